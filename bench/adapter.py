@@ -19,11 +19,11 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.slowdown import Promise
-from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.past_changes import gpu_ratios
-from rightsizer.recommender.queueing import ShadowRun, ratios
+from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product
@@ -40,7 +40,7 @@ class _Segment:
 class Memory:
     """What the adapter keeps of one endpoint between days: digests and where its configuration began."""
 
-    digests: list[DayDigest] = field(default_factory=list)
+    digests: list[DailyUsage] = field(default_factory=list)
     folded: int = 0
     version: str = ""
     since: int = 0
@@ -142,7 +142,7 @@ def past_of_trial(trial: Trial, memory: Memory) -> PastChange:
     if not alike:
         work, calls = _busy(base, range(SLOTS))
     found = latency_of(base)
-    gpu, latency = ratios(
+    gpu, latency = shadow_ratios(
         ShadowRun(
             trial.requests,
             trial.hours,
@@ -185,31 +185,31 @@ def _during(trial: Trial, memory: Memory) -> tuple[float, float]:
     return _busy(same, range(int(first), min(int(first + 12 * trial.hours), SLOTS)))
 
 
-def _busy(days: Iterable[DayDigest], slots: Iterable[int]) -> tuple[float, float]:
+def _busy(days: Iterable[DailyUsage], slots: Iterable[int]) -> tuple[float, float]:
     """GPU seconds and requests of these slots, where both are known."""
     pairs = [(d.busy_s[i], d.requests[i]) for d in days for i in slots]
     known = [(w, n) for w, n in pairs if w is not None and n is not None]
     return sum(w for w, _ in known), sum(n for _, n in known)
 
 
-def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DayDigest]:
+def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
     """Digests of one day, one for each type that ran."""
     start = DAY_0 + timedelta(days=day.day)
     counts = Series(start, 60, array("d", [c for c in day.instance_count_by_hour for _ in range(60)]))
-    out: list[DayDigest] = []
+    out: list[DailyUsage] = []
     for segment in _merged(day.segments):
         hardware = catalogue.find(segment.instance_type)
         if hardware is None:
             continue
-        series: dict[Signal, Series] = {}
+        series: dict[MetricStatistic, Series] = {}
         for (metric, statistic, period), values in day.series:
             if period == 60:
                 kept = array("d", values.tobytes())
                 kept[: segment.start] = array("d", [math.nan] * segment.start)
                 kept[segment.end :] = array("d", [math.nan] * (1440 - segment.end))
-                series[Signal(metric, statistic)] = Series(start, 60, kept)
+                series[MetricStatistic(metric, statistic)] = Series(start, 60, kept)
         window = MetricWindow(view.endpoint_name, view.variant_name, start, start + timedelta(days=1), 60, series)
-        out += fold(window, Setup(hardware, max(view.instance_counts), counts=counts))
+        out += daily_usage(window, VariantSetup(hardware, max(view.instance_counts), counts=counts))
     return out
 
 

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
-from rightsizer.aws.metrics import Pace
+from rightsizer.aws.metrics import RateLimiter
 from sandbox.account import Sandbox
 from sandbox.functions import Context
 from sandbox.stack import stack
@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--endpoints", type=int, default=300)
     given = parser.parse_args(arguments)
     began = time.process_time()
-    with Sandbox() as box, patch.object(Pace, "take"):  # calls are counted here, and none of them is throttled
+    with Sandbox() as box, patch.object(RateLimiter, "take"):  # calls are counted here, and none of them is throttled
         seed(box, given.endpoints)
         variables = deploy(box)
         with patch.dict(

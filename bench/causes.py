@@ -23,6 +23,6 @@ def cause_of(found: Recommendation) -> str:
     """Gate and reason code; with what is behind the code where it has several meanings."""
     sentence = found.gate_reason.sentence
     behind = next((words for part, words in SPLIT.items() if part in sentence), "")
-    if found.chosen is not None and "performance risk is" in sentence:
-        behind = f"performance risk of {worst_of(found.chosen)}"
+    if found.chosen_option is not None and "performance risk is" in sentence:
+        behind = f"performance risk of {worst_of(found.chosen_option)}"
     return f"{found.gate.value}: {found.gate_reason.code.value}{f' ({behind})' if behind else ''}"

@@ -22,12 +22,12 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price, PriceTable
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import BIN, SLOTS, DayDigest, Spread, UsageDigest
+from rightsizer.domain.usage import BIN, SLOTS, DailyUsage, Spread, VariantUsage
 from rightsizer.recommender import options
-from rightsizer.recommender.candidates import Draft
-from rightsizer.recommender.context import Given, Situation
-from rightsizer.recommender.options import offer
-from rightsizer.recommender.recommend import judge_digests
+from rightsizer.recommender.candidates import CandidateType
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
+from rightsizer.recommender.options import size_and_price
+from rightsizer.recommender.recommend import recommend
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 DAYS = 14
@@ -56,14 +56,14 @@ def catalogue_and_prices() -> tuple[Catalogue, PriceTable]:
     return known, PriceTable("us-east-1", prices, Commitment(Decimal(0), 0.0, known=True))
 
 
-def digests(per_minute: float, latency_s: float, busy: float, memory: Spread) -> tuple[DayDigest, ...]:
+def digests(per_minute: float, latency_s: float, busy: float, memory: Spread) -> tuple[DailyUsage, ...]:
     """Fourteen days of the same shape: busy by day, quiet by night; `busy` is the share of the latency on the GPU."""
     requests = tuple(per_minute * 5 * (PEAK if 96 <= i < 228 else 0.4) * (1.1 if i % 3 else 0.8) for i in range(SLOTS))
     work = tuple(n * latency_s * busy for n in requests)
     bins = tuple((round(math.log(1000 * latency_s * f) / math.log(BIN)), w) for f, w in ((0.7, 50), (1.1, 40), (2, 10)))
     small = Spread(0.2, 0.2, 0.2, 0.2, 0.2)
     return tuple(
-        DayDigest(
+        DailyUsage(
             date(2026, 11, 1) + timedelta(days=i), TYPE, 1, requests, work, (4.0,) * 24, bins, 100 * latency_s, 0.0,
             Spread(0.01, 0.2, 0.5, 0.6, 0.7), memory, small, small, 0.8,
         )
@@ -82,10 +82,12 @@ def endpoint(count: int, p95_s: float) -> Endpoint:
     )  # fmt: skip
 
 
-def decided(count: int, p95_s: float, usage: UsageDigest) -> Recommendation:
+def decided(count: int, p95_s: float, usage: VariantUsage) -> Recommendation:
     """One decision with the product's own policy."""
     known, prices = FACTS
-    return judge_digests(endpoint(count, p95_s), usage, Given(prices, known, {}, History(), Policy(), NOW), DIMENSIONS)
+    return recommend(
+        endpoint(count, p95_s), usage, AccountInputs(prices, known, {}, History(), Policy(), NOW), DIMENSIONS
+    )
 
 
 FACTS = catalogue_and_prices()
@@ -93,7 +95,7 @@ FACTS = catalogue_and_prices()
 
 def many(number: int) -> float:
     """CPU seconds of `number` decisions that no replay is needed for: nothing cheaper has the memory and the speed."""
-    usage = UsageDigest("chat", "AllTraffic", digests(20, 0.5, 0.9, FULL))
+    usage = VariantUsage("chat", "AllTraffic", digests(20, 0.5, 0.9, FULL))
     start = time.process_time()
     for _ in range(number):
         found = decided(1, 1.2, usage)
@@ -104,17 +106,17 @@ def many(number: int) -> float:
 
 def one(per_minute: float) -> tuple[float, float, Recommendation]:
     """CPU seconds of the decision of one endpoint of four instances: all options replayed, the slowest of them."""
-    usage = UsageDigest("chat", "AllTraffic", digests(per_minute, 0.05, 0.9, LITTLE))
+    usage = VariantUsage("chat", "AllTraffic", digests(per_minute, 0.05, 0.9, LITTLE))
     each: list[float] = [0.0]
 
-    def timed(at: Situation, draft: Draft) -> Option | Reason:
+    def timed(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:
         begun = time.process_time()
-        found = offer(at, draft)
+        found = size_and_price(context, candidate)
         each.append(time.process_time() - begun)
         return found
 
     start = time.process_time()
-    with patch.object(options, "offer", timed):
+    with patch.object(options, "size_and_price", timed):
         found = decided(4, 0.5, usage)
     return time.process_time() - start, max(each), found
 
@@ -145,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     for rate in (13, 130, 1300, 13000):
         seconds, slowest, found = one(rate)
         worst = max(worst, slowest)
-        served = found.chosen.facts.get("replay", "no option") if found.chosen else "no option"
+        served = found.chosen_option.facts.get("replay", "no option") if found.chosen_option else "no option"
         print(f"{rate} requests a minute: {1000 * seconds:.0f} ms CPU for all options,"
               f" at most {1000 * slowest:.0f} ms for one of them ({served})")  # fmt: skip
     broken = over(given.endpoints, half, whole, worst)

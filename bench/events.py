@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.mutants import spoilt
 from rightsizer import intake, wire
-from rightsizer.domain.capacity_change import ErrandMoved
+from rightsizer.domain.capacity_change import CapacityChangeMoved
 from rightsizer.domain.proposal import ProposalMoved
 from rightsizer.domain.trigger import NoTrigger
 from rightsizer.errors import InputError, RightsizerError
@@ -204,7 +204,7 @@ class Trial:
 
     def _refused_on_stream(self, batch: list[Any], names: list[str]) -> bool:
         moves = [move for move in _moves(batch) if move.sequence not in names]
-        refused = all(not isinstance(one, ErrandMoved) and one.proposal is None for one in moves)
+        refused = all(not isinstance(one, CapacityChangeMoved) and one.proposal is None for one in moves)
         self.done.kinds["refused" if refused else "taken"] += 1
         return refused
 
@@ -225,7 +225,7 @@ class Trial:
                 yield f"an unforeseen error: {line[:1500]}"
 
 
-def _moves(batch: list[Any]) -> list[ProposalMoved | ErrandMoved]:
+def _moves(batch: list[Any]) -> list[ProposalMoved | CapacityChangeMoved]:
     """What the stream's records say; nothing where none of them has a number."""
     try:
         return intake.moves({"Records": batch})

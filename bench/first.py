@@ -28,7 +28,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from bench.calls import deploy
 from bench.canned import KINDS, Canned, Recorded, seed, unwatched
 from rightsizer.aws.metrics import INVOCATIONS, QUOTA, SHARE
-from rightsizer.aws.s3 import S3Digests
+from rightsizer.aws.s3 import S3DailyUsage
 from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.evaluate import SPARE
 from rightsizer.recommender.usage_cache import page_of
@@ -299,7 +299,7 @@ def remembered(endpoints: int, days: int, recorded: Recorded) -> bool:
     with account(KINDS, days, recorded) as of:
         of.sweep()
         evaluated(of, 1, BATCH)
-        store = S3Digests(of.box.client("s3"), "rightsizer-digests")
+        store = S3DailyUsage(of.box.client("s3"), "rightsizer-digests")
         known = {one.endpoint: one for one in store.load(page_of("", KINDS, days))}
     with account(endpoints, days, recorded) as of:
         pages: dict[str, list[KeptUsage]] = {}
@@ -307,7 +307,7 @@ def remembered(endpoints: int, days: int, recorded: Recorded) -> bool:
             name = f"endpoint-{number:05}"
             like = replace(known[f"endpoint-{number % KINDS:05}"], endpoint=name)
             pages.setdefault(page_of(name, endpoints, days), []).append(like)
-        store = S3Digests(of.box.client("s3"), "rightsizer-digests")
+        store = S3DailyUsage(of.box.client("s3"), "rightsizer-digests")
         for page, kept in pages.items():
             store.save(page, kept)
         of.box.clock.advance(timedelta(days=1))

@@ -1,6 +1,6 @@
 """The engine as a policy of the referee: views in, the engine's own inputs, its recommendation, an action out.
 
-No second engine: every figure and every decision comes from `recommender.recommend.judge_digests`. The referee is
+No second engine: every figure and every decision comes from `recommender.recommend.recommend`. The referee is
 imported only when an action is made; what it passes in is typed by the Protocols of `bench.views`.
 """
 
@@ -14,8 +14,8 @@ from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.overruled import overruled
-from rightsizer.changes.preflight import unless_refused
+from rightsizer.changes.overruled import overruling_reason
+from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
@@ -25,10 +25,15 @@ from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import DayDigest, UsageDigest
-from rightsizer.recommender.context import Given
-from rightsizer.recommender.proposal import Reach, proposal_for, reach_of, unless_undone
-from rightsizer.recommender.recommend import judge_digests
+from rightsizer.domain.usage import DailyUsage, VariantUsage
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.proposal import (
+    ChangePermission,
+    permission_for_endpoint,
+    proposal_for,
+    withhold_undone_count,
+)
+from rightsizer.recommender.recommend import recommend
 
 IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
 EAGER = replace(
@@ -118,9 +123,9 @@ class RightsizerPolicy:
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         """The action of the day and the option that it carries out; None keeps."""
         action = _action(actions, found, view)
-        return None if action is None or found.chosen is None else (action, found.chosen)
+        return None if action is None or found.chosen_option is None else (action, found.chosen_option)
 
-    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DayDigest, ...]]:
+    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DailyUsage, ...]]:
         """The view as an endpoint whose owner opens everything, and the days that the engine reads."""
         return _opened(view), tuple(memory.digests)
 
@@ -129,11 +134,11 @@ class RightsizerPolicy:
         assert self._prices is not None
         now = DAY_0 + timedelta(days=day)
         endpoint, days = self._observed(view, memory)
-        usage = UsageDigest(view.endpoint_name, view.variant_name, days)
+        usage = VariantUsage(view.endpoint_name, view.variant_name, days)
         tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
         history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
-        given = Given(self._prices, self._catalogue, {}, history, self.policy, now)
-        return judge_digests(endpoint, usage, given, DIMENSIONS)
+        inputs = AccountInputs(self._prices, self._catalogue, {}, history, self.policy, now)
+        return recommend(endpoint, usage, inputs, DIMENSIONS)
 
 
 class ProductionPolicy(RightsizerPolicy):
@@ -171,16 +176,16 @@ class ShippedAuto(RightsizerPolicy):
         """The day, the changes that began on it, and US dollars of their switches."""
         self._now: dict[str, Endpoint] = {}
 
-    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DayDigest, ...]]:
+    def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DailyUsage, ...]]:
         """The endpoint, and its days since the owner's last deployment, as the product reads them."""
         found = _installed(view, memory, self.mode)
         self._now[view.endpoint_name] = found
-        first = found.modified_at.date() if found.plain and not found.scaling else date.min
+        first = found.modified_at.date() if found.is_plain and not found.scaling else date.min
         return found, tuple(day for day in memory.digests if day.day >= first)
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
-        if proposal is None or found.chosen is None:
+        if proposal is None or found.chosen_option is None:
             self._say(found, cause_of(found))
         elif proposal.state is ProposalState.APPROVED:
             return self._done(actions, found, found, view)
@@ -188,20 +193,22 @@ class ShippedAuto(RightsizerPolicy):
             self._say(found, f"asked, nobody answers: {cause_of(found)}")
         return None
 
-    def _reach(self, found: Recommendation) -> Reach:
+    def _reach(self, found: Recommendation) -> ChangePermission:
         """What the deployed role may do: the stack may change endpoints, untagged ones too."""
         assert self._catalogue is not None
         endpoint = self._now[found.ref.name]
-        reach = unless_undone(endpoint, found, reach_of(endpoint, writes=True, untagged=True))
-        option = found.chosen
+        permission = withhold_undone_count(
+            endpoint, found, permission_for_endpoint(endpoint, writes=True, untagged=True)
+        )
+        option = found.chosen_option
         deploys = option is not None and option.kind in dimension_of(option.kind).deploys
-        return unless_refused(endpoint, option, deploys, self._catalogue, reach)
+        return withhold_refused(endpoint, option, deploys, self._catalogue, permission)
 
     def _done(
         self, actions: Actions, found: Recommendation, decided: Recommendation, view: View
     ) -> tuple[object, Option] | None:
         """The action of what was decided, while there is room for a change on the day of what is found."""
-        option = decided.chosen
+        option = decided.chosen_option
         action = None if option is None else carried(actions, decided, option, view)
         if option is None or action is None:
             self._say(found, f"the program does not do {option.kind.value if option else 'that'} on {view.hosting}")
@@ -223,7 +230,7 @@ class ShippedAuto(RightsizerPolicy):
         return True
 
     def _say(self, found: Recommendation, cause: str) -> None:
-        usd = float(found.chosen.saving_usd_per_month) if found.chosen is not None else 0.0
+        usd = float(found.chosen_option.saving_usd_per_month) if found.chosen_option is not None else 0.0
         self.causes.append((day_of(found), found.ref.name, cause, usd))
 
 
@@ -242,10 +249,10 @@ class ShippedApproved(ShippedAuto):
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         asked, state = self._approved.pop(view.endpoint_name, (None, ""))
-        if asked is None or asked.chosen is None or state != self._now[view.endpoint_name].fingerprint:
+        if asked is None or asked.chosen_option is None or state != self._now[view.endpoint_name].fingerprint:
             self._ask(found)
             return None
-        refused = overruled(asked.chosen, asked, found)
+        refused = overruling_reason(asked.chosen_option, asked, found)
         if refused is not None:
             self._say(found, f"approved, then overruled: {refused.code.value}")
             return None
@@ -256,12 +263,12 @@ class ShippedApproved(ShippedAuto):
 
     def _ask(self, found: Recommendation) -> None:
         proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
-        if proposal is None or found.chosen is None:
+        if proposal is None or found.chosen_option is None:
             self._say(found, cause_of(found))
         elif not proposal.approvable:
-            self._say(found, f"no button: {found.chosen.kind.value}")
-        elif found.chosen.risk > self.risk:
-            self._say(found, f"asked at risk {int(found.chosen.risk)}: {worst_of(found.chosen)}")
+            self._say(found, f"no button: {found.chosen_option.kind.value}")
+        elif found.chosen_option.risk > self.risk:
+            self._say(found, f"asked at risk {int(found.chosen_option.risk)}: {worst_of(found.chosen_option)}")
         else:
             self._approved[found.ref.name] = (found, self._now[found.ref.name].fingerprint)
             self._say(found, "asked, approved the next day")
@@ -348,7 +355,7 @@ def _opened(view: View) -> Endpoint:
 
 def _action(actions: Actions, found: Recommendation, view: View) -> object | None:
     """The recommendation as an action of the referee; None keeps. A proposal counts as approved."""
-    option = found.chosen
+    option = found.chosen_option
     if option is None or found.gate is Gate.SILENT:
         return None
     if found.gate is Gate.TEST:

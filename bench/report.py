@@ -21,7 +21,7 @@ from typing import Literal
 import boto3
 
 from rightsizer import wire
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, Value
@@ -35,7 +35,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, Replay
 from rightsizer.domain.report import FunctionUse, Stack
-from rightsizer.flows.report import ReportPorts, ReportSources, Written, report, window
+from rightsizer.flows.report import ReportPorts, ReportSources, WrittenReport, report, report_window
 from rightsizer.render import report_json
 from rightsizer.render.report_formats import REPORT_FORMATS
 
@@ -43,7 +43,7 @@ LIMIT_MIB = 512
 OVER = (ProposalState.REJECTED, ProposalState.EXPIRED, ProposalState.WITHDRAWN, ProposalState.PROVEN)
 PAGE_MB = 3.0
 NOW = datetime(2026, 11, 16, 7, tzinfo=UTC)
-WEEK = window("weekly", NOW)
+WEEK = report_window("weekly", NOW)
 PERIODS = {"weekly": WEEK, "monthly": (WEEK[1] - timedelta(days=31), WEEK[1])}
 YEAR = timedelta(days=365)
 CHANGED, DECIDED = 20, 5
@@ -180,7 +180,7 @@ class Rows(Table):
         low, high = (datetime.fromisoformat(text) for text in (start, end))
         for one in booked(max(first, low), min(following, high), self.endpoints):
             self.entries += 1
-            yield {"pk": f"ENTRY#{one.id}", "sk": "ENTRY", "doc": wire.stored(one)}
+            yield {"pk": f"ENTRY#{one.id}", "sk": "ENTRY", "doc": wire.dump_stored(one)}
 
 
 def _decided(gsi1pk: str, endpoints: int) -> Iterator[dict[str, Value]]:
@@ -195,24 +195,24 @@ def _past(endpoints: int) -> Iterator[dict[str, Value]]:
     for number in reversed(range(endpoints // CHANGED)):
         past = PastChange(turned(number, endpoints), "ml.g5.12xlarge", "ml.g5.2xlarge", 1, 1, PastEnd.PROVEN)
         name, sk = f"endpoint-{number:05}", f"PAST#c-{number:05}"
-        yield {"pk": f"ENDPOINT#{name}", "sk": sk, "endpoint": name, "doc": wire.stored(past)}
+        yield {"pk": f"ENDPOINT#{name}", "sk": sk, "endpoint": name, "doc": wire.dump_stored(past)}
 
 
 class Nobody:
     """No function was seen."""
 
-    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         """Nothing."""
         return ()
 
 
 def written(
     endpoints: int, folder: Path, period: tuple[datetime, datetime] = WEEK, table: Rows | None = None
-) -> Written:
+) -> WrittenReport:
     """The report of a period over so many endpoints, in the folder."""
     table = table or Rows(endpoints)
     store = Recommendations(table, lambda: NOW)
-    sources = ReportSources("1", "eu-west-1", store, SavingsBook(table), HistoryBook(table), Nobody(), Stack())
+    sources = ReportSources("1", "eu-west-1", store, SavingsTable(table), HistoryTable(table), Nobody(), Stack())
     nobody = Channels(())
     ports = ReportPorts(sources, FolderReports(folder), nobody, nobody, REPORT_FORMATS, report_json.line)
     return report(ports, *period, NOW)

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 
 from bench.spot_market import BOOT_S, NOTICE_S, ON_DEMAND, Market
-from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
-from rightsizer.spot.placement import interruptions_per_hour, mark, place, useful_usd
+from rightsizer.domain.spot import Mark, Pool, PoolSight, PoolSignal, SpotNeed, SpotPlacement
+from rightsizer.spot.placement import interruptions_per_hour, next_mark, place_instances, useful_usd
 
 CLOCK = datetime(2000, 1, 1, tzinfo=UTC)
 """Second zero of every trace."""
@@ -71,20 +71,20 @@ class Spread(Plain):
 
 
 class Ours:
-    """The product's rule: `place` over the sights of the pools, marks after warnings and refusals."""
+    """The product's rule: `place_instances` over the sights of the pools, marks after warnings and refusals."""
 
     heeds_warnings = True
     sees_openings = False
 
     def __init__(self, target: int, fallback: bool = True, most_lost: float = 0.03) -> None:
-        self._need = Need(target, ON_DEMAND, 0, BOOT_S, NOTICE_S, most_lost, fallback=fallback)
+        self._need = SpotNeed(target, ON_DEMAND, 0, BOOT_S, NOTICE_S, most_lost, fallback=fallback)
         self._marks: dict[Pool, Mark] = {}
         self._count: dict[Pool, int] = defaultdict(int)
 
     def interrupted(self, pool: Pool, market: Market) -> None:
         """Count the interruption once for the pool and mark it."""
         self._count[pool] += 1
-        self._mark(pool, Signal.INTERRUPTED, market)
+        self._mark(pool, PoolSignal.INTERRUPTED, market)
 
     def act(self, market: Market) -> float | None:
         """Ask the rule until nothing is refused any more, then carry out the On-Demand side."""
@@ -100,16 +100,16 @@ class Ours:
         ends = [(held.until - CLOCK).total_seconds() for held in self._marks.values()]
         return min((end for end in ends if end > market.now), default=None)
 
-    def _refused(self, placement: Placement, market: Market, refused: set[Pool]) -> bool:
+    def _refused(self, placement: SpotPlacement, market: Market, refused: set[Pool]) -> bool:
         for pool, count in placement.launch.items():
             for _ in range(count):
                 if not market.launch(pool):
-                    self._mark(pool, Signal.REFUSED, market)
+                    self._mark(pool, PoolSignal.REFUSED, market)
                     refused.add(pool)
                     return True
         return False
 
-    def _placement(self, market: Market, refused: set[Pool]) -> Placement:
+    def _placement(self, market: Market, refused: set[Pool]) -> SpotPlacement:
         sights = [
             PoolSight(
                 pool,
@@ -123,7 +123,7 @@ class Ours:
         ]
         running = Counter(instance.pool for instance in market.spot() if instance.pool is not None)
         now = CLOCK + timedelta(seconds=market.now)
-        return place(self._need, sights, running, now, interruptions_per_hour, useful_usd)
+        return place_instances(self._need, sights, running, now, interruptions_per_hour, useful_usd)
 
     def _on_demand(self, wanted: int, market: Market) -> None:
         """Auto Scaling starts new instances before it ends old ones, when the On-Demand base changes."""
@@ -137,9 +137,9 @@ class Ours:
                 ready -= serving
                 market.stop(instance)
 
-    def _mark(self, pool: Pool, signal: Signal, market: Market) -> None:
+    def _mark(self, pool: Pool, signal: PoolSignal, market: Market) -> None:
         now = CLOCK + timedelta(seconds=market.now)
-        self._marks[pool] = mark(pool, signal, now, self._marks.get(pool))
+        self._marks[pool] = next_mark(pool, signal, now, self._marks.get(pool))
 
 
 def spare_for(target: int) -> int:

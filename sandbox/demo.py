@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rightsizer import bootstrap
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.ledger import SavingsTable
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
@@ -180,7 +180,7 @@ class Demo:
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """The table, the files, and what failed if anything did."""
         print(f"\n{table(result)}\n\nLeft alone, and why:\n\n{reasons(result)}\n")
-        for told in SavingsBook(bootstrap.table()).occurrences(START, MONDAY):
+        for told in SavingsTable(bootstrap.table()).occurrences(START, MONDAY):
             print(f"{told.at:%a %H:%M}  {told.kind:20}  {told.text}", flush=True)
         for path in written:
             self.console.print(f"  {path}")

@@ -45,7 +45,7 @@ def rows(store: RecommendationStore) -> list[Row]:
 
 def _row(now: Recommendation, proposal: Proposal | None) -> Row:
     shown = proposal.recommendation if proposal else now
-    option = shown.chosen
+    option = shown.chosen_option
     return Row(
         endpoint=shown.ref.name,
         runs_on=f"{shown.instance_count} x {shown.instance_type}" if shown.instance_type else str(shown.kind),

@@ -17,9 +17,9 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricWindow, Series, Signal, UsageDigest
-from rightsizer.recommender.daily_usage import Setup, fold
-from rightsizer.recommender.packing import packs
+from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricStatistic, MetricWindow, Series, VariantUsage
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
+from rightsizer.recommender.packing import find_packs
 from rightsizer.render import effects
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
@@ -81,16 +81,18 @@ def judged(case: Mapping[str, Any]) -> Recommendation:
         return judge(endpoint, windows, *rest)
     before, variant = case["before"], endpoint.variants[0]
     turn = (kit.NOW - timedelta(days=before["until_days_ago"])).date()
-    old = Setup(types.types[before.get("type", variant.instance_type)], before.get("count", variant.current_count))
-    new = Setup(types.types[variant.instance_type], variant.current_count)
-    days = [d for d in fold(_window(before.get("usage", {})), old) if d.day < turn]
-    days += [d for d in fold(windows[0], new) if d.day >= turn]
-    return judge_digests(endpoint, UsageDigest(endpoint.ref.name, variant.name, tuple(days)), *rest)
+    old = VariantSetup(
+        types.types[before.get("type", variant.instance_type)], before.get("count", variant.current_count)
+    )
+    new = VariantSetup(types.types[variant.instance_type], variant.current_count)
+    days = [d for d in daily_usage(_window(before.get("usage", {})), old) if d.day < turn]
+    days += [d for d in daily_usage(windows[0], new) if d.day >= turn]
+    return judge_digests(endpoint, VariantUsage(endpoint.ref.name, variant.name, tuple(days)), *rest)
 
 
 def said(found: Recommendation) -> dict[str, Any]:
     """What a case may expect word for word."""
-    chosen = found.chosen
+    chosen = found.chosen_option
     target = chosen.target if chosen else None
     return {
         "finding": found.finding.value,
@@ -117,14 +119,14 @@ def told(found: Recommendation) -> str:
     options: Sequence[Option] = found.options
     notes = [text for option in options for text in (*option.notes, option.client_change)]
     ruled_out = [excluded.reason.sentence for excluded in found.excluded]
-    once = [f"once USD {found.chosen.switch_usd}, {effects.restart_of(found)}"] if found.chosen else []
+    once = [f"once USD {found.chosen_option.switch_usd}, {effects.restart_of(found)}"] if found.chosen_option else []
     done = [*once, effects.way_back_of(found)]
     return "\n".join((found.reason.sentence, found.gate_reason.sentence, *notes, *ruled_out, *done))
 
 
 def outside(found: Recommendation, expected: Mapping[str, Any]) -> list[str]:
     """Figures of the chosen option that are not between the two that the case expects: USD a month, seconds."""
-    chosen = found.chosen
+    chosen = found.chosen_option
     figures = {
         "saves": float(chosen.saving_usd_per_month) if chosen else 0.0,
         "p95_s": chosen.p95_s if chosen else None,
@@ -151,7 +153,7 @@ def unstable(case: Mapping[str, Any], found: Recommendation) -> list[str]:
 
 def partners(case: Mapping[str, Any], found: Recommendation) -> list[str]:
     """The neighbours that the report would put on one card with the endpoint."""
-    groups = packs([found, *map(judged, case.get("neighbours", ()))], Policy())
+    groups = find_packs([found, *map(judged, case.get("neighbours", ()))], Policy())
     mine = [name for group in groups if found.ref.name in group.endpoints for name in group.endpoints]
     return [name for name in mine if name != found.ref.name]
 
@@ -271,7 +273,7 @@ def _gpus(made: MetricWindow, given: Mapping[str, Any]) -> tuple[GpuSeries, ...]
     return tuple(found)
 
 
-def _shaped(key: Signal, series: Series, given: Mapping[str, Any]) -> Series:
+def _shaped(key: MetricStatistic, series: Series, given: Mapping[str, Any]) -> Series:
     """The series with its hours of traffic, its gaps and its growth."""
     values, quiet = array("d", series.values), given.get("quiet", 0.0)
     size, gap, daily = len(values), given.get("gap_hours", 0) * 12, given.get("gap_hours_each_day", 0) * 12
@@ -303,7 +305,7 @@ def _history(case: Mapping[str, Any]) -> History:
 
 
 def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
-    """Past changes, oldest first; a row with `times` stands for so many alike."""
+    """Past changes, oldest first; a row with `times_text` stands for so many alike."""
     made = [
         PastChange(
             kit.NOW - timedelta(days=row["days_ago"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from rightsizer.changes.overruled import overruled
+from rightsizer.changes.overruled import overruling_reason
 from rightsizer.domain.option import OptionKind
 from tests.frozen.answers import differences_of
 from tests.labelled import judged, outside, partners, read, said, told, unread, unstable
@@ -46,7 +46,10 @@ def test_the_case_is_judged_as_labelled(path: Path) -> None:
     for text in expected.get("said", []):
         assert text in told(recommendation), (why, told(recommendation))
     for text in expected.get("not_checked", []):
-        assert any(text in unchecked for unchecked in recommendation.unchecked), (why, recommendation.unchecked)
+        assert any(text in unchecked for unchecked in recommendation.open_questions), (
+            why,
+            recommendation.open_questions,
+        )
     for text in expected.get("unsaid", []):
         assert text not in told(recommendation), (why, told(recommendation))
     assert outside(recommendation, expected) == [], why
@@ -95,9 +98,9 @@ def test_there_are_two_hundred_cases_each_for_a_reason_of_its_own() -> None:
 def test_an_approval_of_a_closed_dimension_is_carried_out_where_the_next_day_asks_the_same(name: str) -> None:
     """Today it never is: the type that runs is ruled out without the dimension, and that counts as the type itself."""
     asked = judged(read(CASES[0].parent / f"{name}.yaml"))
-    assert asked.chosen is not None
+    assert asked.chosen_option is not None
     next_day = replace(asked, evaluated_at=asked.evaluated_at + timedelta(days=1))
-    assert overruled(asked.chosen, asked, next_day) is None
+    assert overruling_reason(asked.chosen_option, asked, next_day) is None
 
 
 def test_sixty_cases_are_written_from_the_world_and_cite_it() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rightsizer import telemetry
 from rightsizer.errors import ReadError
-from rightsizer.telemetry import LONGEST_LINE, Failed, attempt, bounded_line, logger
+from rightsizer.telemetry import LONGEST_LINE, Failure, attempt, limit_line, logger
 
 HOSTILE = "\u202e\x1b[31m\n" + "\U0001f600" * 210_000
 trees = st.recursive(
@@ -59,7 +59,7 @@ def test_a_short_record_is_written_whole() -> None:
 @settings(max_examples=25)
 @given(st.dictionaries(st.text(max_size=20), trees, max_size=20))
 def test_any_record_becomes_one_bounded_line(record: dict[str, object]) -> None:
-    line = bounded_line(record | {"huge": 10**9000})
+    line = limit_line(record | {"huge": 10**9000})
     assert len(line) <= LONGEST_LINE
     assert "\n" not in line
     json.loads(line)
@@ -68,8 +68,8 @@ def test_any_record_becomes_one_bounded_line(record: dict[str, object]) -> None:
 def test_an_unforeseen_error_is_logged_with_its_stack_trace_and_counted() -> None:
     with logged() as text, patch.object(telemetry, "count") as counted:
         found = attempt("judging an endpoint", "chat", lambda: fails(KeyError("\x1b" + "k" * 210_000)))
-    assert isinstance(found, Failed)
-    assert not found.foreseen
+    assert isinstance(found, Failure)
+    assert not found.is_expected
     assert "a fault of rightsizer" in str(found)
     assert len(str(found)) < 500
     counted.assert_called_once_with(UnforeseenErrors=1)
@@ -82,8 +82,8 @@ def test_an_unforeseen_error_is_logged_with_its_stack_trace_and_counted() -> Non
 def test_an_error_of_ours_is_a_warning_without_a_count() -> None:
     with logged() as text, patch.object(telemetry, "count") as counted:
         found = attempt("reading", "chat", lambda: fails(ReadError("reading chat: it is away")))
-    assert isinstance(found, Failed)
-    assert found.foreseen
+    assert isinstance(found, Failure)
+    assert found.is_expected
     assert str(found) == "reading chat: it is away"
     counted.assert_not_called()
     assert json.loads(text.getvalue())["level"] == "WARNING"

@@ -41,32 +41,32 @@ CHANGE = samples.change(BEGAN, journal=(Entry(BEGAN, "a", "done"),))
 
 def newer(**fields: Any) -> str:
     """The change as a newer program stores it."""
-    return json.dumps(json.loads(wire.stored(CHANGE)) | fields)
+    return json.dumps(json.loads(wire.dump_stored(CHANGE)) | fields)
 
 
 def test_what_is_stored_has_a_number_and_comes_back() -> None:
-    assert json.loads(wire.stored(CHANGE))["schema"] == SCHEMA
-    assert wire.restored(Change, wire.stored(CHANGE)) == CHANGE
-    assert wire.restored(Change, wire.dumps(CHANGE)) == CHANGE, "as the first release wrote it, without a number"
+    assert json.loads(wire.dump_stored(CHANGE))["schema"] == SCHEMA
+    assert wire.load_stored(Change, wire.dump_stored(CHANGE)) == CHANGE
+    assert wire.load_stored(Change, wire.dumps(CHANGE)) == CHANGE, "as the first release wrote it, without a number"
 
 
 def test_unknown_fields_come_back_with_what_they_belong_to_and_go_with_it() -> None:
     line = {"at": "2026-01-01T00:00:00Z", "step": "a", "status": "done", "detail": "", "novel": 1}
-    read = wire.restored(Change, newer(novel=[1], journal=[line]))
+    read = wire.load_stored(Change, newer(novel=[1], journal=[line]))
     assert read.journal == CHANGE.journal
     longer = replace(read, journal=(*read.journal, Entry(CHANGE.created_at, "b", "noted")))
-    again = json.loads(wire.stored(longer))
+    again = json.loads(wire.dump_stored(longer))
     assert (again["novel"], again["journal"][0]["novel"], "novel" in again["journal"][1]) == ([1], 1, False)
-    gone = json.loads(wire.stored(replace(read, journal=())))
+    gone = json.loads(wire.dump_stored(replace(read, journal=())))
     assert (gone["novel"], gone["journal"]) == ([1], [])
 
 
 def test_a_document_that_is_replaced_leaves_what_only_a_newer_program_knows() -> None:
-    old = json.dumps(json.loads(wire.stored(Switch(True, by="ada"))) | {"scope": "training"})
-    assert json.loads(wire.rewritten(Switch(False, by="bob"), old)) == {
+    old = json.dumps(json.loads(wire.dump_stored(Switch(True, by="ada"))) | {"scope": "training"})
+    assert json.loads(wire.dump_rewritten(Switch(False, by="bob"), old)) == {
         "schema": SCHEMA, "frozen": False, "hard": False, "by": "bob", "at": None, "scope": "training"
     }  # fmt: skip
-    assert json.loads(wire.rewritten(Switch(True), "no JSON"))["frozen"] is True
+    assert json.loads(wire.dump_rewritten(Switch(True), "no JSON"))["frozen"] is True
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_a_document_that_is_replaced_leaves_what_only_a_newer_program_knows() ->
 )
 def test_what_cannot_be_read_says_why(text: str, cause: str) -> None:
     with pytest.raises(UnreadableError, match=cause):
-        wire.restored(Change, text)
+        wire.load_stored(Change, text)
 
 
 def test_risks_are_stored_by_the_values_of_their_resources_and_read_as_such() -> None:
     option = samples.option(risks={resource: Risk.LOW for resource in RiskResource})
-    text = wire.stored(option)
+    text = wire.dump_stored(option)
     assert json.loads(text)["risks"] == {
         "gpu-memory": 1,
         "host-memory": 1,
@@ -98,6 +98,6 @@ def test_risks_are_stored_by_the_values_of_their_resources_and_read_as_such() ->
         "availability": 1,
         "compilation": 1,
     }
-    read = wire.restored(Option, text)
+    read = wire.load_stored(Option, text)
     assert read == option
     assert [type(resource) for resource in read.risks] == [RiskResource] * 7

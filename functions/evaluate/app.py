@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightsizer import intake
-from rightsizer.bootstrap import evaluation, left, now, self_test, settings
+from rightsizer.bootstrap import evaluation, now, seconds_left, self_test, settings
 from rightsizer.telemetry import door
 
 
@@ -13,5 +13,5 @@ def lambda_handler(event: Any, context: Any) -> Any:
     if (tested := self_test.answer("evaluate", event)) is not None:
         return tested
     received = intake.batch(event, settings().alarm_topic_arn)
-    failed = evaluation.evaluate()(received, now(), left(context))
+    failed = evaluation.evaluate()(received, now(), seconds_left(context))
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}

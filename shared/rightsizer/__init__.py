@@ -1,4 +1,4 @@
-"""rightsizer: finds oversized SageMaker GPU endpoints and changes them, with a proven way back.
+"""rightsizer: finds oversized SageMaker GPU endpoints and changes them, with a proven rollback.
 
 The flow, in order: trigger, observation, usage, demand, options, recommendation, proposal, change, outcome, report.
 `docs/architecture.md` draws the floors; import-linter holds them.

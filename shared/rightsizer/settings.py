@@ -46,7 +46,7 @@ class Settings:
     alarm_topic_arn: str = ""
     """The one SNS topic whose alarm messages are read from the evaluation queue; empty: none."""
     lookback_days: int = 14
-    """Days of metrics behind each judgement and its replay, 14 to 63."""
+    """Days of metrics behind each recommendation and its replay, 14 to 63."""
     minimum_saving_usd: Decimal = Decimal(50)
     change_untagged: bool = False
     edit_user_alarms: bool = False
@@ -81,7 +81,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         except SettingsError as error:
             problems.append(str(error))
             fields |= {name: SAFEST[name]} if name in SAFEST else {}
-    limits, deciding, more = _understood(env.get("RIGHTSIZER_LIMITS", "") or "{}")
+    limits, deciding, more = _parse_limits(env.get("RIGHTSIZER_LIMITS", "") or "{}")
     known = replace(Settings(), **fields | deciding, misread=(*problems, *more))
     limits = replace(
         limits,
@@ -99,7 +99,7 @@ SAFEST: Mapping[str, Any] = {"dry_run": True}
 """Values in place of what cannot be understood; every other setting has its default, which is the careful one."""
 
 
-def require(settings: Settings, *names: str) -> None:
+def require_settings(settings: Settings, *names: str) -> None:
     """SettingsError when one of these settings is empty, with the variable's name."""
     for name in names:
         if not getattr(settings, name):
@@ -133,13 +133,13 @@ def change_limits(text: str) -> ChangeLimits:
     ``minimum_saving_usd``, ``lookback_days`` (14 to 63); the last two are of the decision and only checked here.
     SettingsError names the key that cannot be understood.
     """
-    found, _, problems = _understood(text)
+    found, _, problems = _parse_limits(text)
     if problems:
         raise SettingsError(problems[0])
     return found
 
 
-def _understood(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, ...]]:
+def _parse_limits(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, ...]]:
     """The limits that can be understood, the fields of `Settings` beside them, and what cannot, a sentence each."""
     found, deciding, problems = ChangeLimits(), dict[str, Any](), list[str]()
     try:
@@ -159,11 +159,11 @@ def _understood(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, ...
         except SettingsError as error:
             problems.append(str(error))
         except (InputError, OverflowError) as error:
-            problems.append(f"Limits has {key}: {_short(value)}; {error}")
+            problems.append(f"Limits has {key}: {_shorten(value)}; {error}")
     return found, deciding, tuple(problems)
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return repr(value)[:80]
 
 
@@ -179,19 +179,19 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 def _number(key: str, value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a number")
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; it should be a number")
     try:
         found = Decimal(str(value))
     except InvalidOperation:
         found = Decimal("NaN")
     if not found.is_finite() or not 0 <= found <= MOST:
-        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a number from 0 to {MOST:,}")
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; it should be a number from 0 to {MOST:,}")
     return found
 
 
 def _lookback(key: str, value: Any) -> int:
     if type(value) is not int or value not in LOOKBACK:
-        raise SettingsError(f"Limits has {key}: {_short(value)}; {_RANGE}")
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {_RANGE}")
     return value
 
 
@@ -203,20 +203,20 @@ def _days_of(text: str, allowed: range) -> int:
 
 def _names(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or any(not isinstance(one, str) or not one for one in value):
-        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a list of alarm names")
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; it should be a list of alarm names")
     return tuple(value)
 
 
 def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
     known = {kind.value: kind for kind in ADDABLE}
     if not isinstance(value, list) or any(not isinstance(one, str) or one not in known for one in value):
-        raise SettingsError(f"Limits has {key}: {_short(value)}; it should be a list of {', '.join(sorted(known))}")
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; it should be a list of {', '.join(sorted(known))}")
     return frozenset(known[one] for one in value)
 
 
 def _window(key: str, value: Any) -> ChangeWindow:
     """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
-    wanted = f"Limits has {key}: {_short(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
+    wanted = f"Limits has {key}: {_shorten(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
@@ -224,7 +224,9 @@ def _window(key: str, value: Any) -> ChangeWindow:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise SettingsError(f"Limits has {key}: {_short(value)}; there is no time zone {zone!r} (IANA names)") from None
+        raise SettingsError(
+            f"Limits has {key}: {_shorten(value)}; there is no time zone {zone!r} (IANA names)"
+        ) from None
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:

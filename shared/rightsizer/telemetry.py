@@ -22,11 +22,11 @@ MOST_ITEMS = 100
 """Items of a list or mapping in a log line."""
 
 
-def bounded_line(record: Mapping[str, Any]) -> str:
+def limit_line(record: Mapping[str, Any]) -> str:
     """A log record as one line of ASCII JSON with at most `LONGEST_LINE` characters."""
     longest = LONGEST_TEXT
     while True:
-        line = json.dumps(_bounded(record, longest), default=str, separators=(",", ":"))
+        line = json.dumps(_limit_text(record, longest), default=str, separators=(",", ":"))
         if len(line) <= LONGEST_LINE:
             return line
         longest //= 2  # several long texts, or letters that JSON writes as six characters
@@ -34,7 +34,7 @@ def bounded_line(record: Mapping[str, Any]) -> str:
             return json.dumps({key: str(record.get(key, ""))[:100] for key in ("level", "timestamp", "message")})
 
 
-def _bounded(value: Any, longest: int) -> Any:
+def _limit_text(value: Any, longest: int) -> Any:
     """The value with each text cut in its middle: a stack trace says most at its beginning and its end."""
     match value:
         case str():
@@ -43,29 +43,31 @@ def _bounded(value: Any, longest: int) -> Any:
                 return value
             return f"{value[:half]} ... ({len(value)} characters) ... {value[-half:]}"
         case Mapping():
-            return {_bounded(str(key), 100): _bounded(one, longest) for key, one in list(value.items())[:MOST_ITEMS]}
+            return {
+                _limit_text(str(key), 100): _limit_text(one, longest) for key, one in list(value.items())[:MOST_ITEMS]
+            }
         case list() | tuple():
-            return [_bounded(one, longest) for one in value[:MOST_ITEMS]]
+            return [_limit_text(one, longest) for one in value[:MOST_ITEMS]]
         case int() if value.bit_length() > 128:
             return f"a number of {value.bit_length()} bits"
         case None | bool() | int() | float():
             return value
         case _:
-            return _bounded(str(value), longest)
+            return _limit_text(str(value), longest)
 
 
-logger = Logger(service="rightsizer", json_serializer=bounded_line)
+logger = Logger(service="rightsizer", json_serializer=limit_line)
 
-type Handler = Callable[[Any, Any], Any]
+type LambdaHandler = Callable[[Any, Any], Any]
 
 _invocation: ContextVar[EphemeralMetrics | None] = ContextVar("invocation", default=None)
 """Metrics of the invocation that runs. One a call, since the sandbox lets one door call another in the same process."""
 
 
-def door(name: str) -> Callable[[Handler], Handler]:
+def door(name: str) -> Callable[[LambdaHandler], LambdaHandler]:
     """Make a Lambda handler a door: logs carry the request id, metrics are flushed with the door as their dimension."""
 
-    def wrap(handler: Handler) -> Handler:
+    def wrap(handler: LambdaHandler) -> LambdaHandler:
         def counted(event: Any, context: Any) -> Any:
             metrics = EphemeralMetrics(namespace="rightsizer", service="rightsizer")
             metrics.add_dimension("door", name)
@@ -77,7 +79,7 @@ def door(name: str) -> Callable[[Handler], Handler]:
                 _invocation.reset(token)
                 metrics.flush_metrics()
 
-        logged: Handler = logger.inject_lambda_context(counted, clear_state=True)
+        logged: LambdaHandler = logger.inject_lambda_context(counted, clear_state=True)
         return logged
 
     return wrap
@@ -95,24 +97,24 @@ def count(**figures: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failure:
     """One item was not done. What was raised is in the log already."""
 
     error: Exception
 
     @property
-    def foreseen(self) -> bool:
+    def is_expected(self) -> bool:
         """Whether the error is one that rightsizer raises on purpose. Anything else is a fault of its own."""
         return isinstance(self.error, RightsizerError)
 
     def __str__(self) -> str:
-        if self.foreseen:
+        if self.is_expected:
             return str(self.error)
         cause = f"{type(self.error).__name__}: {self.error!s:.300}"
         return f"failed with {cause}; this is a fault of rightsizer, please report it"
 
 
-def attempt[T](doing: str, item: str, do: Callable[[], T]) -> T | Failed:
+def attempt[T](doing: str, item: str, do: Callable[[], T]) -> T | Failure:
     """What `do` returns for one item of several, or Failed: whatever it raises stops no other item.
 
     One of our own errors is logged as a warning. Any other is logged with its stack trace and counted as
@@ -122,8 +124,8 @@ def attempt[T](doing: str, item: str, do: Callable[[], T]) -> T | Failed:
         return do()
     except RightsizerError as error:
         logger.warning("not done", extra={"doing": doing, "item": item, "why": str(error)})
-        return Failed(error)
+        return Failure(error)
     except Exception as error:
         count(UnforeseenErrors=1)
         logger.exception("not done, by a fault of rightsizer", extra={"doing": doing, "item": item})
-        return Failed(error)
+        return Failure(error)

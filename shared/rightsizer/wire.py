@@ -3,7 +3,8 @@
 Decimals travel as strings, times as ISO 8601, enums as their values. Extra keys are ignored, so that an older program
 reads what a newer one wrote; a missing or malformed field is an InputError that names the path.
 
-What is kept between releases goes through `stored` and `restored`: it carries a schema number, and a noun with a field
+What is kept between releases goes through `dump_stored` and `load_stored`: it carries a schema number, and a noun
+with a field
 ``unknown`` takes along what a newer program wrote (docs/decisions/0056-rows-outlive-releases.md).
 """
 
@@ -32,13 +33,13 @@ def _adapter(noun: Any) -> TypeAdapter[Any]:
 
 def dumps(value: object, noun: Any = None, left_out: Mapping[str, Any] | None = None) -> str:
     """JSON text of a noun. `left_out` names fields that stay out, as pydantic's `exclude` does."""
-    exclude: Any = {**dict.fromkeys(_unsaid(value) or (), True), **(left_out or {})}
+    exclude: Any = {**dict.fromkeys(_unset_fields(value) or (), True), **(left_out or {})}
     return _adapter(noun or type(value)).dump_json(value, exclude=exclude or None).decode()
 
 
 def plain(value: object, noun: Any = None) -> Any:
     """The noun as plain JSON values (dicts, lists, strings, numbers)."""
-    return _adapter(noun or type(value)).dump_python(value, mode="json", exclude=_unsaid(value))
+    return _adapter(noun or type(value)).dump_python(value, mode="json", exclude=_unset_fields(value))
 
 
 def loads[T](noun: type[T], text: str | bytes) -> T:
@@ -46,7 +47,7 @@ def loads[T](noun: type[T], text: str | bytes) -> T:
     try:
         result: T = _adapter(noun).validate_json(text)
     except ValidationError as error:
-        raise InputError(f"reading a {noun.__name__}: {_first(error)}") from None
+        raise InputError(f"reading a {noun.__name__}: {_first_error(error)}") from None
     return result
 
 
@@ -55,22 +56,24 @@ def revive[T](noun: type[T], value: Any) -> T:
     return loads(noun, json.dumps(value))
 
 
-def stored(value: Any) -> str:
+def dump_stored(value: Any) -> str:
     """JSON text of a noun to be kept: its schema number, its fields, and the unknown fields that it carries."""
-    return _numbered(value, getattr(value, UNKNOWN, {}))
+    return _with_schema_number(value, getattr(value, UNKNOWN, {}))
 
 
-def rewritten(value: Any, text: str | bytes) -> str:
-    """`stored`, with what the document that it replaces holds beyond the noun; nothing of one that cannot be read."""
+def dump_rewritten(value: Any, text: str | bytes) -> str:
+    """`dump_stored`, with what the document that it replaces holds beyond the noun; nothing of one that cannot be
+    read.
+    """
     try:
-        before = restored(type(value), text)
+        before = load_stored(type(value), text)
     except UnreadableError:
-        return stored(value)
-    return _numbered(value, _beyond(before, _body(json.loads(text))))
+        return dump_stored(value)
+    return _with_schema_number(value, _unknown_parts(before, _body(json.loads(text))))
 
 
-def restored[T](noun: type[T], text: str | bytes) -> T:
-    """A noun as `stored` wrote it, in this release or another one; UnreadableError says what is wrong with it."""
+def load_stored[T](noun: type[T], text: str | bytes) -> T:
+    """A noun as `dump_stored` wrote it, in this release or another one; UnreadableError says what is wrong with it."""
     try:
         raw = json.loads(text)
         if newer := newer_than_known(raw):
@@ -82,26 +85,26 @@ def restored[T](noun: type[T], text: str | bytes) -> T:
         raise UnreadableError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"reading a {noun.__name__}: it holds no JSON: {error!s:.100}") from error
-    return _carrying(value, raw)
+    return _with_unknown_fields(value, raw)
 
 
-def _numbered(value: Any, kept: Any) -> str:
+def _with_schema_number(value: Any, kept: Any) -> str:
     """JSON text with the schema number first; without anything to carry it costs no second pass."""
     text = dumps(value)
     if kept:
-        text = json.dumps(_with(json.loads(text), kept), separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(_put_back(json.loads(text), kept), separators=(",", ":"), ensure_ascii=False)
     return f'{{"schema":{SCHEMA},{text[1:]}'
 
 
-def _unsaid(value: object) -> set[str] | None:
+def _unset_fields(value: object) -> set[str] | None:
     return {UNKNOWN} if hasattr(value, UNKNOWN) else None
 
 
-def _carrying[T](value: T, raw: Any) -> T:
+def _with_unknown_fields[T](value: T, raw: Any) -> T:
     """The noun with the fields that only the stored JSON has, where it can carry them."""
     if not is_dataclass(value) or isinstance(value, type) or not hasattr(value, UNKNOWN):
         return value
-    kept = _beyond(value, _body(raw))
+    kept = _unknown_parts(value, _body(raw))
     carrying: T = replace(value, **{UNKNOWN: kept or {}})
     return carrying
 
@@ -110,38 +113,38 @@ def _body(raw: Any) -> Any:
     return {key: found for key, found in raw.items() if key not in ("schema", UNKNOWN)}
 
 
-def _beyond(value: Any, raw: Any) -> Any:
-    """What `raw` holds beyond the noun that was read from it: None for nothing, else for `_with` to put back.
+def _unknown_parts(value: Any, raw: Any) -> Any:
+    """What `raw` holds beyond the noun that was read from it: None for nothing, else for `_put_back` to put back.
 
     A mapping of fields for an object; for a list, pairs of an element's known value and what it holds beyond.
     """
     if is_dataclass(value) and isinstance(raw, dict):
         ours = {field.name for field in fields(value)} - {UNKNOWN}
         found = {key: {"is": one} for key, one in raw.items() if key not in ours}
-        deeper = {key: _beyond(getattr(value, key), one) for key, one in raw.items() if key in ours}
+        deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in raw.items() if key in ours}
         return found | {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(value, Mapping) and isinstance(raw, dict):
-        deeper = {key: _beyond(value[key], one) for key, one in raw.items() if key in value}
+        deeper = {key: _unknown_parts(value[key], one) for key, one in raw.items() if key in value}
         return {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(value, tuple | list) and isinstance(raw, list) and len(value) == len(raw):
-        pairs = [(one, _beyond(one, text)) for one, text in zip(value, raw, strict=True)]
+        pairs = [(one, _unknown_parts(one, text)) for one, text in zip(value, raw, strict=True)]
         return [[json.loads(dumps(one)), kept] for one, kept in pairs if kept]
     return None
 
 
-def _with(known: Any, kept: Any) -> Any:
+def _put_back(known: Any, kept: Any) -> Any:
     """The plain value with what it held beyond; what belonged to a part that is gone goes with it."""
     if isinstance(known, dict) and isinstance(kept, Mapping):
         added = {
             key: one["is"] for key, one in kept.items() if "is" in one and key not in known and not key.startswith("@")
         }
-        return {key: _with(one, kept.get(key, {}).get("in")) for key, one in known.items()} | added
+        return {key: _put_back(one, kept.get(key, {}).get("in")) for key, one in known.items()} | added
     if isinstance(known, list) and isinstance(kept, list):
-        return [next((_with(one, more) for was, more in kept if was == one), one) for one in known]
+        return [next((_put_back(one, more) for was, more in kept if was == one), one) for one in known]
     return known
 
 
-def _first(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     path = ".".join(one_line(str(part), 60) for part in problem["loc"][:12])
     more = len(error.errors()) - 1

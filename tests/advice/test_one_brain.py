@@ -52,7 +52,7 @@ def differences(found: Recommendation, workload: Mapping[str, Any]) -> list[str]
     answer = advise(workload)
     refused = {each.subject for each in answer.refused}
     moved_to = {each.instance_type for each in answer.options if each.action is not Action.KEEP}
-    chosen = found.chosen
+    chosen = found.chosen_option
     told = []
     if chosen and chosen.kind is OptionKind.INSTANCE_TYPE and chosen.target.instance_type in refused:
         told.append(f"{chosen.target.instance_type} is chosen there and refused here")

@@ -13,7 +13,7 @@ from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
-from rightsizer.recommender.slowdown import slowdown
+from rightsizer.recommender.slowdown import expected_slowdown
 
 LLM = {"kind": "llm", "name": "llama-3-8b"}
 
@@ -137,7 +137,7 @@ def test_an_endpoint_that_runs_is_bounded_as_the_optimiser_bounds_it() -> None:
     assert new is not None
     assert old.accelerator is not None
     assert new.accelerator is not None
-    bound = slowdown(old.accelerator, new.accelerator, Policy()).bound * 100
+    bound = expected_slowdown(old.accelerator, new.accelerator, Policy()).bound * 100
     assert advice.options[0].instance_type == "ml.g4dn.xlarge"
     assert f"at most {bound:.0f} ms" in advice.options[0].words
 

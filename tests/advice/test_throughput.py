@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from rightsizer.advice.deviation import median_error, share_inside, throughput_deviations
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures
-from rightsizer.advice.throughput import Interval, Load, Serving, Throughput, link_of, peak_flops, throughput
+from rightsizer.advice.throughput import Interval, RequestLoad, Serving, Throughput, link_of, peak_flops, throughput
 from rightsizer.domain.hardware import Accelerator
 
 type Chips = Mapping[str, Accelerator]
 
 
-def run(chips: Chips, chip: str, load: Load, precision: Precision = Precision.BF16, by: int = 1) -> Throughput | None:
+def run(
+    chips: Chips, chip: str, load: RequestLoad, precision: Precision = Precision.BF16, by: int = 1
+) -> Throughput | None:
     return throughput(Serving(architectures()["llama-3-8b"], chips[chip], by, precision), load)
 
 
@@ -32,15 +34,15 @@ def test_the_goals_hold_on_the_benchmarks_that_nothing_was_fitted_to(chips: Chip
 
 
 def test_one_sequence_is_bound_by_bandwidth_and_many_by_compute(chips: Chips) -> None:
-    one = run(chips, "A10G", Load(1, 256, 256))
-    many = run(chips, "A100-SXM4-80GB", Load(300, 256, 256))
+    one = run(chips, "A10G", RequestLoad(1, 256, 256))
+    many = run(chips, "A100-SXM4-80GB", RequestLoad(300, 256, 256))
     assert one is not None
     assert many is not None
     assert (one.bound_by, many.bound_by) == ("bandwidth", "compute")
 
 
 def test_memory_limits_the_batch_and_the_interval_says_so(chips: Chips) -> None:
-    crowded = run(chips, "L4", Load(200, 2048, 512))
+    crowded = run(chips, "L4", RequestLoad(200, 2048, 512))
     assert crowded is not None
     assert crowded.bound_by == "memory"
     assert crowded.batch < 200
@@ -48,11 +50,11 @@ def test_memory_limits_the_batch_and_the_interval_says_so(chips: Chips) -> None:
 
 
 def test_a_card_that_does_not_hold_the_model_serves_nothing(chips: Chips) -> None:
-    assert run(chips, "T4", Load(1, 256, 256)) is None
+    assert run(chips, "T4", RequestLoad(1, 256, 256)) is None
 
 
 def test_accelerators_without_nvlink_pay_for_each_layer(chips: Chips) -> None:
-    one, four = run(chips, "A10G", Load(1, 256, 256)), run(chips, "A10G", Load(1, 256, 256), by=4)
+    one, four = run(chips, "A10G", RequestLoad(1, 256, 256)), run(chips, "A10G", RequestLoad(1, 256, 256), by=4)
     assert one is not None
     assert four is not None
     gain = four.tokens_per_second.middle / one.tokens_per_second.middle
@@ -73,8 +75,8 @@ def test_8_bits_double_the_rate_only_where_the_chip_computes_in_them(chips: Chip
 def test_an_interval_holds_its_middle_and_more_at_once_never_generates_less(
     chips: Chips, concurrency: float, tokens_in: float, tokens_out: float
 ) -> None:
-    fewer = run(chips, "H100-SXM-80GB", Load(concurrency, tokens_in, tokens_out))
-    more = run(chips, "H100-SXM-80GB", Load(concurrency + 1, tokens_in, tokens_out))
+    fewer = run(chips, "H100-SXM-80GB", RequestLoad(concurrency, tokens_in, tokens_out))
+    more = run(chips, "H100-SXM-80GB", RequestLoad(concurrency + 1, tokens_in, tokens_out))
     assert fewer is not None
     assert more is not None
     for figure in (fewer.tokens_per_second, fewer.first_token_s, fewer.seconds_per_token):

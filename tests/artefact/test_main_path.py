@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rightsizer.aws.session import OLDEST_BOTOCORE, complaint_about
+from rightsizer.aws.session import OLDEST_BOTOCORE, botocore_warning
 from rightsizer.domain.proposal import ProposalState
 from tests.artefact.conftest import ROOT
 from tests.artefact.course import (
@@ -130,7 +130,7 @@ def test_the_log_has_no_word_against_this_botocore(on: Course) -> None:
 
 def test_the_oldest_supported_botocore_is_the_one_that_is_tested() -> None:
     assert f"botocore=={OLDEST_BOTOCORE}" in (ROOT / "requirements" / "lambda-oldest.in").read_text()
-    assert complaint_about(OLDEST_BOTOCORE) == ""
+    assert botocore_warning(OLDEST_BOTOCORE) == ""
 
 
 @PINNED

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.autoscaling.scheduled_actions import caught_up, last_fired, over, unreadable
+from rightsizer.autoscaling.scheduled_actions import is_over, last_fired, steps_due_now, unreadable_actions
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Reason
@@ -74,7 +74,7 @@ def test_the_expressions_of_aws_are_read(schedule: str, fired: str | None) -> No
 )
 def test_what_is_not_understood_is_a_reason_and_never_a_guess(schedule: str) -> None:
     assert isinstance(last_fired(action(schedule), MONDAY - timedelta(days=9), MONDAY), Reason)
-    (reason,) = unreadable([ScalableTarget(**_who(), minimum=1, maximum=2, scheduled=(action(schedule),))])
+    (reason,) = unreadable_actions([ScalableTarget(**_who(), minimum=1, maximum=2, scheduled=(action(schedule),))])
     assert "autoscaling is away" in reason.sentence
 
 
@@ -86,7 +86,7 @@ def test_a_suspended_schedule_needs_no_understanding() -> None:
     odd = ScalableTarget(
         **_who(), minimum=1, maximum=2, scheduled=(action("?"),), suspended={"ScheduledScalingSuspended": True}
     )
-    assert unreadable([odd]) == ()
+    assert unreadable_actions([odd]) == ()
 
 
 @given(
@@ -142,10 +142,10 @@ def test_a_wall_time_that_the_clocks_skip_or_repeat_fires_once() -> None:
 
 
 def test_what_is_over_is_not_put_again() -> None:
-    assert over(action("at(2026-11-02T09:30:00)", Timezone="Europe/Berlin"), MONDAY)
-    assert not over(action("at(2026-11-02T09:30:00)"), MONDAY)
-    assert over(action("rate(1 hour)", EndTime=MONDAY), MONDAY)
-    assert not over(action("cron(0 6 * * ? *)"), MONDAY)
+    assert is_over(action("at(2026-11-02T09:30:00)", Timezone="Europe/Berlin"), MONDAY)
+    assert not is_over(action("at(2026-11-02T09:30:00)"), MONDAY)
+    assert is_over(action("rate(1 hour)", EndTime=MONDAY), MONDAY)
+    assert not is_over(action("cron(0 6 * * ? *)"), MONDAY)
 
 
 def _who() -> dict[str, Any]:
@@ -158,7 +158,7 @@ def steps(*actions: dict[str, Any], low: int = 1, high: int = 4) -> tuple[Step, 
 
 
 def due(*actions: dict[str, Any], hours: float = 24) -> tuple[int, int]:
-    made = caught_up(steps(*actions), (), MONDAY - timedelta(hours=hours), MONDAY, all_actions=False)
+    made = steps_due_now(steps(*actions), (), MONDAY - timedelta(hours=hours), MONDAY, all_actions=False)
     return made.steps[0].params["MinCapacity"], made.steps[0].params["MaxCapacity"]
 
 
@@ -183,8 +183,8 @@ def test_a_minimum_above_the_maximum_raises_it() -> None:
 def test_actions_that_stayed_registered_count_on_the_way_back_alone() -> None:
     snapshot = (ScalableTarget(**_who(), minimum=1, maximum=4, scheduled=(action("cron(0 7 * * ? *)", 4, 9),)),)
     since = MONDAY - timedelta(days=1)
-    back = caught_up(steps(), snapshot, since, MONDAY, all_actions=True)
-    forward = caught_up(steps(), snapshot, since, MONDAY, all_actions=False)
+    back = steps_due_now(steps(), snapshot, since, MONDAY, all_actions=True)
+    forward = steps_due_now(steps(), snapshot, since, MONDAY, all_actions=False)
     assert back.steps[0].params["MinCapacity"] == 4
     assert "was due at 2026-11-02 07:00 UTC" in next(iter(back.said.values()))
     assert (forward.steps, dict(forward.said)) == (steps(), {})
@@ -210,8 +210,8 @@ def test_catching_up_in_two_looks_is_catching_up_in_one(
 ) -> None:
     since = MONDAY - timedelta(minutes=gap)
     middle, end = MONDAY + timedelta(minutes=first), MONDAY + timedelta(minutes=first + second)
-    at_once = caught_up(steps(*rows), (), since, end, all_actions=False)
-    half = caught_up(steps(*rows), (), since, middle, all_actions=False)
-    whole = caught_up(half.steps, (), middle, end, all_actions=False)
+    at_once = steps_due_now(steps(*rows), (), since, end, all_actions=False)
+    half = steps_due_now(steps(*rows), (), since, middle, all_actions=False)
+    whole = steps_due_now(half.steps, (), middle, end, all_actions=False)
     assert at_once.steps == whole.steps
     assert at_once.steps[0].params["MinCapacity"] <= at_once.steps[0].params["MaxCapacity"]

@@ -232,7 +232,7 @@ def test_a_rotated_secret_is_read_at_once_and_forged_requests_cost_few_calls() -
     vault.secret.keys()
     vault.now += timedelta(minutes=1)
     vault.text = '{"signing_secret":"new"}'
-    renewed = [vault.secret.renewed() for _ in range(50)]
+    renewed = [vault.secret.renew() for _ in range(50)]
     assert renewed[0] is not None
     assert renewed[0].signing_secret == vault.secret.keys().signing_secret == "new"
     assert renewed[1:] == [None] * 49
@@ -244,7 +244,7 @@ def test_a_renewal_that_fails_leaves_the_known_keys_no_longer_than_they_were_goo
     vault.secret.keys()
     vault.now += timedelta(minutes=1)
     vault.error = "InternalServiceError"
-    assert vault.secret.renewed() is None
+    assert vault.secret.renew() is None
     assert vault.secret.keys().signing_secret == "old"
     vault.now = NOW + FRESH + timedelta(seconds=1)
     with pytest.raises(ReadError):

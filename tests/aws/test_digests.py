@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 import pytest
 
-from rightsizer.aws.s3 import S3Digests, merged
-from rightsizer.domain.usage import SLOTS, DayDigest, EachGpu, KeptUsage
+from rightsizer.aws.s3 import S3DailyUsage, merge_usage
+from rightsizer.domain.usage import SLOTS, DailyUsage, EachGpu, KeptUsage
 from rightsizer.errors import InputError
-from rightsizer.ports.evaluation import DigestStore
+from rightsizer.ports.evaluation import DailyUsageStore
 from rightsizer.recommender.usage_cache import page_of
 from sandbox.account import Sandbox
 
@@ -25,10 +25,10 @@ DAY = date(2026, 11, 1)
 PAGE = "1/0000"
 
 
-def digest(day: date, requests: float = 1.0) -> DayDigest:
+def digest(day: date, requests: float = 1.0) -> DailyUsage:
     none = (None,) * 4
     slots = (requests, None) * (SLOTS // 2)
-    return DayDigest(day, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, ((7, 2.5),), 1.0, 0.0, *none)
+    return DailyUsage(day, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, ((7, 2.5),), 1.0, 0.0, *none)
 
 
 def kept(name: str, until: date = date(2026, 11, 2), requests: float = 1.0) -> KeptUsage:
@@ -43,12 +43,12 @@ def bucket() -> Iterator[Sandbox]:
         yield box
 
 
-def store(box: Sandbox) -> S3Digests:
-    return S3Digests(box.client("s3"), BUCKET)
+def store(box: Sandbox) -> S3DailyUsage:
+    return S3DailyUsage(box.client("s3"), BUCKET)
 
 
 def test_what_was_kept_is_read_back_equal(bucket: Sandbox) -> None:
-    writer: DigestStore = store(bucket)
+    writer: DailyUsageStore = store(bucket)
     assert writer.load(PAGE) == ()
     writer.save(PAGE, [kept("b"), kept("a")])
     assert store(bucket).load(PAGE) == (kept("a"), kept("b"))
@@ -126,20 +126,20 @@ def test_one_changed_figure_is_noticed(bucket: Sandbox) -> None:
 
 
 def test_a_bucket_that_is_gone_costs_a_full_read_and_no_failure(bucket: Sandbox) -> None:
-    lost = S3Digests(bucket.client("s3"), "no-such-bucket-anywhere")
+    lost = S3DailyUsage(bucket.client("s3"), "no-such-bucket-anywhere")
     assert lost.load(PAGE) == ()
     lost.save(PAGE, [kept("a")])
 
 
 def test_of_two_records_the_later_modification_stays_then_the_longer_one() -> None:
     long, short = kept("a", date(2026, 11, 5)), kept("a", date(2026, 11, 2))
-    assert merged([long], [short]) == [long]
+    assert merge_usage([long], [short]) == [long]
     changed = replace(short, modified_at=MODIFIED + timedelta(days=1))
-    assert merged([long], [changed]) == [changed]
+    assert merge_usage([long], [changed]) == [changed]
 
 
 def test_endpoints_that_were_not_read_for_63_days_are_forgotten() -> None:
-    assert merged([kept("gone")], [kept("here", date(2027, 1, 20))]) == [kept("here", date(2027, 1, 20))]
+    assert merge_usage([kept("gone")], [kept("here", date(2027, 1, 20))]) == [kept("here", date(2027, 1, 20))]
 
 
 def test_a_record_that_ends_before_it_begins_is_refused() -> None:

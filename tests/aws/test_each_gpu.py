@@ -16,8 +16,8 @@ from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import DayDigest, UsageDigest
-from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
+from rightsizer.domain.usage import DailyUsage, VariantUsage
+from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
 from rightsizer.flows.read_usage import UsageReader
 from sandbox.account import Sandbox
 from sandbox.sagemaker.load import Served
@@ -46,21 +46,21 @@ def found(box: Sandbox, account: Session) -> tuple[tuple[str, str], list[Reason]
     )
     quotas = EndpointQuotas(account, lambda: box.clock.now, FOR_A_DECISION)
     ports = EvaluatePorts(fleet, metrics, prices, quotas, hardware(), DIMENSIONS)
-    watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
-    (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)
-    assert isinstance(one, Judged), one
+    watcher, policy = ProgressWatcher(told=told.append), Policy(lookback_days=DAYS)
+    (one,) = recommendations(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)
+    assert isinstance(one, Evaluated), one
     evidence = one.recommendation.evidence
     assert evidence is not None
     return (evidence.figures.get("GPUs", ""), evidence.rung), told
 
 
-def last_day(box: Sandbox, account: Session) -> DayDigest:
+def last_day(box: Sandbox, account: Session) -> DailyUsage:
     fleet, policy = SageMakerFleet(account), Policy(lookback_days=DAYS)
     (endpoint,) = fleet.observe(list(fleet.list_endpoints()))
     assert isinstance(endpoint, Endpoint)
     reader = UsageReader(CloudWatchMetrics(account), hardware(), lambda _: History(), policy)
     usage = reader.read([endpoint], box.clock.now)[NAME]
-    assert isinstance(usage, UsageDigest)
+    assert isinstance(usage, VariantUsage)
     return usage.days[-1]
 
 

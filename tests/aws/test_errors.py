@@ -3,13 +3,13 @@
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError, VanishedError
 
 
 def refuse(code: str, text: str) -> ReadError:
-    with pytest.raises(ReadError) as caught, reading("sagemaker:DescribeEndpoint", "describing bert"):
+    with pytest.raises(ReadError) as caught, translate_read_errors("sagemaker:DescribeEndpoint", "describing bert"):
         raise ClientError({"Error": {"Code": code, "Message": text}}, "DescribeEndpoint")
     return caught.value
 
@@ -44,7 +44,7 @@ def test_expired_credentials_ask_to_sign_in_again() -> None:
 
 
 def test_missing_credentials_and_a_dead_network_are_read_errors() -> None:
-    with pytest.raises(ReadError, match="aws configure"), reading("a:B", "looking"):
+    with pytest.raises(ReadError, match="aws configure"), translate_read_errors("a:B", "looking"):
         raise NoCredentialsError
-    with pytest.raises(ReadError, match="looking"), reading("a:B", "looking"):
+    with pytest.raises(ReadError, match="looking"), translate_read_errors("a:B", "looking"):
         raise EndpointConnectionError(endpoint_url="https://sagemaker.eu-west-1.amazonaws.com")

@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.session import Session
-from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Observation, Unobserved, names_digest
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Observation, Unobserved, has_digest
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError
 from sandbox.account import Sandbox
@@ -26,12 +26,12 @@ def test_a_plain_endpoint_is_observed_as_it_is(box: Sandbox, account: Session) -
     box.add_endpoint("Chat-Prod", "ml.g5.12xlarge", 2, tags=tags)
     box.autoscale("Chat-Prod", 1, 4)
     seen = endpoint(observe(SageMakerFleet(account))["Chat-Prod"])
-    assert (seen.kind, seen.plain, seen.status) == (EndpointKind.REAL_TIME, True, "InService")
+    assert (seen.kind, seen.is_plain, seen.status) == (EndpointKind.REAL_TIME, True, "InService")
     assert seen.ref.arn == f"arn:aws:sagemaker:{box.region}:{box.account}:endpoint/chat-prod"
     (variant,) = seen.variants
     assert (variant.instance_type, variant.current_count, variant.desired_count) == ("ml.g5.12xlarge", 2, 2)
     assert variant.images
-    assert names_digest(variant.images[0].specified)
+    assert has_digest(variant.images[0].specified)
     assert (seen.mode, seen.mode_declared, seen.objective.p95_s, seen.owner) == (Mode.AUTO, True, 0.3, "search")
     (target,) = seen.scaling
     assert (target.minimum, target.maximum, len(target.policies)) == (1, 4, 1)
@@ -113,7 +113,7 @@ def test_an_endpoint_deleted_between_list_and_describe_is_vanished_and_the_rest_
     gone = seen["a"]
     assert isinstance(gone, Unobserved)
     assert gone.reason.code is Code.VANISHED
-    assert endpoint(seen["b"]).plain
+    assert endpoint(seen["b"]).is_plain
 
 
 def test_throttling_of_one_endpoint_is_its_own(box: Sandbox, account: Session) -> None:
@@ -127,7 +127,7 @@ def test_throttling_of_one_endpoint_is_its_own(box: Sandbox, account: Session) -
     slow = seen["a"]
     assert isinstance(slow, Unobserved)
     assert slow.reason.code is Code.THROTTLED
-    assert endpoint(seen["b"]).plain
+    assert endpoint(seen["b"]).is_plain
 
 
 def test_where_tags_cannot_be_read_in_bulk_they_are_read_one_by_one(box: Sandbox, account: Session) -> None:
@@ -171,7 +171,7 @@ def test_without_the_permission_for_models_the_kind_is_unknown(box: Sandbox, acc
     box.add_endpoint("chat")
     box.deny("sagemaker:DescribeModel")
     seen = endpoint(observe(SageMakerFleet(account))["chat"])
-    assert (seen.kind, seen.plain) == (EndpointKind.UNKNOWN, False)
+    assert (seen.kind, seen.is_plain) == (EndpointKind.UNKNOWN, False)
     assert "sagemaker:DescribeModel" in seen.notes[0].sentence
 
 
@@ -190,7 +190,7 @@ def test_autoscaling_that_cannot_be_read_forbids_acting(box: Sandbox, account: S
     box.deny(f"application-autoscaling:{action}")
     seen = endpoint(observe(SageMakerFleet(account))["chat"])
     assert action in seen.notes[0].sentence
-    assert not seen.plain
+    assert not seen.is_plain
 
 
 def test_a_list_that_is_denied_or_breaks_on_a_later_page_raises(box: Sandbox, account: Session) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.groups import sendable
+from rightsizer.aws.groups import sendable_policy
 from sandbox.strict import judge
 
 BY_ID = {"LaunchTemplateId": "lt-0123456789abcdef0", "LaunchTemplateName": "gpu", "Version": "$Latest"}
@@ -21,7 +21,7 @@ PLAIN: dict[str, Any] = {"SpotAllocationStrategy": "price-capacity-optimized", "
     ],
 )
 def test_pools_are_sent_back_only_where_aws_takes_them(described: dict[str, Any], sent: dict[str, Any] | None) -> None:
-    policy = sendable({
+    policy = sendable_policy({
         "LaunchTemplate": {
             "LaunchTemplateSpecification": BY_ID,
             "Overrides": [{"InstanceType": "g5.xlarge", "LaunchTemplateSpecification": BY_ID}],
@@ -34,4 +34,4 @@ def test_pools_are_sent_back_only_where_aws_takes_them(described: dict[str, Any]
 
 
 def test_a_policy_without_a_distribution_stays_without_one() -> None:
-    assert "InstancesDistribution" not in sendable({"LaunchTemplate": {"LaunchTemplateSpecification": BY_ID}})
+    assert "InstancesDistribution" not in sendable_policy({"LaunchTemplate": {"LaunchTemplateSpecification": BY_ID}})

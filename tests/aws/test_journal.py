@@ -66,7 +66,7 @@ def test_one_endpoint_has_one_change(journal: TableJournal) -> None:
     with pytest.raises(ConflictError, match="endpoint chat is held by another change"):
         journal.create(change(2))
     assert journal.load("c-2") is None
-    assert journal.held_by("chat") == "c-1"
+    assert journal.holder_of("chat") == "c-1"
     journal.create(change(3, "other"))
 
 
@@ -83,7 +83,7 @@ def test_closing_gives_back_the_locks_in_the_same_write_and_remembers_when(journ
         replace(journal.create(change()), before=BEFORE, models=("m",)), budget_share(DAY, Decimal(1), LIMITS)
     )
     journal.save(closed(begun))
-    assert journal.held_by("chat") == ""
+    assert journal.holder_of("chat") == ""
     assert journal.last_change_at("chat") == NOW
     assert list(journal.open_changes()) == []
     assert journal.due(NOW + timedelta(days=9)) == ()
@@ -94,7 +94,7 @@ def test_closing_gives_back_the_locks_in_the_same_write_and_remembers_when(journ
 def test_a_change_that_wrote_nothing_is_not_the_last_change_of_its_endpoint(journal: TableJournal) -> None:
     refused = replace(journal.create(change()), state=ChangeState.REFUSED, next_due=None)
     journal.save(replace(refused, journal=(Entry(NOW, "finish", "noted"),)))
-    assert journal.held_by("chat") == ""
+    assert journal.holder_of("chat") == ""
     assert journal.last_change_at("chat") is None
 
 
@@ -176,7 +176,7 @@ def test_a_closed_change_is_opened_again_only_while_nobody_holds_the_endpoint(jo
     assert other is not None
     journal.save(closed(other))
     assert journal.reopen(back).state is ChangeState.RETURNING
-    assert journal.held_by("chat") == "c-1"
+    assert journal.holder_of("chat") == "c-1"
 
 
 def test_due_are_those_whose_time_has_come_the_longest_waiting_first(journal: TableJournal) -> None:

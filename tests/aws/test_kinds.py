@@ -45,14 +45,14 @@ CASES = {
 
 @pytest.mark.parametrize(("kind", "answer"), CASES.items())
 def test_the_configuration_tells_the_kind(kind: EndpointKind, answer: dict[str, Any]) -> None:
-    assert configuration.ordered(configuration.parse(answer).kinds)[0] is kind
+    assert configuration.order_kinds(configuration.parse(answer).kinds)[0] is kind
 
 
 def test_what_keeps_us_furthest_from_acting_comes_first_and_nothing_is_lost() -> None:
     answer = config(
         {"VariantName": "v", "ServerlessConfig": {}, "InstanceType": "ml.g5.xlarge"}, AsyncInferenceConfig={"a": 1}
     )
-    assert configuration.ordered(configuration.parse(answer).kinds) == (
+    assert configuration.order_kinds(configuration.parse(answer).kinds) == (
         EndpointKind.INFERENCE_COMPONENTS,
         EndpointKind.ASYNC,
     )
@@ -65,13 +65,13 @@ def test_every_kind_has_its_place_in_the_order() -> None:
 def test_an_endpoint_of_two_kinds_is_changed_only_where_both_are() -> None:
     """Two variants of a multi-model container are no more understood than one."""
     for pair in combinations(EndpointKind, 2):
-        first = configuration.ordered(frozenset(pair))[0]
+        first = configuration.order_kinds(frozenset(pair))[0]
         assert (first in CHANGEABLE) == all(kind in CHANGEABLE for kind in pair), pair
 
 
 def test_an_endpoint_of_two_kinds_is_changed_in_no_dimension_that_one_of_them_is_not() -> None:
     changed = [EndpointKind.MULTI_VARIANT, EndpointKind.ASYNC]
-    first = configuration.ordered(frozenset(changed))[0]
+    first = configuration.order_kinds(frozenset(changed))[0]
     found = [one for one in DIMENSIONS if first in one.applies_to]
     assert found
     assert [one for one in found if not one.applies_to.issuperset(changed)] == []
@@ -82,23 +82,23 @@ def model(*containers: dict[str, Any], **more: Any) -> ModelFacts:
 
 
 def test_a_multi_model_container_makes_a_multi_model_endpoint() -> None:
-    assert configuration.of_model(model({"Image": "i", "Mode": "MultiModel"})) == {EndpointKind.MULTI_MODEL}
+    assert configuration.kinds_of_model(model({"Image": "i", "Mode": "MultiModel"})) == {EndpointKind.MULTI_MODEL}
 
 
 def test_two_containers_make_a_pipeline() -> None:
-    assert configuration.of_model(model({"Image": "a"}, {"Image": "b"})) == {EndpointKind.PIPELINE}
+    assert configuration.kinds_of_model(model({"Image": "a"}, {"Image": "b"})) == {EndpointKind.PIPELINE}
 
 
 def test_a_package_of_another_account_is_a_marketplace_product_and_our_own_is_not() -> None:
     foreign = model({"ModelPackageName": "arn:aws:sagemaker:us-east-1:865070037744:model-package/llm"})
     own = model({"ModelPackageName": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:model-package/group/3"})
-    assert configuration.of_model(foreign) == {EndpointKind.MARKETPLACE}
-    assert configuration.of_model(own) == frozenset()
+    assert configuration.kinds_of_model(foreign) == {EndpointKind.MARKETPLACE}
+    assert configuration.kinds_of_model(own) == frozenset()
 
 
 def test_a_plain_model_adds_no_kind() -> None:
     assert (
-        configuration.of_model(facts_of({"PrimaryContainer": {"Image": "x", "Mode": "SingleModel"}}, ACCOUNT))
+        configuration.kinds_of_model(facts_of({"PrimaryContainer": {"Image": "x", "Mode": "SingleModel"}}, ACCOUNT))
         == frozenset()
     )
 

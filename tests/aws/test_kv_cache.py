@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
 from rightsizer.aws.endpoints import SageMakerFleet
-from rightsizer.aws.kv_cache import KvCaches, query_of, shares_in
+from rightsizer.aws.kv_cache import KvCaches, parse_shares, query_of
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.models import SMALLEST, facts_of, weights_size
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
@@ -21,9 +21,9 @@ from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import Grid, KeptUsage, Series, UsageDigest
-from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
-from rightsizer.flows.read_usage import Memory, UsageReader
+from rightsizer.domain.usage import Grid, KeptUsage, Series, VariantUsage
+from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
+from rightsizer.flows.read_usage import UsageCache, UsageReader
 from sandbox.account import Sandbox
 from sandbox.server import serve
 from sandbox.traffic import Workload, hardware, write_past
@@ -71,9 +71,9 @@ def found(box: Sandbox, account: Session) -> tuple[str, str, list[Reason]]:
         hardware(),
         DIMENSIONS,
     )
-    watcher, policy = Watcher(told=told.append), Policy(lookback_days=DAYS)
-    (one,) = judged(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)
-    assert isinstance(one, Judged), one
+    watcher, policy = ProgressWatcher(told=told.append), Policy(lookback_days=DAYS)
+    (one,) = recommendations(ports, list(fleet.list_endpoints()), policy, box.clock.now, watcher)
+    assert isinstance(one, Evaluated), one
     evidence = one.recommendation.evidence
     assert evidence is not None
     return evidence.rung, evidence.figures.get("KV cache", ""), told
@@ -223,9 +223,9 @@ def test_days_that_lack_the_cache_for_what_may_pass_are_read_again(
     fleet, store = SageMakerFleet(account), Kept()
     endpoints: list[Any] = list(fleet.observe(list(fleet.list_endpoints())))
     reader = UsageReader(
-        CloudWatchMetrics(account), hardware(), lambda _: History(), Policy(lookback_days=DAYS), Memory(store, 1)
+        CloudWatchMetrics(account), hardware(), lambda _: History(), Policy(lookback_days=DAYS), UsageCache(store, 1)
     )
-    assert isinstance(reader.read(endpoints, box.clock.now)[NAME], UsageDigest)
+    assert isinstance(reader.read(endpoints, box.clock.now)[NAME], VariantUsage)
     assert len(store.saved) == kept
     assert all(day.kv_cache for one in store.saved for day in one.days) is (code == "" or not kept)
 
@@ -250,13 +250,13 @@ def body(*series: list[list[Any]], **more: Any) -> bytes:
 
 
 def test_a_value_belongs_to_the_period_that_it_ends() -> None:
-    (first, second) = shares_in(body([[START + 300, "0.25"], [START + 86400, "1"]]), DAY)
+    (first, second) = parse_shares(body([[START + 300, "0.25"], [START + 86400, "1"]]), DAY)
     assert first == (DAY.start, 0.25)
     assert second == (DAY.end - timedelta(minutes=5), 1.0)
 
 
 def test_moments_outside_and_values_that_are_none_are_left_out() -> None:
-    assert list(shares_in(body([[START, "0.5"], [START + 86700, "0.5"], [START + 300, "NaN"]]), DAY)) == []
+    assert list(parse_shares(body([[START, "0.5"], [START + 86700, "0.5"], [START + 300, "NaN"]]), DAY)) == []
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_moments_outside_and_values_that_are_none_are_left_out() -> None:
 )
 def test_an_answer_that_is_not_whole_is_none(answer: bytes) -> None:
     with pytest.raises((ValueError, TypeError, LookupError)):
-        list(shares_in(answer, DAY))
+        list(parse_shares(answer, DAY))
 
 
 class Answers:

@@ -10,11 +10,11 @@ from botocore.stub import ANY, Stubber
 from rightsizer.aws.metrics import MAX_POINTS, CloudWatchMetrics
 from rightsizer.aws.session import Session
 from rightsizer.domain.reason import Code
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, align, unread
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, align, unread_reason
 from rightsizer.ports.evaluation import MetricRequest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-GPU, CALLS = Signal("GPUUtilization", "Average"), Signal("Invocations", "Sum")
+GPU, CALLS = MetricStatistic("GPUUtilization", "Average"), MetricStatistic("Invocations", "Sum")
 BERT = MetricRequest("bert", "v", (GPU, CALLS))
 
 
@@ -59,7 +59,7 @@ def test_a_window_that_has_only_begun_is_not_asked_for(session: Session, cloudwa
     (answer,) = CloudWatchMetrics(session, workers=1).read([BERT], START, START, 300)  # the stubber expects no call
     assert isinstance(answer, NoMetrics)
     assert answer.reason.code is Code.NO_DATAPOINTS
-    assert unread([answer]) is None, "that nothing was published yet is an answer"
+    assert unread_reason([answer]) is None, "that nothing was published yet is an answer"
 
 
 def test_a_moment_after_a_boundary_the_window_is_the_period_that_has_begun() -> None:
@@ -138,7 +138,7 @@ def test_batches_keep_to_the_datapoint_limit_and_answers_keep_their_order(
 def test_backlog_is_asked_of_the_endpoint_and_utilisation_in_its_own_namespace(
     session: Session, cloudwatch: Stubber
 ) -> None:
-    signals = (Signal("ApproximateBacklogSize", "Maximum"), GPU)
+    signals = (MetricStatistic("ApproximateBacklogSize", "Maximum"), GPU)
     dimension = {"Name": "EndpointName", "Value": "bert"}
     variant = {"Name": "VariantName", "Value": "v"}
     queries = [

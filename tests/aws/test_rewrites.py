@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rightsizer.aws import decisions
-from rightsizer.aws.capacity_changes import Errands
+from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.journal import UNREAD_LOCK, TableJournal
-from rightsizer.aws.ledger import HistoryBook
+from rightsizer.aws.ledger import HistoryTable
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
@@ -39,8 +39,8 @@ class Shelf:
     def __init__(self, client: Any) -> None:
         self.client, self.table = client, Table(client, "t")
         self.store = Recommendations(self.table, lambda: NOW)
-        self.errands, self.messages = Errands(self.table), Messages(self.table)
-        self.history, self.journal = HistoryBook(self.table), TableJournal(client, "t")
+        self.errands, self.messages = CapacityChangeTable(self.table), Messages(self.table)
+        self.history, self.journal = HistoryTable(self.table), TableJournal(client, "t")
 
     def row(self, pk: str, sk: str) -> dict[str, Any]:
         found: dict[str, Any] = self.client.get_item(TableName="t", Key={"pk": {"S": pk}, "sk": {"S": sk}})["Item"]
@@ -74,7 +74,7 @@ def ask(shelf: Shelf) -> None:
 
 
 def ask_errand(shelf: Shelf) -> None:
-    assert shelf.errands.ask(errand_of("x"))
+    assert shelf.errands.add(errand_of("x"))
 
 
 def save_errand(shelf: Shelf) -> None:
@@ -92,7 +92,7 @@ def begin(shelf: Shelf) -> None:
 
 
 def take_back(shelf: Shelf) -> None:
-    decisions.ask_back(shelf.table, "p-1", "slack:U1", NOW)
+    decisions.request_rollback(shelf.table, "p-1", "slack:U1", NOW)
 
 
 def withdraw(shelf: Shelf) -> None:
@@ -122,7 +122,7 @@ REWRITES: dict[str, tuple[tuple[str, str], list[Step], Step]] = {
     "decide": (PROPOSAL, [ask], approve),
     "follow": (PROPOSAL, [ask, approve], begin),
     "ask back": (PROPOSAL, [ask, approve, begin], take_back),
-    "settle": (PROPOSAL, [ask, approve, begin, take_back], lambda s: s.store.settle("p-1")),
+    "settle": (PROPOSAL, [ask, approve, begin, take_back], lambda s: s.store.settle_rollback_request("p-1")),
     "expire": (PROPOSAL, [ask], lambda s: s.store.expire(LATER)),
     "withdraw": (PROPOSAL, [ask], withdraw),
     "ask anew": (PROPOSAL, [ask, withdraw], ask),
@@ -189,12 +189,12 @@ def test_nothing_is_asked_where_the_open_proposal_cannot_be_known(shelf: Shelf) 
 def test_spending_that_cannot_be_read_is_unknown(shelf: Shelf) -> None:
     for usd in ("many", "NaN", "1E999999"):
         shelf.table.put({"pk": "ACCOUNT", "sk": "SPENDING", "usd": usd})
-        assert HistoryBook(shelf.table).history("chat", NOW).gpu_usd_per_month is None
+        assert HistoryTable(shelf.table).history("chat", NOW).gpu_usd_per_month is None
 
 
 def test_a_lock_that_cannot_be_read_holds_its_endpoint(shelf: Shelf) -> None:
     shelf.table.put({"pk": "LOCK#ENDPOINT#chat", "sk": "LOCK"})
-    assert shelf.journal.held_by("chat") == UNREAD_LOCK
+    assert shelf.journal.holder_of("chat") == UNREAD_LOCK
     assert shelf.journal.load(UNREAD_LOCK) is None
 
 

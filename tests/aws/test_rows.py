@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange, PastEnd
@@ -48,13 +48,13 @@ def spoil(table: Table, pk: str, sk: str, doc: str | None = "{}") -> None:
 def test_a_past_change_that_cannot_be_read_stops_no_other_and_is_named(
     table: Table, store: Recommendations, doc: str | None, cause: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    book = HistoryBook(table)
+    book = HistoryTable(table)
     past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     for name, change_id in (("chat-7b", "c-1"), ("rank", "c-2"), ("tts", "c-3")):
         book.record(name, change_id, past)
     spoil(table, "ENDPOINT#rank", "PAST#c-2", doc)
     unread: list[UnreadRow] = []
-    found = list(book.remembered(NOW - timedelta(days=180), NOW, unread))
+    found = list(book.ended_changes(NOW - timedelta(days=180), NOW, unread))
     assert [one.endpoint for one in found] == ["chat-7b", "tts"]
     assert [row.key for row in unread] == ["ENDPOINT#rank PAST#c-2"]
     assert cause in unread[0].cause
@@ -66,7 +66,7 @@ def test_a_past_change_that_cannot_be_read_stops_no_other_and_is_named(
 def test_ledger_rows_and_proposals_that_cannot_be_read_stop_no_other_and_are_named(
     table: Table, store: Recommendations
 ) -> None:
-    book, unread = SavingsBook(table), list[UnreadRow]()
+    book, unread = SavingsTable(table), list[UnreadRow]()
     for number in (1, 2):
         book.book(replace(ENTRY, id=f"e{number}"))
         book.note(Occurrence(f"o{number}", NOW, "spot-interruption", "i-1", "Taken back."))
@@ -99,7 +99,7 @@ def test_one_judgement_without_its_time_hides_no_other_from_the_sweep(
     row = table.get(f"ENDPOINT#e{place}", "RECOMMENDATION")
     assert row is not None
     table.put(row | {"evaluated_at": "soon", "usd": "much"})
-    assert set(store.evaluated()) == {f"e{number}" for number in range(10)} - {f"e{place}"}
+    assert set(store.last_evaluations()) == {f"e{number}" for number in range(10)} - {f"e{place}"}
     assert store.last_evaluated(f"e{place}") is None, "it is judged anew"
     store.note_spending(NOW)
     noted = table.get("ACCOUNT", "SPENDING")

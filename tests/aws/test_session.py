@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.aws.session import OLDEST_BOTOCORE, Session, complaint_about
+from rightsizer.aws.session import OLDEST_BOTOCORE, Session, botocore_warning
 from rightsizer.errors import SettingsError
 
 
@@ -50,7 +50,7 @@ def test_an_endpoint_url_redirects_every_client() -> None:
 
 @pytest.mark.parametrize("version", ["1.37.0", "1.38.46", "0.99.100", "1.9.0"])
 def test_an_older_botocore_is_named_with_the_oldest_supported_one_and_a_remedy(version: str) -> None:
-    complaint = complaint_about(version)
+    complaint = botocore_warning(version)
     assert f"botocore {version} " in complaint
     assert OLDEST_BOTOCORE in complaint
     assert "runtime management" in complaint
@@ -59,4 +59,4 @@ def test_an_older_botocore_is_named_with_the_oldest_supported_one_and_a_remedy(v
 
 @pytest.mark.parametrize("version", [OLDEST_BOTOCORE, "1.44.5", "1.100.0", "2.0.0", "1.44.5.dev1", "unknown"])
 def test_a_newer_botocore_and_one_that_nobody_can_read_are_not_complained_about(version: str) -> None:
-    assert complaint_about(version) == ""
+    assert botocore_warning(version) == ""

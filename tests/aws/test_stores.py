@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from rightsizer import wire
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
@@ -25,7 +25,7 @@ from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.proposal import Decision, MessageRef, ProposalState
 from rightsizer.domain.recommendation import Finding
 from rightsizer.errors import ConflictError, PermissionMissingError, ThrottledError, VanishedError, WriteRefusedError
-from rightsizer.ports.changes import PastBook, SavingsLedger
+from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import EvaluationLog, MessageBook, RecommendationStore
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
@@ -50,8 +50,8 @@ def store(table: Table) -> Recommendations:
 
 
 def test_the_stores_keep_the_ports(table: Table, store: Recommendations) -> None:
-    kept: tuple[RecommendationStore, EvaluationLog, SavingsLedger, MessageBook, PastBook]
-    kept = (store, store, SavingsBook(table), Messages(table), HistoryBook(table))
+    kept: tuple[RecommendationStore, EvaluationLog, SavingsLedger, MessageBook, EndedChangeBook]
+    kept = (store, store, SavingsTable(table), Messages(table), HistoryTable(table))
     assert all(kept)
 
 
@@ -63,7 +63,7 @@ def test_a_recommendation_and_its_proposal_come_back_equal(store: Recommendation
     assert store.last_evaluated("chat-7b") == (NOW, "chat-7b-cfg|1")
     assert store.recommendation("chat-7b") == asked.recommendation
     assert store.recommendation("other") is None
-    assert store.evaluated() == {"chat-7b": NOW}
+    assert store.last_evaluations() == {"chat-7b": NOW}
 
 
 def test_the_same_proposal_is_asked_once(store: Recommendations) -> None:
@@ -71,7 +71,7 @@ def test_the_same_proposal_is_asked_once(store: Recommendations) -> None:
     assert store.save(asked.recommendation, asked)
     assert not store.save(replace(asked.recommendation, evaluated_at=NOW + timedelta(hours=1)), asked)
     assert len(list(store.proposals())) == 1
-    assert store.evaluated() == {"chat-7b": NOW + timedelta(hours=1)}
+    assert store.last_evaluations() == {"chat-7b": NOW + timedelta(hours=1)}
 
 
 def test_a_newer_proposal_withdraws_the_pending_one(store: Recommendations) -> None:
@@ -217,7 +217,7 @@ def entry(identity: str, at: datetime) -> LedgerEntry:
 
 
 def test_the_ledger_books_an_entry_once_and_reads_windows_across_months(table: Table) -> None:
-    book = SavingsBook(table)
+    book = SavingsTable(table)
     days = [NOW - timedelta(days=40), NOW - timedelta(days=5), NOW]
     for number, at in enumerate(days):
         book.book(entry(f"e{number}", at))
@@ -227,7 +227,7 @@ def test_the_ledger_books_an_entry_once_and_reads_windows_across_months(table: T
 
 
 def test_an_occurrence_is_recorded_exactly_once(table: Table) -> None:
-    book = SavingsBook(table)
+    book = SavingsTable(table)
     seen = Occurrence("i-1:EC2 Spot Instance Interruption Warning", NOW, "spot-interruption", "i-1", "Taken back.")
     assert [book.note(seen), book.note(seen), book.note(replace(seen, at=NOW + timedelta(seconds=9)))] == [
         True,
@@ -238,7 +238,7 @@ def test_an_occurrence_is_recorded_exactly_once(table: Table) -> None:
 
 
 def test_a_key_longer_than_dynamodb_takes_is_digested(table: Table) -> None:
-    book = SavingsBook(table)
+    book = SavingsTable(table)
     long = Occurrence("k" * 5000, NOW, "x", "i-1", "Taken back.")
     assert book.note(long)
     assert not book.note(long)
@@ -247,7 +247,7 @@ def test_a_key_longer_than_dynamodb_takes_is_digested(table: Table) -> None:
 def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
     table: Table, store: Recommendations
 ) -> None:
-    book = HistoryBook(table)
+    book = HistoryTable(table)
     past = PastChange(NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.RUNNING)
     book.record("chat-7b", "c-1", past)
     book.record("chat-7b", "c-1", replace(past, ended=PastEnd.PROVEN))
@@ -260,7 +260,7 @@ def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
 
 
 def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_last_word(table: Table) -> None:
-    book = HistoryBook(table)
+    book = HistoryTable(table)
     past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     book.record("chat-7b", "c-1", past)
     again = replace(past, at=NOW - timedelta(days=1), ended=PastEnd.ROLLED_BACK, failure="alarm")
@@ -268,7 +268,7 @@ def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_la
     book.record("rank", "c-2", replace(past, promised_slowdown=1.2, promised_bound=1.5, realised_slowdown=1.4))
     book.record("old", "c-3", replace(past, at=NOW - timedelta(days=181)))
     book.record("new", "c-4", replace(past, at=NOW))
-    found = list(book.remembered(NOW - timedelta(days=180), NOW))
+    found = list(book.ended_changes(NOW - timedelta(days=180), NOW))
     assert [(one.endpoint, one.change_id) for one in found] == [("rank", "c-2"), ("chat-7b", "c-1")]
     assert found[1].past == again
     assert (found[0].past.promised_bound, found[0].past.realised_slowdown) == (1.5, 1.4)
@@ -277,18 +277,18 @@ def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_la
 def test_history_knows_what_tests_of_the_month_cost_and_what_the_account_spends(
     table: Table, store: Recommendations
 ) -> None:
-    book = HistoryBook(table)
+    book = HistoryTable(table)
     test = PastChange(
         NOW - timedelta(hours=2), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.TESTED, usd=Decimal("7.5")
     )
     book.record("rank", "c-1", test)
     book.record("rank", "c-2", replace(test, at=NOW - timedelta(days=40)))
     book.record("chat-7b", "c-3", replace(test, usd=Decimal("2.5")))
-    unknown = HistoryBook(table).history("chat-7b", NOW)
+    unknown = HistoryTable(table).history("chat-7b", NOW)
     assert (unknown.tests_usd_this_month, unknown.gpu_usd_per_month) == (Decimal(10), None)
     store.save(recommendation(usd_per_month=Decimal("1027.84")), None)
     store.note_spending(NOW)
-    assert HistoryBook(table).history("chat-7b", NOW).gpu_usd_per_month == Decimal("1027.84")
+    assert HistoryTable(table).history("chat-7b", NOW).gpu_usd_per_month == Decimal("1027.84")
 
 
 def test_a_message_is_remembered_outside_the_keys_of_the_stream(table: Table) -> None:
@@ -329,7 +329,7 @@ def test_a_malformed_transaction_is_not_taken_for_a_lost_race() -> None:
 def test_times_are_stored_in_utc_whatever_zone_they_come_in(table: Table) -> None:
     from datetime import timezone
 
-    book = SavingsBook(table)
+    book = SavingsTable(table)
     new_year = datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2)))
     book.book(entry("e", new_year))
     assert len(list(book.entries(datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)))) == 1

@@ -18,7 +18,7 @@ from rightsizer.aws.light import LightSession, SlackSecret
 from rightsizer.aws.s3 import BucketReports, FolderReports
 from rightsizer.channels.notifier import Channels
 from rightsizer.channels.slack import Slack
-from rightsizer.channels.sns import Topic, fit
+from rightsizer.channels.sns import Topic, fit_subject
 from rightsizer.domain.message import Notice
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.errors import InputError, PermissionMissingError, SettingsError, ThrottledError, WriteRefusedError
@@ -138,7 +138,7 @@ def test_a_text_reaches_the_topic_with_a_subject_that_sns_takes() -> None:
 
 
 def test_a_subject_of_nothing_printable_is_still_a_subject() -> None:
-    assert fit("\n\t") == "rightsizer"
+    assert fit_subject("\n\t") == "rightsizer"
 
 
 def test_nothing_configured_tells_nobody_and_fails_nobody() -> None:

@@ -25,9 +25,9 @@ ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed", ScaleToZeroWhenIdl
 def test_what_is_not_done_in_place_is_no_action_however_small_its_risk(kind: OptionKind) -> None:
     endpoint, window = kit.endpoint(), [kit.window(kit.steady())]
     found = judge(endpoint, window, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
-    assert found.chosen is not None
+    assert found.chosen_option is not None
     assert _action(ACTIONS, found, VIEW) == "deployed"
-    away = replace(found.chosen, kind=kind, in_place=False, risk=Risk.LOW)
+    away = replace(found.chosen_option, kind=kind, in_place=False, risk=Risk.LOW)
     for verdict in (Gate.PROPOSE, Gate.APPLY):
         assert _action(ACTIONS, replace(found, options=(away,), gate=verdict), VIEW) is None
 
@@ -107,8 +107,8 @@ def test_what_has_a_higher_risk_is_never_approved() -> None:
     policy = ShippedApproved()
     for day in (0, 1, 2):
         found = seen_by(policy, day=day)
-        assert found.chosen is not None
-        risky = replace(found, options=(replace(found.chosen, risk=Risk.MEDIUM),))
+        assert found.chosen_option is not None
+        risky = replace(found, options=(replace(found.chosen_option, risk=Risk.MEDIUM),))
         assert policy._answer(ACTIONS, risky, view_of(risky)) is None
     assert {cause.partition(":")[0] for _, _, cause, _ in policy.causes} == {"asked at risk 2"}
 
@@ -136,19 +136,19 @@ def test_an_action_is_what_the_product_does_on_that_kind_of_endpoint(
     hosting: str, kind: OptionKind, action: str | None
 ) -> None:
     found = seen_by(ShippedAuto())
-    assert found.chosen is not None
-    option = replace(found.chosen, kind=kind, in_place=True)
+    assert found.chosen_option is not None
+    option = replace(found.chosen_option, kind=kind, in_place=True)
     assert carried(ACTIONS, found, option, view_of(found, hosting)) == action
 
 
 def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
     found = seen_by(ShippedAuto())
-    assert found.chosen is not None
+    assert found.chosen_option is not None
     deployed: list[tuple[int, ...]] = []
     actions = SimpleNamespace(Deploy=lambda _, counts, **__: deployed.append(counts))
     view = SimpleNamespace(endpoint_name="e", autoscale_max=8, hosting="real-time")
-    target = replace(found.chosen.target, instance_count=5, minimum=2, maximum=8)
-    carried(actions, found, replace(found.chosen, target=target), view)
+    target = replace(found.chosen_option.target, instance_count=5, minimum=2, maximum=8)
+    carried(actions, found, replace(found.chosen_option, target=target), view)
     assert deployed == [(2,) * 24]
 
 

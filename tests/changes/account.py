@@ -16,7 +16,7 @@ from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight, VariantSight
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.preflight import RolePass
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
 from rightsizer.errors import ReadError, RightsizerError
 from rightsizer.ports.evaluation import MetricRequest
 
@@ -188,7 +188,7 @@ class Account:
         fresh = self.now - self.known_alarms[name][0] < timedelta(minutes=1)
         return self.states.get(name, "INSUFFICIENT_DATA" if fresh else "OK")
 
-    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+    def alarms_with_actions(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         return tuple(body for _, body in self.known_alarms.values() if {*body.get("AlarmActions", ())} & {*arns})
 
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
@@ -197,19 +197,19 @@ class Account:
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
         return {}
 
-    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
+    def is_sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         return True
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
         return {name: self.registry[name] for name in names if name in self.registry}
 
-    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
+    def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
         return {}
 
-    def passes(self, role: str) -> RolePass:
+    def role_pass(self, role: str) -> RolePass:
         return RolePass(role, "apply", True)
 
-    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+    def denied_restore_actions(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
         return ()
 
     def endpoint_quotas(self) -> Mapping[str, int]:
@@ -226,7 +226,7 @@ class Account:
         kind = self.instance_type(asked.variant)
         periods = max(0, int((end - start).total_seconds() // period_s))
         loads = [self.load(start + timedelta(seconds=i * period_s), asked.variant, kind) for i in range(periods)]
-        minutes, rows = period_s / 60, dict[Signal, list[float]]()
+        minutes, rows = period_s / 60, dict[MetricStatistic, list[float]]()
         for signal in asked.signals:
             match signal.metric:
                 case "Invocations":

@@ -103,7 +103,7 @@ class Kept:
 
     def save(self, change: Change) -> Change:
         stored = self._put(change)
-        if stored.closed:
+        if stored.is_closed:
             if any(entry.status == "intended" for entry in stored.journal):
                 self.last[stored.ref.name] = (stored.id, stored.journal[-1].at)
             self.locks = {name: held for name, held in self.locks.items() if held != stored.id}
@@ -113,7 +113,7 @@ class Kept:
         self._lock(f"ENDPOINT {change.ref.name}", change.id)
         return self._put(change)
 
-    def booked(self, change: Change) -> Change:
+    def save_booking(self, change: Change) -> Change:
         return self._put(change)
 
     def _put(self, change: Change) -> Change:
@@ -128,13 +128,13 @@ class Kept:
             raise ConflictError(f"{name} is held by another change")
 
     def due(self, now: datetime) -> tuple[str, ...]:
-        rows = [(c.next_due, c.id) for c in self.changes.values() if not c.closed and c.next_due is not None]
+        rows = [(c.next_due, c.id) for c in self.changes.values() if not c.is_closed and c.next_due is not None]
         return tuple(name for due, name in sorted(rows) if due <= now)
 
     def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
-        return (change for change in self.changes.values() if not change.closed)
+        return (change for change in self.changes.values() if not change.is_closed)
 
-    def held_by(self, endpoint: str) -> str:
+    def holder_of(self, endpoint: str) -> str:
         return self.locks.get(f"ENDPOINT {endpoint}", "")
 
     def last_change(self, endpoint: str) -> str:
@@ -158,7 +158,7 @@ class Kept:
         """A newer evaluation is stored."""
         self.newest, self.unreadable = found, False
 
-    def made_at(self) -> datetime:
+    def created_at(self) -> datetime:
         return self.made
 
     def proposal(self, proposal_id: str) -> Proposal | None:
@@ -213,7 +213,7 @@ class World:
         """Ticks, each when the next look is due, until the change is closed or the time is over."""
         end = self.now + timedelta(hours=hours)
         change = self.change
-        while self.now < end and not change.closed:
+        while self.now < end and not change.is_closed:
             due = change.next_due or end
             self.advance(max(min(due, end) - self.now, timedelta(minutes=1)))
             self.apply.tick(self.now)
@@ -234,7 +234,7 @@ class World:
         return self.until(lambda change: any(entry.detail == kind.value for entry in change.journal))
 
     def ask_back(self, by: str = "U1") -> None:
-        Orders(cast("Any", self.kept)).ask_back(self.change.id, by, self.now)
+        Orders(cast("Any", self.kept)).request_rollback(self.change.id, by, self.now)
 
     def freeze(self, *, hard: bool = False) -> None:
         self.kept.set_switch(Switch(True, hard, "U1", self.now))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightsizer.changes.preflight.consent import stranger
-from rightsizer.domain.approvers import Approvers, Caller, like
+from rightsizer.changes.preflight.consent import approver_refusal
+from rightsizer.domain.approvers import Approvers, Caller, is_match
 from rightsizer.domain.reason import Code
 
 ACCOUNT, OTHER = "111122223333", "444455556666"
@@ -22,7 +22,7 @@ SIGNS = string.ascii_letters + string.digits + "_+=,.@-"
 
 
 def allowed(arn: str, *entries: str, home: str = HOME) -> bool:
-    return stranger(f"cli:{arn}", Approvers(frozenset(entries), home)) is None
+    return approver_refusal(f"cli:{arn}", Approvers(frozenset(entries), home)) is None
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,21 @@ def test_short_forms_name_nobody_where_the_account_of_the_stack_is_unknown() -> 
 
 def test_without_a_list_and_in_automatic_mode_nobody_is_a_stranger() -> None:
     assert allowed(ONCALL)
-    assert stranger("slack:U9", Approvers()) is None
-    assert stranger("policy", Approvers(frozenset({"U1"}), HOME)) is None
+    assert approver_refusal("slack:U9", Approvers()) is None
+    assert approver_refusal("policy", Approvers(frozenset({"U1"}), HOME)) is None
 
 
 def test_a_slack_user_is_named_by_the_id_alone() -> None:
-    listed = Approvers.listed("U1, role/ml-oncall ,,", HOME)
-    assert stranger("slack:U1", listed) is None
+    listed = Approvers.parse("U1, role/ml-oncall ,,", HOME)
+    assert approver_refusal("slack:U1", listed) is None
     for by in ("slack:U2", "slack:role/ml-oncall", "slack:", "U1", "cli:U1", "", "policy:U1"):
-        found = stranger(by, listed)
+        found = approver_refusal(by, listed)
         assert found is not None, by
         assert found.code is Code.NOT_APPROVER
 
 
 def test_the_refusal_names_the_caller_the_list_and_the_remedy_in_one_sentence() -> None:
-    found = stranger(f"cli:{ONCALL}", Approvers.listed("U1, user/ada, role/dev-*", HOME))
+    found = approver_refusal(f"cli:{ONCALL}", Approvers.parse("U1, user/ada, role/dev-*", HOME))
     assert found is not None
     assert found.sentence == (
         f"role/ml-oncall ({ONCALL}) is not on the list Approvers; at a terminal it lets role/dev-*, user/ada decide; "
@@ -144,29 +144,29 @@ def test_the_refusal_names_the_caller_the_list_and_the_remedy_in_one_sentence() 
 
 
 def test_a_list_of_slack_users_lets_nobody_decide_at_a_terminal_and_says_so() -> None:
-    found = stranger(f"cli:{ONCALL}", Approvers.listed("U1,U2", HOME))
+    found = approver_refusal(f"cli:{ONCALL}", Approvers.parse("U1,U2", HOME))
     assert found is not None
     assert "names Slack users only, so that nobody decides at a terminal" in found.sentence
 
 
 def test_who_comes_from_another_account_is_told_the_whole_arn_to_add() -> None:
-    found = stranger(f"cli:arn:aws:sts::{OTHER}:assumed-role/ml-oncall/ada", Approvers.listed("role/*", HOME))
+    found = approver_refusal(f"cli:arn:aws:sts::{OTHER}:assumed-role/ml-oncall/ada", Approvers.parse("role/*", HOME))
     assert found is not None
     assert f"adds arn:aws:iam::{OTHER}:role/ml-oncall to" in found.sentence
     assert "Slack" not in found.sentence
 
 
 def test_a_long_list_is_cut_in_the_sentence() -> None:
-    found = stranger(f"cli:{ONCALL}", Approvers(frozenset(f"role/r{n}" for n in range(200)), HOME))
+    found = approver_refusal(f"cli:{ONCALL}", Approvers(frozenset(f"role/r{n}" for n in range(200)), HOME))
     assert found is not None
     assert "and 190 more" in found.sentence
 
 
 def test_entries_of_no_known_form_are_listed_apart() -> None:
-    listed = Approvers.listed(f"U1, role/x, u2, *, role/a/b, arn:aws:iam::{ACCOUNT}:role/p/*, {ROOT}", HOME)
-    assert listed.slack == {"U1"}
-    assert listed.terminal == (ROOT, "role/x")
-    assert listed.odd == ("*", f"arn:aws:iam::{ACCOUNT}:role/p/*", "role/a/b", "u2")
+    listed = Approvers.parse(f"U1, role/x, u2, *, role/a/b, arn:aws:iam::{ACCOUNT}:role/p/*, {ROOT}", HOME)
+    assert listed.slack_users == {"U1"}
+    assert listed.terminal_entries == (ROOT, "role/x")
+    assert listed.unknown_entries == ("*", f"arn:aws:iam::{ACCOUNT}:role/p/*", "role/a/b", "u2")
 
 
 names = st.text(SIGNS, min_size=2, max_size=32)
@@ -176,13 +176,13 @@ names = st.text(SIGNS, min_size=2, max_size=32)
 @example("a*a", "a")
 @example("*", "")
 def test_a_wildcard_stands_for_any_signs_and_nothing_else_is_special(pattern: str, text: str) -> None:
-    assert like(pattern, text) is bool(re.fullmatch(translate(pattern), text))
+    assert is_match(pattern, text) is bool(re.fullmatch(translate(pattern), text))
 
 
 @given(names, names, names)
 def test_a_role_is_named_by_its_own_name_whatever_its_sessions_are_called(name: str, session: str, other: str) -> None:
     arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{name}/{session}"
-    caller = Caller.of(arn)
+    caller = Caller.from_arn(arn)
     assert caller is not None
     assert allowed(arn, caller.entry(HOME))
     assert allowed(arn, caller.entry(f"aws:{OTHER}"))
@@ -192,7 +192,7 @@ def test_a_role_is_named_by_its_own_name_whatever_its_sessions_are_called(name: 
 @given(names, st.lists(names, max_size=3))
 def test_a_user_is_named_by_name_and_by_the_whole_arn(name: str, path: list[str]) -> None:
     arn = f"arn:aws:iam::{ACCOUNT}:user/{''.join(f'{part}/' for part in path)}{name}"
-    caller = Caller.of(arn)
+    caller = Caller.from_arn(arn)
     assert caller is not None
     assert allowed(arn, caller.entry(HOME))
     assert allowed(arn, caller.entry(f"aws:{OTHER}"))

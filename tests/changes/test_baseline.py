@@ -11,7 +11,7 @@ from rightsizer.changes.baseline import BACKLOG, PROCESSED
 from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.usage import MetricWindow, Series, Signal
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, Series
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -23,14 +23,16 @@ def change(**baseline: float) -> Change:
 
 
 def window(backlog: list[float], processed: list[float]) -> MetricWindow:
-    rows: dict[Signal, list[float]] = {BACKLOG: backlog, PROCESSED[0]: processed}
+    rows: dict[MetricStatistic, list[float]] = {BACKLOG: backlog, PROCESSED[0]: processed}
     series = {signal: Series(START, 300, array("d", values)) for signal, values in rows.items()}
     return MetricWindow("chat", "AllTraffic", START, START + timedelta(hours=3), 300, series)
 
 
 def judged(backlog: list[float], processed: list[float], at: Change | None = None) -> str:
     limits = ChangeLimits(probation=timedelta(hours=2))
-    verdict = proof.judge(at or change(queue_s=30.0), [window(backlog, processed)], START + timedelta(hours=3), limits)
+    verdict = proof.proof_verdict(
+        at or change(queue_s=30.0), [window(backlog, processed)], START + timedelta(hours=3), limits
+    )
     assert verdict.judgement != "bad" or verdict.failure is FailureClass.PERFORMANCE
     return f"{verdict.judgement}: {verdict.reason.sentence}"
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan import capacity
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.live_state import MOVING
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import Before, VariantCount
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from tests import samples
 from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD, OLD_TYPE
@@ -25,38 +25,38 @@ COUNT = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1))
 COPIES = an_option(kind=OptionKind.COPIES, target=Target(OLD_TYPE, 1, copies=(("small", 1), ("large", 2))))
 
 
-def planned(found: Planned | tuple[Reason, ...]) -> Planned:
-    assert isinstance(found, Planned), found
+def planned(found: PlannedChange | tuple[Reason, ...]) -> PlannedChange:
+    assert isinstance(found, PlannedChange), found
     return found
 
 
-def why_not(found: Planned | tuple[Reason, ...]) -> Code:
-    assert not isinstance(found, Planned)
+def why_not(found: PlannedChange | tuple[Reason, ...]) -> Code:
+    assert not isinstance(found, PlannedChange)
     (reason,) = found
     return reason.code
 
 
 def test_counts_move_what_changes_and_go_back_to_what_ran() -> None:
-    plan = planned(capacity.count_only(approved(COUNT, "a"))).plan
+    plan = planned(capacity.plan_count(approved(COUNT, "a"))).plan
     assert plan.turn is not None
     assert plan.back is not None
     assert plan.turn.params["DesiredWeightsAndCapacities"] == [{"VariantName": "a", "DesiredInstanceCount": 1}]
     assert plan.back.params["DesiredWeightsAndCapacities"] == [{"VariantName": "a", "DesiredInstanceCount": 3}]
     assert (plan.new_config, plan.prepare, plan.clear) == ("", (), ())
     same = an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 3))
-    assert why_not(capacity.count_only(approved(same, "a"))) is Code.CHANGED_SINCE
+    assert why_not(capacity.plan_count(approved(same, "a"))) is Code.CHANGED_SINCE
 
 
 def approved(option: Any, variant: str = "AllTraffic", **known: Any) -> Approved:
     w = world(option)
     fields = {"proposal": w.proposal, "option": option, "endpoint": w.account.endpoint(NAME), "config": None}
     made = samples.change(MONDAY, option=option, variant=variant)
-    seen = Ground(**{"tags": {}, "limits": LIMITS, "scaling": (), **fields, **known})
+    seen = PreflightInput(**{"tags": {}, "limits": LIMITS, "scaling": (), **fields, **known})
     nothing: Any = None  # neither a configuration nor the catalogue is read for these
     return Approved(made, seen, nothing, BEFORE, nothing, LIMITS)
 
 
-def copies(**known: Any) -> Planned | tuple[Reason, ...]:
+def copies(**known: Any) -> PlannedChange | tuple[Reason, ...]:
     return dimension_of(OptionKind.COPIES).plan(approved(COPIES, **known))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
-from rightsizer.changes.clone import CARRIED, Clone, clone, content_hash
+from rightsizer.changes.clone import CARRIED, ClonedConfig, clone_config, content_hash
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import VariantCount
@@ -38,16 +38,16 @@ def with_key(key: str) -> ConfigSight:
     return ConfigSight(seen.name, {**seen.body, key: "something"}, seen.created_at)
 
 
-def made(seen: ConfigSight, target: Target = TARGET, wanted: tuple[VariantCount, ...] = WANTED) -> Clone:
-    found = clone(seen, wanted, target, CATALOGUE, {"rightsizer:change": "c-1"})
-    assert isinstance(found, Clone), found
+def made(seen: ConfigSight, target: Target = TARGET, wanted: tuple[VariantCount, ...] = WANTED) -> ClonedConfig:
+    found = clone_config(seen, wanted, target, CATALOGUE, {"rightsizer:change": "c-1"})
+    assert isinstance(found, ClonedConfig), found
     return found
 
 
 def codes(seen: ConfigSight, kind: str = "ml.g5.xlarge") -> set[Code]:
     wanted = (VariantCount("AllTraffic", kind, 1, 1.0),)
-    found = clone(seen, wanted, Target(kind, 1), CATALOGUE, {})
-    assert not isinstance(found, Clone)
+    found = clone_config(seen, wanted, Target(kind, 1), CATALOGUE, {})
+    assert not isinstance(found, ClonedConfig)
     assert all(isinstance(r, Reason) for r in found)
     return {r.code for r in found}
 
@@ -84,8 +84,8 @@ def test_a_volume_is_dropped_where_the_target_has_local_nvme() -> None:
 
 def test_a_capture_that_was_stopped_stays_stopped() -> None:
     seen = source(DataCaptureConfig={"EnableCapture": True, "InitialSamplingPercentage": 5})
-    found = clone(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=True)
-    assert isinstance(found, Clone)
+    found = clone_config(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=True)
+    assert isinstance(found, ClonedConfig)
     assert found.body["DataCaptureConfig"]["EnableCapture"] is False
 
 

@@ -1,7 +1,7 @@
 """A plan that deploys: a clone, roll-back alarms first, autoscaling taken away and given back, and a way to return."""
 
 from rightsizer.changes.clone import CHANGE_TAG
-from rightsizer.changes.plan.config import update
+from rightsizer.changes.plan.config import update_step
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind
@@ -83,7 +83,7 @@ def test_what_ends_a_slowness_is_not_undone_for_being_slow() -> None:
 
 
 def test_an_update_names_its_counts_or_keeps_the_live_ones() -> None:
-    assert update("chat", "new", {}).params["RetainAllVariantProperties"] is False
-    kept = update("chat", "new", {"AutoRollbackConfiguration": {}}, keep_counts=True).params
+    assert update_step("chat", "new", {}).params["RetainAllVariantProperties"] is False
+    kept = update_step("chat", "new", {"AutoRollbackConfiguration": {}}, keep_counts=True).params
     assert (kept["RetainAllVariantProperties"], "DeploymentConfig" in kept) == (True, True)
-    assert "DeploymentConfig" not in update("chat", "new", {}).params
+    assert "DeploymentConfig" not in update_step("chat", "new", {}).params

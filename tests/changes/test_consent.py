@@ -20,7 +20,7 @@ from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
 HOME = "aws:111122223333"
 DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
 ONCALL = "cli:arn:aws:sts::111122223333:assumed-role/ml-oncall/ada"
-LIST = replace(LIMITS, approvers=Approvers.listed("U1,role/ml-oncall", HOME))
+LIST = replace(LIMITS, approvers=Approvers.parse("U1,role/ml-oncall", HOME))
 AUTO = {"rightsizer:mode": "auto"}
 
 
@@ -62,7 +62,7 @@ def test_who_left_the_list_while_the_change_waited_for_its_window_does_not_begin
     window = ChangeWindow(days=frozenset({5}), start=time(8), end=time(18))
     w = world(limits=replace(LIST, window=window), by=ONCALL)
     assert w.start().state is ChangeState.PLANNED
-    w.limit(approvers=Approvers.listed("U1", HOME))
+    w.limit(approvers=Approvers.parse("U1", HOME))
     assert w.run(24 * 6).state is ChangeState.REFUSED
     assert w.shown().state is ProposalState.WITHDRAWN
 
@@ -140,11 +140,11 @@ def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
 
 
 def test_a_list_that_names_nobody_at_a_terminal_says_so() -> None:
-    reason = consent.stranger(DEV, Approvers.listed("U1", HOME))
+    reason = consent.approver_refusal(DEV, Approvers.parse("U1", HOME))
     assert reason is not None
     assert "the list names Slack users only" in reason.sentence
     assert "or somebody on the list answers in Slack" in reason.sentence
-    assert consent.stranger(DEV, Approvers.listed("", HOME)) is None
+    assert consent.approver_refusal(DEV, Approvers.parse("", HOME)) is None
 
 
 def test_a_deletion_needs_a_person() -> None:

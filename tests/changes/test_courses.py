@@ -6,7 +6,7 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.courses import expired
+from rightsizer.changes.reconcile.courses import expiry_action
 from rightsizer.changes.reconcile.steps import SHOWS
 from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.plan import StepKind
@@ -37,7 +37,7 @@ def assert_expired(w: World) -> None:
     assert "waited 7 days" in change.outcome
     assert (w.shown().state, w.shown().outcome) == (ProposalState.EXPIRED, change.outcome)
     assert [text for subject, text in w.told if subject == f"{NAME}: approval expired"] == [change.outcome]
-    assert w.kept.held_by(NAME) == ""
+    assert w.kept.holder_of(NAME) == ""
 
 
 def narrowed(w: World) -> Callable[[], None]:
@@ -124,7 +124,7 @@ def test_autoscaling_that_was_taken_away_comes_back_when_the_approval_is_too_old
     change = w.run(2)
     (target,) = w.account.targets.values()
     assert (change.state, change.reason and change.reason.code) == (ChangeState.ROLLED_BACK, Code.EXPIRED)
-    assert (w.account.writes(StepKind.UPDATE_ENDPOINT), w.kept.held_by(NAME)) == ([], "")
+    assert (w.account.writes(StepKind.UPDATE_ENDPOINT), w.kept.holder_of(NAME)) == ([], "")
     assert (target.minimum, target.maximum) == (1, 4)
     assert [text for subject, text in w.told if subject == f"{NAME}: approval expired"] == [change.outcome]
 
@@ -163,8 +163,8 @@ def test_an_update_that_was_asked_a_moment_ago_is_not_taken_for_one_that_was_nev
     planned(w)
     change = w.upto(StepKind.UPDATE_ENDPOINT)
     asked = next(e for e in change.journal if e.detail == StepKind.UPDATE_ENDPOINT.value)
-    assert expired(change, change.expires_at + timedelta(minutes=1)) is None
-    assert expired(change, asked.at + SHOWS) is not None
+    assert expiry_action(change, change.expires_at + timedelta(minutes=1)) is None
+    assert expiry_action(change, asked.at + SHOWS) is not None
 
 
 def begun(w: World, kind: StepKind) -> Callable[[], Change]:

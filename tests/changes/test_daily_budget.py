@@ -25,18 +25,18 @@ STARTS = st.lists(st.tuples(st.sampled_from((0, 10, 90, 400)), st.booleans()), m
 def test_a_change_dearer_than_the_budget_starts_on_an_empty_day_and_on_no_other() -> None:
     limits = ChangeLimits(usd_per_day=Decimal(100))
     dear, cheap = samples.option(switch_usd=Decimal(400)), samples.option(switch_usd=Decimal(1))
-    assert Allowance(limits).take(dear, DAY) is None
+    assert Allowance(limits).take_budget(dear, DAY) is None
     spent = Allowance(limits)
-    assert spent.take(cheap, DAY) is None
-    assert spent.take(dear, DAY) is not None
-    assert spent.take(dear, DAY + timedelta(days=1)) is None
+    assert spent.take_budget(cheap, DAY) is None
+    assert spent.take_budget(dear, DAY) is not None
+    assert spent.take_budget(dear, DAY + timedelta(days=1)) is None
 
 
 def test_a_change_dearer_than_the_budget_does_not_start_after_one_that_cost_nothing() -> None:
     day = Allowance(ChangeLimits(usd_per_day=Decimal(100)))
-    assert day.take(samples.option(switch_usd=Decimal(0)), DAY) is None
-    assert day.take(samples.option(switch_usd=Decimal(400)), DAY) is not None
-    assert day.take(samples.option(switch_usd=Decimal(100)), DAY) is None
+    assert day.take_budget(samples.option(switch_usd=Decimal(0)), DAY) is None
+    assert day.take_budget(samples.option(switch_usd=Decimal(400)), DAY) is not None
+    assert day.take_budget(samples.option(switch_usd=Decimal(100)), DAY) is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_journal_and_the_back_test_start_the_same_changes(
             ref = EndpointRef("1", "eu-west-1", f"chat-{number}")
             made = journal.create(replace(samples.change(DAY, id=f"c-{number}"), ref=ref, option=option))
             share = budget_share("2026-11-02", Decimal(usd), limits, restores=restores)
-            if allowance.take(option, DAY) is None:
+            if allowance.take_budget(option, DAY) is None:
                 journal.begin(made, share)
             else:
                 with pytest.raises(ConflictError, match=r"budget|no change is allowed"):

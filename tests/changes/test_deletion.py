@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rightsizer.changes.deletion import ALIVE, judge
+from rightsizer.changes.deletion import ALIVE, deletion_verdict
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.plan import Plan, PlanKind
 from rightsizer.domain.reason import Code, Reason
@@ -26,18 +26,18 @@ SILENT = MetricWindow("chat", "v", START, START + WEEK, 300, ALIVE_ALL_WEEK)
 
 
 def test_silence_that_was_read_whole_hands_over() -> None:
-    assert judge(MARKED, [SILENT], START + WEEK).judgement == "proven"
+    assert deletion_verdict(MARKED, [SILENT], START + WEEK).judgement == "proven"
 
 
 @pytest.mark.parametrize("code", [Code.PERMISSION_MISSING, Code.READ_FAILED, Code.THROTTLED])
 def test_silence_that_was_read_in_part_is_read_again_and_then_given_up(code: Code) -> None:
     reason = Reason(code, "Invocations came in part")
     for blind in (replace(SILENT, notes=(reason,)), NoMetrics("chat", "v", reason)):
-        found = judge(MARKED, [SILENT, blind], START + WEEK)
+        found = deletion_verdict(MARKED, [SILENT, blind], START + WEEK)
         assert (found.judgement, "came in part" in found.reason.sentence) == ("not-yet", True)
-        assert judge(MARKED, [SILENT, blind], START + 2 * WEEK).judgement == "given-up"
+        assert deletion_verdict(MARKED, [SILENT, blind], START + 2 * WEEK).judgement == "given-up"
 
 
 def test_a_variant_that_publishes_nothing_is_given_up_at_once() -> None:
     nothing = NoMetrics("chat", "v", Reason(Code.NO_DATAPOINTS, "CloudWatch has no datapoint"))
-    assert judge(MARKED, [nothing], START + WEEK).judgement == "given-up"
+    assert deletion_verdict(MARKED, [nothing], START + WEEK).judgement == "given-up"

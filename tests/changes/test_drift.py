@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile import advance, drift
+from rightsizer.changes.reconcile import drift, next_action
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer, Wait
-from rightsizer.domain.live_state import EndpointSight, Gone, Sight
+from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code
@@ -35,7 +35,7 @@ TURNED = replace(
 def test_a_status_that_nobody_here_repairs_is_handed_over_with_the_lines(
     status: str, code: Code, verbs: list[str]
 ) -> None:
-    found = drift.lost(TURNED, endpoint(status))
+    found = drift.lost_action(TURNED, endpoint(status))
     assert found is not None
     assert (found.course, found.ending, found.reason.code) == (Course.CLOSE, ChangeState.HANDED_OVER, code)
     assert [line.split()[2] for line in found.remaining] == verbs
@@ -43,7 +43,7 @@ def test_a_status_that_nobody_here_repairs_is_handed_over_with_the_lines(
 
 
 def test_an_endpoint_that_somebody_deleted_is_handed_over() -> None:
-    found = drift.lost(TURNED, Gone("chat"))
+    found = drift.lost_action(TURNED, Gone("chat"))
     assert found is not None
     assert (found.reason.code, found.failure) == (Code.VANISHED, FailureClass.OUTSIDE)
 
@@ -51,31 +51,31 @@ def test_an_endpoint_that_somebody_deleted_is_handed_over() -> None:
 @pytest.mark.parametrize("status", ["InService", *sorted(drift.BUSY)])
 def test_our_own_configurations_are_nobody_elses(status: str) -> None:
     for config, pending in (("old", ""), ("old", "new"), ("new", ""), ("new", "old")):
-        assert drift.lost(TURNED, endpoint(status, config, pending)) is None
-        assert drift.foreign(TURNED, endpoint(status, config, pending)) == frozenset()
+        assert drift.lost_action(TURNED, endpoint(status, config, pending)) is None
+        assert drift.foreign_configs(TURNED, endpoint(status, config, pending)) == frozenset()
 
 
 @pytest.mark.parametrize(("config", "pending"), [("theirs", ""), ("old", "theirs"), ("new", "theirs")])
 def test_a_configuration_of_somebody_else_hands_the_change_over(config: str, pending: str) -> None:
-    found = drift.lost(TURNED, endpoint(config=config, pending=pending))
+    found = drift.lost_action(TURNED, endpoint(config=config, pending=pending))
     assert found is not None
     assert (found.ending, found.reason.code) == (ChangeState.HANDED_OVER, Code.CHANGED_SINCE)
     assert "configuration theirs" in found.reason.sentence
     assert drift.LEFT_ALONE not in found.reason.sentence
-    given = drift.lost(replace(TURNED, state=ChangeState.APPLIED), endpoint(config=config, pending=pending))
+    given = drift.lost_action(replace(TURNED, state=ChangeState.APPLIED), endpoint(config=config, pending=pending))
     assert given is not None
     assert given.reason.sentence.endswith(drift.LEFT_ALONE)
 
 
 def test_a_release_after_the_mark_for_deletion_is_no_incident() -> None:
     marked = replace(TURNED, plan=replace(PLAN, kind=PlanKind.DELETE))
-    found = drift.lost(marked, endpoint(config="theirs"))
+    found = drift.lost_action(marked, endpoint(config="theirs"))
     assert found is not None
     assert (found.ending, found.reason.code) == (ChangeState.ROLLED_BACK, Code.CHANGED_SINCE)
 
 
 def _busy(change: Change, status: str, minutes: float) -> object:
-    return drift.busy(change, endpoint(status, pending="new", minutes=minutes), NOW)
+    return drift.busy_action(change, endpoint(status, pending="new", minutes=minutes), NOW)
 
 
 def test_a_deployment_is_waited_for_as_long_as_its_plan_says_and_two_hours() -> None:
@@ -106,5 +106,5 @@ def test_looks_come_more_rarely_the_more_there_were(looks: int, minutes: int) ->
 
 def test_a_change_that_is_closing_is_not_handed_over_for_a_release_again() -> None:
     closing = replace(TURNED, course=Course.CLOSE, ending=ChangeState.HANDED_OVER)
-    move = advance(closing, Sight(endpoint(config="theirs"), scaling=(), alarms={}), NOW, Switch())
+    move = next_action(closing, LiveState(endpoint(config="theirs"), scaling=(), alarms={}), NOW, Switch())
     assert not isinstance(move, Steer)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.failure import classify, refusal
+from rightsizer.changes.failure import failure_of_code, failure_of_reason
 from rightsizer.domain.change import FailureClass
 
 ICE = (
@@ -37,12 +37,12 @@ QUOTA = (
     ],
 )
 def test_a_failure_reason_has_the_class_of_its_words(text: str, kind: str) -> None:
-    assert classify(text) is FailureClass(kind)
-    assert not refusal("ValidationException", text).again
+    assert failure_of_reason(text) is FailureClass(kind)
+    assert not failure_of_code("ValidationException", text).again
 
 
 def test_an_endpoint_in_progress_is_asked_again() -> None:
-    assert refusal("ValidationException", 'Cannot update in-progress endpoint "arn:aws:sagemaker:..."').again
+    assert failure_of_code("ValidationException", 'Cannot update in-progress endpoint "arn:aws:sagemaker:..."').again
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_endpoint_in_progress_is_asked_again() -> None:
     ],
 )
 def test_words_inside_a_refusal_do_not_make_it_one_to_try_again(text: str) -> None:
-    assert not refusal("ValidationException", text).again
+    assert not failure_of_code("ValidationException", text).again
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_words_inside_a_refusal_do_not_make_it_one_to_try_again(text: str) -> No
     ],
 )
 def test_what_may_pass_is_tried_again_by_its_code_or_by_the_text_that_it_begins_with(code: str, text: str) -> None:
-    assert refusal(code, text).again
+    assert failure_of_code(code, text).again
 
 
 def test_a_quota_is_not_asked_again() -> None:
-    found = refusal("ResourceLimitExceeded", QUOTA)
+    found = failure_of_code("ResourceLimitExceeded", QUOTA)
     assert (found.failure, found.again) == (FailureClass.QUOTA, False)
 
 
 @given(st.text(), st.text())
 def test_any_text_is_classified(code: str, text: str) -> None:
-    assert refusal(code, text).failure in set(FailureClass)
-    assert classify(text) in set(FailureClass)
+    assert failure_of_code(code, text).failure in set(FailureClass)
+    assert failure_of_reason(text) in set(FailureClass)

@@ -84,5 +84,5 @@ def test_types_come_from_the_configuration_and_counts_from_what_is_live() -> Non
     w = world(count=1)
     w.account.scale(3)
     sight = w.account.endpoint(NAME)
-    (row,) = fleet.live(sight, ConfigSight(OLD, BODY, MONDAY))  # type: ignore[arg-type]
+    (row,) = fleet.live_counts(sight, ConfigSight(OLD, BODY, MONDAY))  # type: ignore[arg-type]
     assert (row.name, row.instance_type, row.count) == ("AllTraffic", OLD_TYPE, 3)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.changes.reconcile import leftovers
+from rightsizer.changes.reconcile import leftover_configs
 from rightsizer.domain.change import ChangeState, FailureClass
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.plan import StepKind
@@ -43,7 +43,7 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     assert "want of capacity" in shown.outcome
     assert (change.state, change.option.kind) == (ChangeState.PROVEN, OptionKind.INSTANCE_POOLS), change.outcome
     assert {row["Priority"]: row["InstanceType"] for row in rows} == {1: NEW_TYPE, 2: OLD_TYPE}
-    assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
+    assert len(leftover_configs(change)) == 2, "the configuration of the first try stays too"
 
 
 def test_no_event_and_no_click_begins_the_next_try_before_its_time() -> None:
@@ -52,7 +52,7 @@ def test_no_event_and_no_click_begins_the_next_try_before_its_time() -> None:
     made = len(w.account.done)
     for minutes in (5, 15, 300):
         w.advance(timedelta(minutes=minutes))
-        w.apply.moved("chat", w.now)
+        w.apply.advance_endpoint("chat", w.now)
         w.start()
         w.apply.tick(w.now)
     assert (w.change, len(w.account.done)) == (waiting, made)
@@ -151,7 +151,7 @@ def test_a_model_that_does_not_start_is_remembered_by_its_name() -> None:
     w.start()
     w.run(24)
     (past,) = w.past()
-    assert (past.no_start, past.models) == (True, ("chat-model",))
+    assert (past.has_failed_start, past.models) == (True, ("chat-model",))
 
 
 def test_a_roll_back_alarm_that_fires_on_the_new_fleet_is_remembered_against_the_type() -> None:
@@ -160,7 +160,7 @@ def test_a_roll_back_alarm_that_fires_on_the_new_fleet_is_remembered_against_the
     w.start()
     w.run(6)
     (past,) = w.past()
-    assert (past.refuted, past.failure) == (True, "alarm")
+    assert (past.is_refuted, past.failure) == (True, "alarm")
 
 
 def test_pools_that_find_no_capacity_three_times_end_with_the_old_type() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import time, timedelta
 
-from rightsizer.changes.reconcile import leftovers
+from rightsizer.changes.reconcile import leftover_configs
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
@@ -44,8 +44,8 @@ def test_a_fleet_that_grew_while_the_alarms_warmed_up_is_planned_again_at_its_ne
     change = w.run(6)
     assert (change.state, count(w)) == (ChangeState.PROVEN, 3)
     assert any(entry.step == "moved" for entry in change.journal)
-    assert change.plan.new_config in leftovers(change)
-    assert len(leftovers(change)) > 1, "the configuration of the first plan stays, and is listed"
+    assert change.plan.new_config in leftover_configs(change)
+    assert len(leftover_configs(change)) > 1, "the configuration of the first plan stays, and is listed"
 
 
 def test_a_person_who_scales_before_anything_was_touched_is_not_overwritten() -> None:

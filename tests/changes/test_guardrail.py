@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.guardrail import choose
+from rightsizer.changes.guardrail import choose_guardrail
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=10)
 
@@ -29,7 +29,7 @@ def test_every_field_is_within_the_limits_of_the_api(
     counts: list[int], old: int, bake: int, headroom: int | None, usd: Decimal, most: Decimal | None, alarms: int
 ) -> None:
     before = [old] * len(counts)
-    made = choose(
+    made = choose_guardrail(
         before,
         counts,
         [f"a{i}" for i in range(alarms)],
@@ -62,21 +62,24 @@ def test_every_field_is_within_the_limits_of_the_api(
 
 
 def test_one_instance_is_replaced_at_once_and_baked() -> None:
-    rules = choose([1], [1], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose_guardrail([1], [1], ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"] == {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
     assert rules["TerminationWaitInSeconds"] == 600
 
 
 def test_two_instances_get_a_canary() -> None:
-    rules = choose([2], [2], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose_guardrail([2], [2], ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"]["CanarySize"] == {"Type": "INSTANCE_COUNT", "Value": 1}
 
 
 def test_a_quota_without_room_for_a_second_fleet_rolls() -> None:
-    assert choose([4], [4], ["a"], 600, headroom=1).config["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"] == 1
+    assert (
+        choose_guardrail([4], [4], ["a"], 600, headroom=1).config["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"]
+        == 1
+    )
 
 
 def test_marketplace_is_told_that_nothing_is_baked() -> None:
-    made = choose([4], [4], ["a"], 600, excluded="AWS ignores guardrails for Marketplace images")
+    made = choose_guardrail([4], [4], ["a"], 600, excluded="AWS ignores guardrails for Marketplace images")
     assert made.config["BlueGreenUpdatePolicy"]["TerminationWaitInSeconds"] == 0
     assert "Marketplace" in made.sentence

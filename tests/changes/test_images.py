@@ -118,6 +118,6 @@ def test_a_version_a_date_or_a_commit_in_a_tag_stands_still(tag: str, moves: boo
     name = f"{OWN}:{tag}"
     variant = VariantSight("v", 1, 1, 1.0, 1.0, ((name, "unknown"),))
     sight = EndpointSight("InService", OLD, MONDAY, "", "", (variant,))
-    assert (images.moved(sight, {}, by_itself=True) is not None) == moves
-    assert images.moved(sight, {}, by_itself=False) is None
-    assert images.tagged(sight) == (name,)
+    assert (images.image_difference(sight, {}, by_itself=True) is not None) == moves
+    assert images.image_difference(sight, {}, by_itself=False) is None
+    assert images.tagged_images(sight) == (name,)

@@ -8,7 +8,7 @@ import pytest
 from rightsizer.changes.reconcile import journal
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.live_state import EndpointSight, Gone, Sight
+from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.plan import Step
 from tests.changes.test_reconcile import (
     ALARM,
@@ -34,8 +34,8 @@ def lines(*rows: tuple[Step, str, str]) -> Change:
     return replace(change_after(), journal=tuple(Entry(at, s.key, status, text) for s, status, text in rows))  # type: ignore[arg-type]
 
 
-def seen(*targets: ScalableTarget) -> Sight:
-    return Sight(EndpointSight("InService", "new", NOW, "", "", ()), scaling=targets)
+def seen(*targets: ScalableTarget) -> LiveState:
+    return LiveState(EndpointSight("InService", "new", NOW, "", "", ()), scaling=targets)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_intent_alone_and_a_lost_answer_count_as_made(
     rows: list[tuple[Step, str, str]], touched: bool, written: bool
 ) -> None:
     change = lines(*rows)
-    assert (journal.touched_scaling(change), journal.may_have_written(change)) == (touched, written)
+    assert (journal.may_have_changed_autoscaling(change), journal.may_have_written(change)) == (touched, written)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def marked(*steps: str) -> Change:
 def test_what_was_given_back_whole_and_not_taken_since_is_the_owners(
     steps: tuple[str, ...], given: bool, over: bool
 ) -> None:
-    assert (journal.given_back(marked(*steps)), journal.reopened(marked(*steps))) == (given, over)
-    assert journal.given_back(replace(marked(*steps), state=ChangeState.APPLIED))
+    assert (journal.is_given_back(marked(*steps)), journal.is_reopened(marked(*steps))) == (given, over)
+    assert journal.is_given_back(replace(marked(*steps), state=ChangeState.APPLIED))
 
 
 @pytest.mark.parametrize(
@@ -112,27 +112,27 @@ def test_a_target_that_we_took_and_that_is_there_again_is_the_owners_after_three
     rows: list[tuple[Step, str, str]], again: bool
 ) -> None:
     change, at = lines(*rows), NOW - timedelta(minutes=9)
-    assert journal.registered_again(change, seen(TARGET)) == ({CLEAR.subject: at} if again else {})
-    assert journal.registered_again(change, seen()) == {}
+    assert journal.targets_registered_again(change, seen(TARGET)) == ({CLEAR.subject: at} if again else {})
+    assert journal.targets_registered_again(change, seen()) == {}
     soon, later = at + journal.GONE_AFTER - timedelta(seconds=1), at + journal.GONE_AFTER
-    assert journal.owners_again(change, seen(TARGET), soon) == frozenset()
-    assert journal.owners_again(change, seen(TARGET), later) == ({CLEAR.subject} if again else frozenset())
+    assert journal.targets_of_owner(change, seen(TARGET), soon) == frozenset()
+    assert journal.targets_of_owner(change, seen(TARGET), later) == ({CLEAR.subject} if again else frozenset())
 
 
 def test_what_is_left_open_are_the_lines_that_undo_what_was_begun_and_no_others() -> None:
-    assert journal.left_open(change_after(CONFIG)) == ()
-    assert journal.left_open(change_after(CONFIG, ALARM)) == (TIDY.command,)
-    assert journal.left_open(change_after(ALARM, CLEAR)) == (RESTORE.command, TIDY.command)
+    assert journal.undo_commands(change_after(CONFIG)) == ()
+    assert journal.undo_commands(change_after(CONFIG, ALARM)) == (TIDY.command,)
+    assert journal.undo_commands(change_after(ALARM, CLEAR)) == (RESTORE.command, TIDY.command)
     turned = change_after(ALARM, CLEAR, TURN)
-    assert journal.left_open(turned) == (BACK.command, RESTORE.command, TIDY.command)
-    assert journal.left_open(replace(turned, returned_at=NOW)) == (RESTORE.command, TIDY.command)
+    assert journal.undo_commands(turned) == (BACK.command, RESTORE.command, TIDY.command)
+    assert journal.undo_commands(replace(turned, returned_at=NOW)) == (RESTORE.command, TIDY.command)
     over = replace(turned, state=ChangeState.HANDED_OVER, remaining=("aws x",))
-    assert journal.left_open(over) == ("aws x",)
+    assert journal.undo_commands(over) == ("aws x",)
 
 
 def test_configurations_of_every_try_stay() -> None:
     rows = ("CreateEndpointConfig one", "CreateEndpointConfig one", "AddTags one", "CreateEndpointConfig two")
-    assert journal.leftovers(marked(*rows)) == ("one", "two")
+    assert journal.leftover_configs(marked(*rows)) == ("one", "two")
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_what_differs_from_the_end_is_reported(ending: ChangeState, found: tuple
     scheduled = seen(replace(TARGET, maximum=9, scheduled=({"ScheduledActionName": "day"},)))
     assert journal.differences(change, scheduled, ChangeState.PROVEN) == (), "a schedule moves bounds"
     assert journal.differences(change, replace(other, scaling=None), ending) == (), "it was not looked at"
-    assert journal.differences(change, Sight(Gone("chat")), ending) == ()
+    assert journal.differences(change, LiveState(Gone("chat")), ending) == ()

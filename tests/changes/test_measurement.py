@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.changes.measurement import counted, measured, planned_instances, realised_usd
+from rightsizer.changes.measurement import add_instance_hours, add_measurements, planned_instances, realised_usd
 from rightsizer.domain.change import Change, ChangeState
-from rightsizer.domain.live_state import EndpointSight, Gone, Sight, VariantSight, Verdict
+from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
@@ -20,7 +20,7 @@ POOLS = an_option(kind=OptionKind.INSTANCE_POOLS, target=Target(NEW_TYPE, 1, poo
 
 def ran(count: int, hours: float, **changes: object) -> Change:
     made = samples.change(MONDAY, variant="v", turned_at=MONDAY, **changes)
-    return counted(made, seen(count), MONDAY + timedelta(hours=hours))
+    return add_instance_hours(made, seen(count), MONDAY + timedelta(hours=hours))
 
 
 def seen(count: int, *pools: tuple[str, int]) -> EndpointSight:
@@ -30,22 +30,22 @@ def seen(count: int, *pools: tuple[str, int]) -> EndpointSight:
 
 def test_hours_are_counted_at_the_count_of_each_look_and_once() -> None:
     first = ran(2, 3)
-    second = counted(first, seen(5), MONDAY + timedelta(hours=4))
+    second = add_instance_hours(first, seen(5), MONDAY + timedelta(hours=4))
     assert (first.instance_hours, second.instance_hours) == (6.0, 11.0)
-    assert counted(second, seen(5), MONDAY + timedelta(hours=4)).instance_hours == 11.0
-    assert counted(second, seen(5), MONDAY).instance_hours == 11.0, "time does not run backwards"
+    assert add_instance_hours(second, seen(5), MONDAY + timedelta(hours=4)).instance_hours == 11.0
+    assert add_instance_hours(second, seen(5), MONDAY).instance_hours == 11.0, "time does not run backwards"
 
 
 def test_nothing_is_counted_before_the_turn_after_the_return_and_of_what_is_gone() -> None:
     at = MONDAY + timedelta(hours=2)
     before = samples.change(MONDAY, variant="v")
-    assert counted(before, seen(3), at) == before
+    assert add_instance_hours(before, seen(3), at) == before
     returned = samples.change(MONDAY, variant="v", turned_at=MONDAY, returned_at=MONDAY)
-    assert measured(returned, Sight(seen(3)), at) == returned
+    assert add_measurements(returned, LiveState(seen(3)), at) == returned
     turned = samples.change(MONDAY, variant="v", turned_at=MONDAY)
-    assert measured(turned, Sight(Gone("chat")), at) == turned
-    verdict = Verdict("not-yet", Reason(Code.UNPROVEN, "x"), figures={"mean_s": 0.1})
-    looked = measured(turned, Sight(seen(3), verdict=verdict), at)
+    assert add_measurements(turned, LiveState(Gone("chat")), at) == turned
+    verdict = ProofVerdict("not-yet", Reason(Code.UNPROVEN, "x"), figures={"mean_s": 0.1})
+    looked = add_measurements(turned, LiveState(seen(3), verdict=verdict), at)
     assert (looked.measured, looked.instance_hours) == ({"mean_s": 0.1}, 6.0)
 
 
@@ -57,7 +57,7 @@ def test_pools_are_counted_by_where_they_ran() -> None:
         (((OLD_TYPE, 1),), 10, 20),
         ((), 0, 30),
     ):
-        found = counted(made, seen(3, *pools), at)
+        found = add_instance_hours(made, seen(3, *pools), at)
         assert (found.instance_hours, found.fallback_hours, found.unseen_hours) == (30, fallback, unseen)
 
 
@@ -129,7 +129,7 @@ def test_the_hours_since_the_last_look_count_before_the_verdict(hours: int) -> N
     w.until(lambda change: change.turned_at)
     w.advance(timedelta(hours=hours, minutes=5))
     w.apply.tick(w.now)
-    assert (w.change.state, w.change.closed) == (ChangeState.APPLIED, False)
+    assert (w.change.state, w.change.is_closed) == (ChangeState.APPLIED, False)
     assert "not known to have run on ml.g5.xlarge" in w.change.outcome
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.overruled import overruled, stands_against
+from rightsizer.changes.overruled import is_against, overruling_reason
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -30,12 +30,12 @@ def newest(*options: Option, **changes: Any) -> Recommendation:
 
 
 def test_the_same_fleet_and_a_smaller_one_still_allow_the_target() -> None:
-    assert overruled(approved(2), DECIDED, newest(approved(2))) is None
-    assert overruled(approved(2), DECIDED, newest(approved(1))) is None
+    assert overruling_reason(approved(2), DECIDED, newest(approved(2))) is None
+    assert overruling_reason(approved(2), DECIDED, newest(approved(1))) is None
 
 
 def test_a_judgement_that_needs_more_of_the_type_forbids_it_with_both_numbers() -> None:
-    found = overruled(approved(1), DECIDED, newest(approved(2)))
+    found = overruling_reason(approved(1), DECIDED, newest(approved(2)))
     assert found is not None
     assert found.code is Code.NEWER_JUDGEMENT
     assert "needs 2 instance(s) of ml.g5.xlarge, and 1 instance(s) was approved" in found.sentence
@@ -43,20 +43,20 @@ def test_a_judgement_that_needs_more_of_the_type_forbids_it_with_both_numbers() 
 
 def test_an_endpoint_that_is_under_provisioned_now_is_not_made_smaller() -> None:
     why = Reason(Code.UNDER_PROVISIONED, "requests wait for 4 s")
-    found = overruled(approved(), DECIDED, newest(approved(), finding=Finding.UNDER_PROVISIONED, reason=why))
+    found = overruling_reason(approved(), DECIDED, newest(approved(), finding=Finding.UNDER_PROVISIONED, reason=why))
     assert found is not None
     assert "requests wait for 4 s" in found.sentence
 
 
 def test_a_type_that_is_ruled_out_now_is_not_deployed() -> None:
     out = replace(DECIDED.excluded[0], instance_type=SMALL)
-    found = overruled(approved(), DECIDED, newest(excluded=(out,)))
+    found = overruling_reason(approved(), DECIDED, newest(excluded=(out,)))
     assert found is not None
     assert "rules ml.g5.xlarge out: p95 would be 0.9 s" in found.sentence
 
 
 def test_a_target_that_the_newest_judgement_no_longer_lists_is_not_deployed() -> None:
-    found = overruled(approved(), DECIDED, newest(finding=Finding.OPTIMIZED))
+    found = overruling_reason(approved(), DECIDED, newest(finding=Finding.OPTIMIZED))
     assert found is not None
     assert "no longer lists 1 x ml.g5.xlarge" in found.sentence
 
@@ -64,24 +64,24 @@ def test_a_target_that_the_newest_judgement_no_longer_lists_is_not_deployed() ->
 def test_counts_by_the_hour_are_compared_hour_by_hour() -> None:
     peaks = (1,) * 8 + (3,) * 10 + (1,) * 6
     schedule = approved(3, OptionKind.SCHEDULE, hourly_counts=peaks)
-    assert overruled(approved(3), DECIDED, newest(schedule)) is None
-    assert overruled(approved(2), DECIDED, newest(schedule)) is not None
+    assert overruling_reason(approved(3), DECIDED, newest(schedule)) is None
+    assert overruling_reason(approved(2), DECIDED, newest(schedule)) is not None
 
 
 def test_bounds_of_autoscaling_that_are_too_narrow_now_are_not_registered() -> None:
     narrow, wide = (approved(1, OptionKind.AUTOSCALING, minimum=1, maximum=most) for most in (2, 4))
-    assert overruled(narrow, DECIDED, newest(wide)) is not None
-    assert overruled(wide, DECIDED, newest(narrow)) is None
+    assert overruling_reason(narrow, DECIDED, newest(wide)) is not None
+    assert overruling_reason(wide, DECIDED, newest(narrow)) is None
 
 
 def test_only_an_endpoint_that_is_still_idle_is_marked_for_deletion() -> None:
     delete = approved(kind=OptionKind.DELETE)
-    assert overruled(delete, DECIDED, newest(finding=Finding.IDLE)) is None
-    assert overruled(delete, DECIDED, newest(finding=Finding.OPTIMIZED)) is not None
+    assert overruling_reason(delete, DECIDED, newest(finding=Finding.IDLE)) is None
+    assert overruling_reason(delete, DECIDED, newest(finding=Finding.OPTIMIZED)) is not None
 
 
 def test_an_idle_endpoint_allows_every_smaller_fleet() -> None:
-    assert overruled(approved(), DECIDED, newest(finding=Finding.IDLE)) is None
+    assert overruling_reason(approved(), DECIDED, newest(finding=Finding.IDLE)) is None
 
 
 WORST = newest(finding=Finding.UNDER_PROVISIONED)
@@ -99,13 +99,13 @@ WORST = newest(finding=Finding.UNDER_PROVISIONED)
     ids=["restores", "scale-in", "placement", "no judgement", "the same judgement"],
 )
 def test_what_no_newer_judgement_speaks_about_is_allowed(option: Option, judged: Recommendation | None) -> None:
-    assert overruled(option, DECIDED, judged) is None
+    assert overruling_reason(option, DECIDED, judged) is None
 
 
 @given(needed=st.lists(st.integers(0, 9), min_size=24, max_size=24), count=st.integers(0, 9))
 def test_a_fleet_is_allowed_exactly_where_no_hour_needs_more(needed: list[int], count: int) -> None:
     schedule = approved(max(needed), OptionKind.SCHEDULE, hourly_counts=tuple(needed))
-    found = overruled(approved(count), DECIDED, newest(schedule))
+    found = overruling_reason(approved(count), DECIDED, newest(schedule))
     assert (found is None) == (max(needed) <= count)
 
 
@@ -116,7 +116,7 @@ def held(gate: Gate, code: Code, *options: Option) -> Recommendation:
 def test_a_judgement_that_saw_too_little_lets_the_change_wait() -> None:
     why = Reason(Code.TOO_MANY_GAPS, "40 % of the periods have datapoints")
     for option in (approved(), approved(kind=OptionKind.DELETE)):
-        found = overruled(option, DECIDED, newest(finding=Finding.NOT_ENOUGH_DATA, reason=why))
+        found = overruling_reason(option, DECIDED, newest(finding=Finding.NOT_ENOUGH_DATA, reason=why))
         assert found is not None
         assert found.code is Code.JUDGEMENT_UNKNOWN
         assert "40 % of the periods have datapoints" in found.sentence
@@ -124,7 +124,7 @@ def test_a_judgement_that_saw_too_little_lets_the_change_wait() -> None:
 
 @pytest.mark.parametrize("code", [Code.PERMISSION_MISSING, Code.THROTTLED, Code.READ_FAILED])
 def test_a_judgement_on_tags_that_could_not_be_read_lets_the_change_wait(code: Code) -> None:
-    found = overruled(approved(), DECIDED, held(Gate.SILENT, code))
+    found = overruling_reason(approved(), DECIDED, held(Gate.SILENT, code))
     assert found is not None
     assert found.code is Code.JUDGEMENT_UNKNOWN
 
@@ -142,7 +142,7 @@ def test_a_judgement_on_tags_that_could_not_be_read_lets_the_change_wait(code: C
     ],
 )
 def test_an_option_that_is_listed_and_held_back_for_harm_is_not_carried_out(code: Code) -> None:
-    found = overruled(approved(), DECIDED, held(Gate.SILENT, code))
+    found = overruling_reason(approved(), DECIDED, held(Gate.SILENT, code))
     assert found is not None
     assert found.code is Code.NEWER_JUDGEMENT
     assert found.sentence.endswith("holds it back: because of this")
@@ -150,7 +150,7 @@ def test_an_option_that_is_listed_and_held_back_for_harm_is_not_carried_out(code
 
 @pytest.mark.parametrize("code", [Code.COOLDOWN, Code.SAVING_TOO_SMALL, Code.MODE_REPORT, Code.MODE_OFF])
 def test_what_holds_a_new_question_back_and_harms_nobody_leaves_the_approval(code: Code) -> None:
-    assert overruled(approved(), DECIDED, held(Gate.SILENT, code)) is None
+    assert overruling_reason(approved(), DECIDED, held(Gate.SILENT, code)) is None
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_what_holds_a_new_question_back_and_harms_nobody_leaves_the_approval(cod
 )
 def test_what_a_person_is_asked_about_stands_only_against_automatic_mode(code: Code) -> None:
     judged = held(Gate.PROPOSE, code)
-    assert overruled(approved(), DECIDED, judged) is None
-    assert overruled(approved(), DECIDED, judged, by_policy=True) is not None
+    assert overruling_reason(approved(), DECIDED, judged) is None
+    assert overruling_reason(approved(), DECIDED, judged, by_policy=True) is not None
 
 
 @pytest.mark.parametrize("code", [Code.OWNED_BY_STACK, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED])
 def test_what_no_approval_answers_stands_against_a_person_too(code: Code) -> None:
-    assert overruled(approved(), DECIDED, held(Gate.PROPOSE, code)) is not None
+    assert overruling_reason(approved(), DECIDED, held(Gate.PROPOSE, code)) is not None
 
 
 def test_a_reason_that_nobody_has_thought_about_stands_against_an_approval() -> None:
@@ -177,26 +177,26 @@ def test_a_reason_that_nobody_has_thought_about_stands_against_an_approval() -> 
         *(Code.NEEDS_APPROVAL, Code.NOT_IN_PLACE, Code.OTHER_KIND, Code.AUTOSCALED),
         *(Code.NO_OBJECTIVE, Code.RISK_TOO_HIGH, Code.TOO_LITTLE_CONFIDENCE, Code.TOO_MANY_ERRORS),
     }
-    assert {code for code in Code if not stands_against(code, answered=False)} == milder
-    assert {code for code in Code if not stands_against(code, answered=True)} == milder | asked
+    assert {code for code in Code if not is_against(code, answered=False)} == milder
+    assert {code for code in Code if not is_against(code, answered=True)} == milder | asked
 
 
 def test_a_shadow_test_that_is_asked_for_now_comes_before_the_change() -> None:
     test = replace(approved(), test_usd=Decimal(20))
-    found = overruled(approved(), DECIDED, held(Gate.TEST, Code.TEST_WORTH_IT, test))
+    found = overruling_reason(approved(), DECIDED, held(Gate.TEST, Code.TEST_WORTH_IT, test))
     assert found is not None
     assert "asks for a shadow test first" in found.sentence
 
 
 def test_a_shadow_test_that_was_approved_is_still_allowed_where_it_is_asked_for_again() -> None:
     test = replace(approved(), test_usd=Decimal(20))
-    assert overruled(test, replace(DECIDED, gate=Gate.TEST), held(Gate.TEST, Code.TEST_WORTH_IT, test)) is None
+    assert overruling_reason(test, replace(DECIDED, gate=Gate.TEST), held(Gate.TEST, Code.TEST_WORTH_IT, test)) is None
 
 
 def test_an_option_that_is_listed_behind_a_test_of_its_own_is_not_deployed() -> None:
     other = samples.option(target=Target("ml.g6.xlarge", 1))
-    unsure = replace(approved(), test_usd=Decimal(20))
-    found = overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, other, unsure))
+    test_candidates = replace(approved(), test_usd=Decimal(20))
+    found = overruling_reason(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, other, test_candidates))
     assert found is not None
     assert "asks for a shadow test of ml.g5.xlarge first" in found.sentence
 
@@ -204,19 +204,19 @@ def test_an_option_that_is_listed_behind_a_test_of_its_own_is_not_deployed() -> 
 def test_an_option_that_became_riskier_than_what_the_gate_passes_is_not_deployed() -> None:
     other, riskier = samples.option(target=Target("ml.g6.xlarge", 1)), replace(approved(), risk=Risk.HIGH)
     for judged in (held(Gate.PROPOSE, Code.NOT_OPTED_IN, other, riskier), held(Gate.SILENT, Code.COOLDOWN, riskier)):
-        found = overruled(approved(), DECIDED, judged)
+        found = overruling_reason(approved(), DECIDED, judged)
         assert found is not None
         assert "performance risk 3, above 1" in found.sentence
-    assert overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, riskier)) is None
+    assert overruling_reason(approved(), DECIDED, held(Gate.PROPOSE, Code.NOT_OPTED_IN, riskier)) is None
 
 
 def test_a_gate_of_apply_allows_whatever_its_reason_says() -> None:
-    assert overruled(approved(), DECIDED, held(Gate.APPLY, Code.UNDER_PROVISIONED), by_policy=True) is None
+    assert overruling_reason(approved(), DECIDED, held(Gate.APPLY, Code.UNDER_PROVISIONED), by_policy=True) is None
 
 
 def test_the_risk_of_another_type_that_a_person_is_asked_about_lets_nothing_riskier_pass() -> None:
     other = samples.option(target=Target("ml.g6.xlarge", 1), risk=Risk.HIGH)
     riskier = replace(approved(), risk=Risk.HIGH)
-    found = overruled(approved(), DECIDED, held(Gate.PROPOSE, Code.RISK_TOO_HIGH, other, riskier))
+    found = overruling_reason(approved(), DECIDED, held(Gate.PROPOSE, Code.RISK_TOO_HIGH, other, riskier))
     assert found is not None
     assert "performance risk 3, above 1" in found.sentence

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.aws.tags import wishes
-from rightsizer.changes.preflight import refusals
+from rightsizer.aws.tags import parse_tags
+from rightsizer.changes.preflight import preflight_refusals
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.reason import Code
 from tests.changes.test_preflight import ground
@@ -39,8 +39,8 @@ CASES = [
 @pytest.mark.parametrize(("tags", "owner"), CASES, ids=str)
 def test_the_gate_and_the_preflight_see_the_same_owner(tags: dict[str, str], owner: str) -> None:
     assert owner_of(tags) == owner
-    assert wishes(tags).owned_by == owner
-    found = refusals(replace(ground(), tags={"rightsizer:mode": "propose", **tags}))
+    assert parse_tags(tags).owned_by == owner
+    found = preflight_refusals(replace(ground(), tags={"rightsizer:mode": "propose", **tags}))
     assert (Code.OWNED_BY_STACK in {reason.code for reason in found}) == bool(owner)
 
 

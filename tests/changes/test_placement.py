@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.changes.dimension import Planned
+from rightsizer.changes.dimension import PlannedChange
 from rightsizer.changes.plan.placement import placement_only
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.option import OptionKind, Target
@@ -17,7 +17,7 @@ CHAT = ComponentSight("chat", "arn:chat", NAME, "InService", MONDAY, 4, ({"Model
 PACKED = an_option(kind=OptionKind.PLACEMENT, target=Target(OLD_TYPE, 1, placement=(("chat", "BINPACK"),)))
 
 
-def found(component: ComponentSight) -> Planned | Any:
+def found(component: ComponentSight) -> PlannedChange | Any:
     return placement_only(approved(PACKED, components={"chat": component}))
 
 

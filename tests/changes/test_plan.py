@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from rightsizer.changes import plan
-from rightsizer.changes.dimension import Approved, Planned, Planning
+from rightsizer.changes.dimension import Approved, PlannedChange, Planning
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.live_state import ConfigSight
@@ -109,14 +109,16 @@ def test_a_schedule_that_nobody_understands_refuses_a_deployment() -> None:
 class Refusing(Planning):
     """A dimension that finds no steps."""
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         return (Reason(Code.NOT_IN_PLACE, given.before.config_name),)
 
 
 def test_the_steps_are_those_of_the_dimension_and_it_sees_what_ran_before() -> None:
     given = approved(COUNT)
-    ground = replace(given.ground, config=ConfigSight(OLD, {"ProductionVariants": []}, MONDAY))
-    (why,) = cast("tuple[Reason, ...]", plan.make(given.change, ground, given.catalogue, LIMITS, Refusing()))
+    inputs = replace(given.ground, config=ConfigSight(OLD, {"ProductionVariants": []}, MONDAY))
+    (why,) = cast("tuple[Reason, ...]", plan.make_plan(given.change, inputs, given.catalogue, LIMITS, Refusing()))
     assert (why.code, why.sentence) == (Code.NOT_IN_PLACE, OLD)
-    (gone,) = cast("tuple[Reason, ...]", plan.make(given.change, given.ground, given.catalogue, LIMITS, Refusing()))
+    (gone,) = cast(
+        "tuple[Reason, ...]", plan.make_plan(given.change, given.ground, given.catalogue, LIMITS, Refusing())
+    )
     assert gone.code is Code.CONFIGURATION_REPLACED

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rightsizer.changes import proof
-from rightsizer.changes.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, judge
+from rightsizer.changes.proof import ERRORS, HOST_MEMORY, LATENCY, REQUESTS, proof_verdict
 from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.plan import Plan, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
 from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -34,12 +34,12 @@ def window(**rows: list[float]) -> MetricWindow:
     if "requests" in rows:
         rows.setdefault("latency", [100_000.0 if v > 0 else NAN for v in rows["requests"]])
     names = {"requests": REQUESTS, "errors": ERRORS, "latency": LATENCY, "memory": HOST_MEMORY}
-    series: dict[Signal, Series] = {names[k]: Series(START, 300, array("d", v)) for k, v in rows.items()}
+    series: dict[MetricStatistic, Series] = {names[k]: Series(START, 300, array("d", v)) for k, v in rows.items()}
     return MetricWindow("chat", "v", START, START + timedelta(hours=3), 300, series)
 
 
 def verdict(w: MetricWindow | NoMetrics, hours: float = 3, at: Change | None = None) -> str:
-    return judge(at or change(), [w], START + timedelta(hours=hours), LIMITS).judgement
+    return proof_verdict(at or change(), [w], START + timedelta(hours=hours), LIMITS).judgement
 
 
 def test_enough_requests_after_the_probation_prove_it() -> None:
@@ -74,7 +74,7 @@ def test_what_could_not_be_read_waits_for_the_next_look_and_is_never_called_prov
     refused = Reason(code, "cloudwatch:GetMetricData is refused")
     part = replace(window(requests=[20.0] * 12), notes=(refused,))
     for blind in (part, NoMetrics("chat", "v", refused)):
-        found = judge(change(), [window(requests=[20.0] * 12), blind], START + timedelta(hours=3), LIMITS)
+        found = proof_verdict(change(), [window(requests=[20.0] * 12), blind], START + timedelta(hours=3), LIMITS)
         assert (found.judgement, "is refused" in found.reason.sentence) == ("not-yet", True)
         assert verdict(blind, hours=24 * 15) == "given-up"
 
@@ -89,7 +89,7 @@ def test_what_another_variant_serves_proves_nothing_about_the_changed_one() -> N
     busy, idle = window(requests=[50.0] * 12), replace(window(requests=[0.0] * 12), variant="w")
     for mine in ("v", "w"):
         asked = replace(change(peak_hour_requests=20.0), variant=mine)
-        found = judge(asked, [busy, idle], START + timedelta(hours=3), LIMITS)
+        found = proof_verdict(asked, [busy, idle], START + timedelta(hours=3), LIMITS)
         assert found.judgement == ("proven" if mine == "v" else "not-yet")
 
 
@@ -99,18 +99,18 @@ def test_where_several_variants_were_changed_each_of_them_has_to_serve() -> None
     busy = window(requests=[50.0] * 12)
     for requests, judgement in ((0.0, "not-yet"), (50.0, "proven")):
         other = replace(window(requests=[requests] * 12), variant="w")
-        assert judge(asked, [busy, other], START + timedelta(hours=3), LIMITS).judgement == judgement
+        assert proof_verdict(asked, [busy, other], START + timedelta(hours=3), LIMITS).judgement == judgement
 
 
 def test_the_usual_peak_is_the_one_of_the_variant() -> None:
     busy, quiet = window(requests=[50.0] * 12), replace(window(requests=[1.0] * 12), variant="w")
     usual = proof.baseline([busy, quiet])
     asked = replace(change(0.5, **{k: v for k, v in usual.items() if k.startswith("peak")}), variant="w")
-    assert judge(asked, [busy, quiet], START + timedelta(hours=3), LIMITS).judgement == "proven"
+    assert proof_verdict(asked, [busy, quiet], START + timedelta(hours=3), LIMITS).judgement == "proven"
 
 
 def test_failing_requests_bring_it_back() -> None:
-    found = judge(change(), [window(requests=[20.0] * 6, errors=[3.0] * 6)], START + timedelta(hours=1), LIMITS)
+    found = proof_verdict(change(), [window(requests=[20.0] * 6, errors=[3.0] * 6)], START + timedelta(hours=1), LIMITS)
     assert (found.judgement, found.failure) == ("bad", FailureClass.PERFORMANCE)
 
 
@@ -135,7 +135,9 @@ def test_without_an_objective_twice_the_old_p95_is_too_slow() -> None:
 
 
 def test_full_memory_brings_it_back() -> None:
-    found = judge(change(), [window(requests=[20.0] * 6, memory=[98.0] * 6)], START + timedelta(hours=1), LIMITS)
+    found = proof_verdict(
+        change(), [window(requests=[20.0] * 6, memory=[98.0] * 6)], START + timedelta(hours=1), LIMITS
+    )
     assert found.failure is FailureClass.MEMORY
 
 

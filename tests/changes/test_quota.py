@@ -9,7 +9,7 @@ from rightsizer.changes.preflight import quota
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code
 from tests.changes.account import NEW_TYPE, OLD, OLD_TYPE
 from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
@@ -98,6 +98,6 @@ def test_what_deploys_nothing_compares_no_quota() -> None:
     w = world(an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1)), count=3)
     w.account.quotas = {OLD_TYPE: 3}
     assert w.start().state is ChangeState.RUNNING
-    seen = Ground(w.proposal, w.change.option, w.account.endpoint("chat"), None, {}, LIMITS, (), quota=3)  # type: ignore[arg-type]
-    assert quota.unchecked(seen) == ()
-    assert "(3) was compared" in quota.unchecked(replace(seen, deploys=True))[0]
+    seen = PreflightInput(w.proposal, w.change.option, w.account.endpoint("chat"), None, {}, LIMITS, (), quota=3)  # type: ignore[arg-type]
+    assert quota.unchecked_quota_sentences(seen) == ()
+    assert "(3) was compared" in quota.unchecked_quota_sentences(replace(seen, deploys=True))[0]

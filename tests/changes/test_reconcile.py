@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.reconcile import advance
+from rightsizer.changes.reconcile import next_action
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Finish, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, Sight, VariantSight, Verdict
+from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
@@ -76,7 +76,7 @@ changes = st.builds(
     st.booleans(),
 )
 sights = st.builds(
-    lambda status, config, pending, counts, moved, why, same, target, alarm, verdict: Sight(
+    lambda status, config, pending, counts, moved, why, same, target, alarm, verdict: LiveState(
         EndpointSight(
             status,
             config,
@@ -89,7 +89,7 @@ sights = st.builds(
         configs_differ=frozenset({"new"}) if same is None else frozenset(),
         scaling=(ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], *target),) if target else (),
         alarms={"a": AlarmSight("a", alarm, {"AlarmName": "a"})} if alarm else {},
-        verdict=Verdict(verdict, Reason(Code.UNPROVEN, "x")) if verdict else None,
+        verdict=ProofVerdict(verdict, Reason(Code.UNPROVEN, "x")) if verdict else None,
     ),
     st.sampled_from(STATUSES),
     st.sampled_from(["old", "new", "theirs"]),
@@ -104,9 +104,9 @@ sights = st.builds(
 )
 
 
-@given(changes, sights | st.just(Sight(Gone("chat"))), st.booleans(), st.booleans())
-def test_every_move_is_legal(change: Change, sight: Sight, frozen: bool, hard: bool) -> None:
-    move = advance(change, sight, NOW, Switch(frozen, hard, "U1"))
+@given(changes, sights | st.just(LiveState(Gone("chat"))), st.booleans(), st.booleans())
+def test_every_move_is_legal(change: Change, sight: LiveState, frozen: bool, hard: bool) -> None:
+    move = next_action(change, sight, NOW, Switch(frozen, hard, "U1"))
     status = getattr(sight.endpoint, "status", "Gone")
     match move:
         case Do(step=step):
@@ -115,7 +115,7 @@ def test_every_move_is_legal(change: Change, sight: Sight, frozen: bool, hard: b
                 assert step.key not in FORWARD, "a freeze stops every forward step"
             if step.kind is StepKind.UPDATE_ENDPOINT:
                 assert status == "InService"
-                assert not sight.shows(step)
+                assert not sight.has_effect_of(step)
                 assert change.course is not Course.CLOSE
             if step is TURN:
                 assert sight.scaling == (), "SageMaker refuses a change of type while a target is registered"
@@ -140,7 +140,7 @@ def test_every_move_is_legal(change: Change, sight: Sight, frozen: bool, hard: b
 
 
 @given(sights)
-def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> None:
+def test_in_service_on_the_old_configuration_is_never_success(sight: LiveState) -> None:
     endpoint = sight.endpoint
     assert isinstance(endpoint, EndpointSight)
     tried = (Entry(NOW - timedelta(hours=2), TURN.key, "intended"), Entry(NOW - timedelta(hours=2), TURN.key, "done"))
@@ -155,7 +155,7 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: Sight) -> N
     back = replace(
         sight, endpoint=replace(endpoint, status="InService", config_name="old", pending_config="", modified_at=NOW)
     )
-    move = advance(running, back, NOW, Switch())
+    move = next_action(running, back, NOW, Switch())
     assert isinstance(move, Steer)
     assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
 
@@ -172,9 +172,9 @@ def change_after(*done: Step, **known: Any) -> Change:
     )
 
 
-def _sight(config: str, alarm: str, count: int = 1) -> Sight:
+def _sight(config: str, alarm: str, count: int = 1) -> LiveState:
     variants = (VariantSight("v", count, count, 1.0, 1.0),)
-    return Sight(
+    return LiveState(
         EndpointSight("InService", config, NOW, "", "", variants),
         configs=frozenset({"new"}),
         scaling=(),
@@ -184,21 +184,21 @@ def _sight(config: str, alarm: str, count: int = 1) -> Sight:
 
 def test_the_update_starts_only_once_its_alarms_are_ok() -> None:
     ready = change_after(CONFIG, ALARM, CLEAR)
-    assert advance(ready, _sight("old", "OK"), NOW, Switch()) == Do(TURN)
-    waits = advance(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch())
+    assert next_action(ready, _sight("old", "OK"), NOW, Switch()) == Do(TURN)
+    waits = next_action(ready, _sight("old", "INSUFFICIENT_DATA"), NOW, Switch())
     assert isinstance(waits, Wait)
     assert "is INSUFFICIENT_DATA since 2026-" in waits.why
     assert "is waited for until " in waits.why
-    ringing = advance(ready, _sight("old", "ALARM"), NOW, Switch())
+    ringing = next_action(ready, _sight("old", "ALARM"), NOW, Switch())
     assert isinstance(ringing, Steer)
     assert ringing.reason.code is Code.ALARM_NOT_OK
 
 
 def test_the_new_configuration_at_another_count_than_asked_is_no_success() -> None:
     turned = change_after(CONFIG, ALARM, CLEAR, TURN, turn_mark=NOW - timedelta(minutes=2))
-    arrived = advance(turned, _sight("new", "OK"), NOW, Switch())
+    arrived = next_action(turned, _sight("new", "OK"), NOW, Switch())
     assert not (isinstance(arrived, Steer) and arrived.course is Course.BACK)
-    misfit = advance(turned, _sight("new", "OK", count=0), NOW, Switch())
+    misfit = next_action(turned, _sight("new", "OK", count=0), NOW, Switch())
     assert isinstance(misfit, Steer)
     assert (misfit.course, "counts that were asked" in misfit.reason.sentence) == (Course.BACK, True)
 
@@ -213,14 +213,14 @@ def test_autoscaling_that_moves_the_count_during_the_probation_is_waited_for() -
         journal=(Entry(NOW - timedelta(hours=20), SETTLE.key, "done"),),
     )
     scaling = EndpointSight("Updating", "new", NOW - timedelta(minutes=2), "", "", (VariantSight("v", 1, 2, 1.0, 1.0),))
-    assert isinstance(advance(moved, Sight(scaling), NOW, Switch()), Wait)
+    assert isinstance(next_action(moved, LiveState(scaling), NOW, Switch()), Wait)
     stuck = replace(scaling, modified_at=NOW - timedelta(hours=20))
-    handed = advance(moved, Sight(stuck), NOW, Switch())
+    handed = next_action(moved, LiveState(stuck), NOW, Switch())
     assert isinstance(handed, Steer)
     assert handed.ending is ChangeState.HANDED_OVER
 
 
-def _released(state: ChangeState, *done: Step) -> tuple[Change, Sight]:
+def _released(state: ChangeState, *done: Step) -> tuple[Change, LiveState]:
     """A customer's release with bounds of its own, on an endpoint whose change is in `state`."""
     at = NOW - timedelta(hours=20)
     change = replace(
@@ -231,37 +231,41 @@ def _released(state: ChangeState, *done: Step) -> tuple[Change, Sight]:
     )
     theirs = EndpointSight("InService", "release-42", NOW, "", "", (VariantSight("v", 6, 6, 1.0, 1.0),))
     bounds = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 5, 20)
-    return change, Sight(theirs, scaling=(bounds,), alarms={"a": AlarmSight("a", "OK", {"AlarmName": "a"})})
+    return change, LiveState(theirs, scaling=(bounds,), alarms={"a": AlarmSight("a", "OK", {"AlarmName": "a"})})
 
 
-def _closing(change: Change, sight: Sight) -> tuple[Steer, Change]:
-    steer = advance(change, sight, NOW, Switch())
+def _closing(change: Change, live: LiveState) -> tuple[Steer, Change]:
+    steer = next_action(change, live, NOW, Switch())
     assert isinstance(steer, Steer)
     return steer, replace(change, course=Course.CLOSE, ending=steer.ending, failure=steer.failure, reason=steer.reason)
 
 
 def test_a_release_during_the_probation_keeps_its_own_autoscaling() -> None:
-    change, sight = _released(ChangeState.APPLIED, CLEAR, TURN, SETTLE)
-    steer, closing = _closing(change, sight)
+    change, live = _released(ChangeState.APPLIED, CLEAR, TURN, SETTLE)
+    steer, closing = _closing(change, live)
     assert steer.ending is ChangeState.HANDED_OVER
     assert "autoscaling is left as it is" in steer.reason.sentence
-    assert advance(closing, sight, NOW, Switch()) == Do(TIDY), "our own alarms go"
-    clean = replace(sight, alarms={})
-    assert isinstance(advance(closing, clean, NOW, Switch()), Finish)
+    assert next_action(closing, live, NOW, Switch()) == Do(TIDY), "our own alarms go"
+    clean = replace(live, alarms={})
+    assert isinstance(next_action(closing, clean, NOW, Switch()), Finish)
     assert isinstance(clean.endpoint, EndpointSight)
     sent = replace(clean, endpoint=replace(clean.endpoint, config_name="old", pending_config="release-42"))
-    assert isinstance(advance(closing, sent, NOW, Switch()), Finish), "a release that is still being deployed is theirs"
+    assert isinstance(next_action(closing, sent, NOW, Switch()), Finish), (
+        "a release that is still being deployed is theirs"
+    )
 
 
 def test_a_release_before_autoscaling_was_given_back_gets_back_what_was_taken() -> None:
-    change, sight = _released(ChangeState.RUNNING, CLEAR, TURN)
-    steer, closing = _closing(change, replace(sight, scaling=()))
+    change, live = _released(ChangeState.RUNNING, CLEAR, TURN)
+    steer, closing = _closing(change, replace(live, scaling=()))
     assert "left as it is" not in steer.reason.sentence
-    assert advance(closing, replace(sight, scaling=()), NOW, Switch()) == Do(RESTORE)
+    assert next_action(closing, replace(live, scaling=()), NOW, Switch()) == Do(RESTORE)
 
 
 def test_autoscaling_stays_registered_until_the_roll_back_alarms_are_ok() -> None:
     live = (ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 1, 2),)
     ready = change_after(CONFIG, ALARM)
-    assert isinstance(advance(ready, replace(_sight("old", "INSUFFICIENT_DATA"), scaling=live), NOW, Switch()), Wait)
-    assert advance(ready, replace(_sight("old", "OK"), scaling=live), NOW, Switch()) == Do(CLEAR)
+    assert isinstance(
+        next_action(ready, replace(_sight("old", "INSUFFICIENT_DATA"), scaling=live), NOW, Switch()), Wait
+    )
+    assert next_action(ready, replace(_sight("old", "OK"), scaling=live), NOW, Switch()) == Do(CLEAR)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.reconcile import left_open
+from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import StepKind
@@ -185,7 +185,7 @@ def test_a_way_back_that_fails_is_handed_over_with_its_class(ending: str, kind: 
     for text in (change.outcome, w.told[-1][1], noted):
         assert text.startswith(f"{kind.value}: the way back was refused by its own deployment: ")
     assert [line.split(" --")[0] for line in change.remaining] == ["aws sagemaker update-endpoint"]
-    assert (past.back_for, past.fell_short) == ("asked", False), "that is no fault of the change"
+    assert (past.back_for, past.has_fallen_short) == ("asked", False), "that is no fault of the change"
 
 
 @pytest.mark.parametrize("ending", ["capacity", "health_check", "internal"])
@@ -197,7 +197,7 @@ def test_a_change_that_served_badly_and_cannot_go_back_is_remembered_for_how_it_
     (past,) = w.past()
     assert (change.state, past.ended, past.back_for) == (ChangeState.HANDED_OVER, "handed-over", "performance")
     assert past.failure == ending.replace("_", "-").replace("internal", "unknown")
-    assert past.fell_short
+    assert past.has_fallen_short
 
 
 @pytest.mark.parametrize("name", ["release-42", OLD])
@@ -208,7 +208,7 @@ def test_a_release_after_the_change_keeps_its_autoscaling(name: str) -> None:
     resource, target = next(iter(w.account.targets.items()))
     w.account.targets[resource] = replace(target, minimum=5, maximum=40)
     change = asked_back(w, 24)
-    assert change.closed
+    assert change.is_closed
     assert (w.account.config_name, bounds(w)) == (name, (5, 40))
 
 
@@ -218,10 +218,10 @@ def test_an_order_after_a_release_is_refused_with_what_runs_now() -> None:
     before = w.change
     w.account.release("release-42")
     with pytest.raises(InputError, match="runs configuration release-42, and change"):
-        orders.ask_back(before.id, "U1", w.now)
+        orders.request_rollback(before.id, "U1", w.now)
     w.account.gone = True
     with pytest.raises(InputError, match="does not exist any more"):
-        orders.ask_back(before.id, "U1", w.now)
+        orders.request_rollback(before.id, "U1", w.now)
     assert w.change == before
 
 
@@ -242,7 +242,7 @@ def test_a_hard_freeze_lists_the_lines_that_bring_the_endpoint_back() -> None:
     w.start()
     w.upto(UPDATE)
     w.freeze(hard=True)
-    lines, before = left_open(w.change), len(w.account.done)
+    lines, before = undo_commands(w.change), len(w.account.done)
     w.run(2)
     assert len(w.account.done) == before
     assert lines[0].startswith("aws sagemaker update-endpoint ")
@@ -260,6 +260,6 @@ def test_a_closed_change_lists_the_configuration_that_stays() -> None:
 def test_an_unproven_change_ends_its_proposal_so_that_the_endpoint_is_asked_about_again() -> None:
     limits = ChangeLimits(probation=timedelta(hours=1), proof_limit=timedelta(days=2))
     w = arrived(world(limits=limits, load=Load(requests=0)), 24 * 5)
-    assert (w.change.state, w.change.closed) == (ChangeState.APPLIED, True)
+    assert (w.change.state, w.change.is_closed) == (ChangeState.APPLIED, True)
     assert [past.ended for past in w.past()] == ["applied"]
     assert w.shown().state is ProposalState.APPLIED

@@ -10,7 +10,7 @@ from rightsizer.changes import rollback
 from rightsizer.changes.rollback import RollbackInput
 from rightsizer.domain.change import Change, ChangeState, Course, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, Sight, VariantSight
+from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, LiveState, VariantSight
 from rightsizer.domain.plan import Step, StepKind, VariantCount
 from tests.changes.test_reconcile import BACK, CLEAR, NOW, SETTLE, WHO, change_after
 
@@ -40,7 +40,7 @@ def live(count: int, config: str = "new", status: str = "InService") -> Endpoint
 
 def test_nothing_is_decided_on_the_way_forward_without_the_endpoint_or_once_aws_was_asked() -> None:
     change = returning()
-    assert rollback.decided(change, Sight(live(6)), NOW) is None
+    assert rollback.settled_change(change, LiveState(live(6)), NOW) is None
     forward = replace(change, course=Course.FORWARD)
     for settled, seen in (
         (forward, live(6)),
@@ -49,7 +49,7 @@ def test_nothing_is_decided_on_the_way_forward_without_the_endpoint_or_once_aws_
         (change, live(6, config="theirs")),
         (returning(BACK), live(6)),
     ):
-        assert rollback.decided(settled, Sight(seen), NOW) is settled
+        assert rollback.settled_change(settled, LiveState(seen), NOW) is settled
 
 
 def test_a_fleet_that_grew_needs_as_many_and_one_that_did_not_needs_no_other_rollback() -> None:
@@ -59,12 +59,12 @@ def test_a_fleet_that_grew_needs_as_many_and_one_that_did_not_needs_no_other_rol
 
 
 def test_the_quotas_are_asked_for_only_where_they_count() -> None:
-    assert not rollback.needs_quotas(returning(), live(1), NOW)
-    assert rollback.needs_quotas(returning(), live(6), NOW)
+    assert not rollback.is_quota_needed(returning(), live(1), NOW)
+    assert rollback.is_quota_needed(returning(), live(6), NOW)
     turn = change_after().plan.turn
     assert turn is not None
     rolling = [replace(step, params={**step.params, "DeploymentConfig": ROLLING}) for step in (turn, BACK)]
-    assert rollback.needs_quotas(returning(turn=rolling[0], back=rolling[1]), live(1), NOW)
+    assert rollback.is_quota_needed(returning(turn=rolling[0], back=rolling[1]), live(1), NOW)
 
 
 def test_a_larger_rollback_deploys_a_clone_of_the_old_configuration() -> None:
@@ -86,7 +86,7 @@ def test_where_the_old_configuration_is_gone_the_stored_rollback_stands_for_good
     assert made.plan.back == BACK
     assert (made.journal[-1].step, made.journal[-1].status) == (JournalEvent.WAY_BACK, "failed")
     assert "configuration old does not exist any more" in made.journal[-1].detail
-    assert rollback.decided(made, Sight(live(6)), NOW) is made
+    assert rollback.settled_change(made, LiveState(live(6)), NOW) is made
 
 
 def test_counts_alone_go_back_without_a_configuration() -> None:
@@ -100,10 +100,10 @@ def test_the_autoscaling_that_is_met_is_stored_once_and_given_back_with_what_the
     change = replace(change, course=Course.BACK, state=ChangeState.APPLIED, turned_at=NOW - timedelta(hours=5))
     policy = {"PolicyName": "mine", "PolicyType": "TargetTrackingScaling", "PolicyARN": "arn:p"}
     target = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], 3, 9, policies=(policy,))
-    sight = Sight(live(3), scaling=(target,))
-    assert rollback.takes_autoscaling(change, sight)
-    assert not rollback.takes_autoscaling(change, replace(sight, scaling=None))
-    assert not rollback.takes_autoscaling(replace(change, course=Course.FORWARD), sight)
+    sight = LiveState(live(3), scaling=(target,))
+    assert rollback.is_taking_autoscaling(change, sight)
+    assert not rollback.is_taking_autoscaling(change, replace(sight, scaling=None))
+    assert not rollback.is_taking_autoscaling(replace(change, course=Course.FORWARD), sight)
     met = rollback.with_autoscaling(change, sight, (), NOW)
     again = rollback.with_autoscaling(met, sight, (), NOW + timedelta(minutes=5))
     assert [e.step for e in again.journal].count(JournalEvent.MET) == 1

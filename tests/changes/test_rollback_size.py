@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rightsizer.changes import rollback_size
 from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight
+from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
 from rightsizer.domain.plan import Step, VariantCount
 from tests.changes.test_reconcile import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
 
@@ -39,7 +39,7 @@ def _needed(
     sight = EndpointSight(
         "InService", "new", NOW - timedelta(days=1), "", "", (VariantSight("v", live, live, 1.0, 1.0),)
     )
-    (found,) = rollback_size.counts(change, sight, {} if quota is None else {TYPE: quota})
+    (found,) = rollback_size.rollback_counts(change, sight, {} if quota is None else {TYPE: quota})
     assert (found.name, found.instance_type, found.weight) == ("v", TYPE, 1.0)
     return found.count
 
@@ -65,7 +65,7 @@ def test_what_runs_for_its_minimum_is_no_load_and_the_old_minimum_is_kept() -> N
     due = replace(change, plan=replace(change.plan, settle=(settle,), restore=(restore,), exchange=(1, 2)))
     for live, wanted in ((4, 2), (6, 6)):
         sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
-        assert [v.count for v in rollback_size.counts(due, sight, {})] == [wanted]
+        assert [v.count for v in rollback_size.rollback_counts(due, sight, {})] == [wanted]
 
 
 def test_the_old_bounds_would_take_more_away_again() -> None:
@@ -97,7 +97,7 @@ def test_a_look_never_asks_for_fewer_than_an_earlier_one(stored: int, grown: int
     assert change.before is not None
     earlier = replace(change, plan=replace(change.plan, grown=(VariantCount("v", TYPE, grown, 1.0),)))
     sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
-    (found,) = rollback_size.counts(earlier, sight, {})
+    (found,) = rollback_size.rollback_counts(earlier, sight, {})
     assert found.count >= grown
 
 
@@ -105,44 +105,44 @@ def _returning(*done: Step) -> Change:
     return replace(change_after(*done), turned_at=NOW - timedelta(hours=5), course=Course.BACK)
 
 
-def _shown(least: int, most: int, **known: Any) -> Sight:
+def _shown(least: int, most: int, **known: Any) -> LiveState:
     target = ScalableTarget(WHO["ResourceId"], WHO["ScalableDimension"], least, most, **known)
-    return Sight(EndpointSight("InService", "new", NOW, "", "", ()), scaling=(target,))
+    return LiveState(EndpointSight("InService", "new", NOW, "", "", ()), scaling=(target,))
 
 
 def test_an_edit_is_seen_while_autoscaling_is_the_owners() -> None:
     change = _returning(CLEAR, SETTLE)
-    assert rollback_size.edits(change, _shown(2, 4)) == ()
-    assert rollback_size.edits(change, _shown(2, 9)) == (SETTLE.key,)
+    assert rollback_size.owner_edits(change, _shown(2, 4)) == ()
+    assert rollback_size.owner_edits(change, _shown(2, 9)) == (SETTLE.key,)
     added = _shown(2, 4, policies=({"PolicyName": "mine"},))
-    assert rollback_size.edits(change, added) == (f"{WHO['ResourceId']} mine",)
+    assert rollback_size.owner_edits(change, added) == (f"{WHO['ResourceId']} mine",)
 
 
 def test_what_the_return_took_away_itself_is_no_edit() -> None:
-    taken = Sight(EndpointSight("InService", "new", NOW, "", "", ()), scaling=())
-    assert rollback_size.edits(_returning(CLEAR, SETTLE, CLEAR), taken) == ()
-    assert rollback_size.edits(_returning(CLEAR), taken) == (), "it was never given back"
+    taken = LiveState(EndpointSight("InService", "new", NOW, "", "", ()), scaling=())
+    assert rollback_size.owner_edits(_returning(CLEAR, SETTLE, CLEAR), taken) == ()
+    assert rollback_size.owner_edits(_returning(CLEAR), taken) == (), "it was never given back"
 
 
 @given(SIZES, SIZES, SIZES, SIZES)
 def test_bounds_of_the_way_back_are_raised_and_never_lowered(least: int, more: int, old: int, new: int) -> None:
     change = _returning(CLEAR, SETTLE)
     change = replace(change, plan=replace(change.plan, exchange=(old, new)))
-    (step,) = rollback_size.raised(change, _shown(least, least + more))
+    (step,) = rollback_size.raise_bounds(change, _shown(least, least + more))
     assert step.params["MinCapacity"] >= RESTORE.params["MinCapacity"]
     assert step.params["MaxCapacity"] >= max(RESTORE.params["MaxCapacity"], step.params["MinCapacity"])
     if least + more > SETTLE.params["MaxCapacity"]:
         assert step.params["MaxCapacity"] * new >= (least + more) * old
     scheduled = _shown(least, least + more, scheduled=({"ScheduledActionName": "night"},))
-    assert rollback_size.raised(change, scheduled) == change.plan.restore, "the schedule's, not the owner's hand"
+    assert rollback_size.raise_bounds(change, scheduled) == change.plan.restore, "the schedule's, not the owner's hand"
 
 
 @given(SIZES, SIZES)
 def test_what_was_put_back_in_place_is_not_raised_by_the_next_look(least: int, more: int) -> None:
     change = _returning(SETTLE)
     alone = replace(change, plan=replace(change.plan, turn=None, back=None, clear=(), exchange=(0, 0)))
-    (first,) = rollback_size.in_place(alone, _shown(least, least + more)).plan.restore
-    (second,) = rollback_size.in_place(
+    (first,) = rollback_size.raise_in_place(alone, _shown(least, least + more)).plan.restore
+    (second,) = rollback_size.raise_in_place(
         alone, _shown(first.params["MinCapacity"], first.params["MaxCapacity"])
     ).plan.restore
     assert first == second
@@ -151,4 +151,4 @@ def test_what_was_put_back_in_place_is_not_raised_by_the_next_look(least: int, m
 
 def test_a_change_that_deploys_goes_back_by_its_own_plan() -> None:
     change = _returning(CLEAR, SETTLE)
-    assert rollback_size.in_place(change, _shown(3, 99)) == change
+    assert rollback_size.raise_in_place(change, _shown(3, 99)) == change

@@ -109,7 +109,7 @@ def test_a_shadow_whose_removal_fails_is_an_incident_with_the_line() -> None:
     assert (change.state, change.failure) == (ChangeState.HANDED_OVER, FailureClass.HEALTH_CHECK)
     assert w.told[-1][0].startswith(f"INCIDENT {NAME}")
     assert any("update-endpoint" in line for line in change.remaining)
-    assert [(past.ended, past.refuted) for past in w.past()] == [("tested", False)], "it says nothing about the type"
+    assert [(past.ended, past.is_refuted) for past in w.past()] == [("tested", False)], "it says nothing about the type"
 
 
 def test_a_shadow_states_no_risk_for_nobody_is_served_by_it() -> None:

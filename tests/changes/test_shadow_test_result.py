@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, REQUESTS
-from rightsizer.changes.shadow_test_result import MODEL_ERRORS, judge
+from rightsizer.changes.shadow_test_result import MODEL_ERRORS, shadow_test_verdict
 from rightsizer.domain.change import FailureClass
-from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
@@ -41,7 +41,7 @@ def window(**given: Any) -> MetricWindow:
 
 def ended(
     shadow: MetricWindow | NoMetrics, live: MetricWindow, after_hours: float = 2.0, instances: float = 1.0
-) -> Verdict:
+) -> ProofVerdict:
     """The verdict on a test beside one instance, which became `instances` meanwhile."""
     plan = Plan(kind=PlanKind.SHADOW_TEST, shadow="AllTraffic-shadow", test_s=7200)
     before = Before("chat-1", NOW, "", (VariantCount("AllTraffic", "ml.g5.4xlarge", 1, 1.0),))
@@ -49,7 +49,7 @@ def ended(
     change = samples.change(
         NOW, variant="AllTraffic", before=before, plan=plan, turned_at=NOW, counted_until=then, instance_hours=instances
     )
-    return judge(change, [live], shadow, NOW + timedelta(hours=after_hours))
+    return shadow_test_verdict(change, [live], shadow, NOW + timedelta(hours=after_hours))
 
 
 LIVE = window(requests=10.0, mean=100.0, p95=200.0, errors=0.0, gpu=50.0)

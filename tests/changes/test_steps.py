@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer.changes.reconcile import steps
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Steer, Wait
-from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.plan import Step, StepKind
 from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, SETTLE, TIDY, TURN, WHO, change_after
 
@@ -22,21 +22,21 @@ def failed(step: Step, times: int, ago: timedelta, detail: str = PASSING, course
 
 @pytest.mark.parametrize(("times", "minutes"), [(1, 1), (2, 3), (3, 10), (4, 20), (5, 30)])
 def test_a_passing_refusal_is_tried_again_later_each_time(times: int, minutes: int) -> None:
-    early = steps.attempt(failed(CLEAR, times, timedelta(minutes=minutes) - timedelta(seconds=1)), CLEAR, NOW)
+    early = steps.attempt_step(failed(CLEAR, times, timedelta(minutes=minutes) - timedelta(seconds=1)), CLEAR, NOW)
     assert isinstance(early, Wait)
     assert early.until == NOW + timedelta(seconds=1)
     assert "Rate exceeded" in early.why
-    assert steps.attempt(failed(CLEAR, times, timedelta(minutes=minutes)), CLEAR, NOW) == Do(CLEAR)
+    assert steps.attempt_step(failed(CLEAR, times, timedelta(minutes=minutes)), CLEAR, NOW) == Do(CLEAR)
 
 
 def test_the_sixth_refusal_is_the_last() -> None:
-    found = steps.attempt(failed(CLEAR, steps.ATTEMPTS, timedelta(hours=9)), CLEAR, NOW)
+    found = steps.attempt_step(failed(CLEAR, steps.ATTEMPTS, timedelta(hours=9)), CLEAR, NOW)
     assert isinstance(found, Steer)
     assert (found.course, found.ending, found.remaining) == (Course.CLOSE, ChangeState.ROLLED_BACK, ())
 
 
 def test_a_refusal_for_good_is_not_tried_again() -> None:
-    found = steps.attempt(failed(CLEAR, 1, timedelta(hours=9), FOR_GOOD), CLEAR, NOW)
+    found = steps.attempt_step(failed(CLEAR, 1, timedelta(hours=9), FOR_GOOD), CLEAR, NOW)
     assert isinstance(found, Steer)
     assert (found.failure, found.reason.sentence) == (
         FailureClass.QUOTA,
@@ -46,14 +46,14 @@ def test_a_refusal_for_good_is_not_tried_again() -> None:
 
 def test_after_the_turn_a_person_gets_the_line_of_what_aws_refuses() -> None:
     change = replace(failed(SETTLE, 1, timedelta(hours=9), FOR_GOOD), turned_at=NOW)
-    found = steps.attempt(change, SETTLE, NOW)
+    found = steps.attempt_step(change, SETTLE, NOW)
     assert isinstance(found, Steer)
     assert (found.ending, found.remaining) == (ChangeState.HANDED_OVER, (SETTLE.command,))
 
 
 def test_an_alarm_of_ours_that_cannot_be_deleted_changes_no_end() -> None:
     change = failed(TIDY, 1, timedelta(hours=9), FOR_GOOD, Course.CLOSE)
-    found = steps.attempt(replace(change, turned_at=NOW, ending=ChangeState.PROVEN), TIDY, NOW)
+    found = steps.attempt_step(replace(change, turned_at=NOW, ending=ChangeState.PROVEN), TIDY, NOW)
     assert isinstance(found, Steer)
     assert (found.ending, found.remaining) == (ChangeState.PROVEN, (TIDY.command,))
 
@@ -65,41 +65,43 @@ def test_what_is_handed_over_for_a_permission_is_tried_once_more_only() -> None:
         failure=FailureClass.PERMISSION,
         turned_at=NOW,
     )
-    assert isinstance(steps.attempt(change, SETTLE, NOW), Steer)
-    assert steps.attempt(replace(change, failure=FailureClass.UNKNOWN), SETTLE, NOW) == Do(SETTLE)
+    assert isinstance(steps.attempt_step(change, SETTLE, NOW), Steer)
+    assert steps.attempt_step(replace(change, failure=FailureClass.UNKNOWN), SETTLE, NOW) == Do(SETTLE)
 
 
 def test_an_accepted_step_is_waited_for_a_minute_and_then_asked_again_until_it_never_shows() -> None:
     once = change_after(CLEAR)
-    assert isinstance(steps.attempt(once, CLEAR, NOW - timedelta(seconds=30)), Wait)
-    assert steps.attempt(once, CLEAR, NOW) == Do(CLEAR)
+    assert isinstance(steps.attempt_step(once, CLEAR, NOW - timedelta(seconds=30)), Wait)
+    assert steps.attempt_step(once, CLEAR, NOW) == Do(CLEAR)
     often = change_after(*[CLEAR] * steps.ATTEMPTS)
-    found = steps.attempt(often, CLEAR, NOW)
+    found = steps.attempt_step(often, CLEAR, NOW)
     assert isinstance(found, Steer)
     assert "it never shows" in found.reason.sentence
 
 
 def test_a_configuration_of_our_name_with_other_content_is_not_made() -> None:
-    found = steps.attempt(change_after(), CONFIG, NOW, config_differs=True)
+    found = steps.attempt_step(change_after(), CONFIG, NOW, config_differs=True)
     assert isinstance(found, Steer)
     assert "a configuration new with other content exists" in found.reason.sentence
 
 
 def test_a_policy_whose_target_was_given_up_is_not_asked_for_and_names_the_cause() -> None:
     change = replace(failed(SETTLE, 1, timedelta(hours=9), FOR_GOOD), turned_at=NOW, remaining=(SETTLE.command,))
-    found = steps.attempt(change, POLICY, NOW)
+    found = steps.attempt_step(change, POLICY, NOW)
     assert isinstance(found, Steer)
     assert "its scalable target could not be registered" in found.reason.sentence
     assert f"({SETTLE.key} was refused: too many targets)" in found.reason.sentence
 
 
-def sight(**known: object) -> Sight:
-    return Sight(EndpointSight("InService", "old", NOW, "", "", ()), scaling=(), **known)  # type: ignore[arg-type]
+def sight(**known: object) -> LiveState:
+    return LiveState(EndpointSight("InService", "old", NOW, "", "", ()), scaling=(), **known)  # type: ignore[arg-type]
 
 
 def test_the_first_goal_that_is_not_shown_is_the_next_step() -> None:
-    assert steps.first(change_after(), sight(configs=frozenset({"new"})), (CONFIG, CLEAR, SETTLE), NOW) == Do(SETTLE)
-    assert steps.first(change_after(), sight(configs=frozenset({"new"})), (CONFIG, CLEAR), NOW) is None
+    assert steps.first_action(change_after(), sight(configs=frozenset({"new"})), (CONFIG, CLEAR, SETTLE), NOW) == Do(
+        SETTLE
+    )
+    assert steps.first_action(change_after(), sight(configs=frozenset({"new"})), (CONFIG, CLEAR), NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile import advance
+from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.reconcile.steps import LAG
 from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Steer, Wait
-from rightsizer.domain.live_state import AlarmSight, EndpointSight, Sight, VariantSight
+from rightsizer.domain.live_state import AlarmSight, EndpointSight, LiveState, VariantSight
 from rightsizer.domain.plan import Before
 from rightsizer.domain.policy import Switch
 from tests.changes.test_reconcile import BACK, BEFORE, CLEAR, NOW, TURN, change_after
@@ -24,15 +24,15 @@ def _asked(status: str, ago: timedelta, detail: str = "", before: Before = BEFOR
     return replace(change_after(), before=before, journal=tuple(lines), turn_mark=at - timedelta(minutes=1))
 
 
-def _old(modified: datetime, reason: str = "") -> Sight:
+def _old(modified: datetime, reason: str = "") -> LiveState:
     endpoint = EndpointSight("InService", "old", modified, reason, "", (VariantSight("v", 1, 1, 1.0, 1.0),))
     alarms = {"a": AlarmSight("a", "OK", {"AlarmName": "a"})}
-    return Sight(endpoint, configs=frozenset({"new"}), scaling=(), alarms=alarms)
+    return LiveState(endpoint, configs=frozenset({"new"}), scaling=(), alarms=alarms)
 
 
 @pytest.mark.parametrize("detail", ["again:unanswered:read timeout", "again:unknown:InternalFailure"])
 def test_an_update_whose_answer_was_lost_is_not_deployed_again_after_its_roll_back(detail: str) -> None:
-    move = advance(_asked("failed", timedelta(hours=1), detail), _old(NOW, BREACHED), NOW, Switch())
+    move = next_action(_asked("failed", timedelta(hours=1), detail), _old(NOW, BREACHED), NOW, Switch())
     assert isinstance(move, Steer)
     assert (move.course, move.ending, move.reason.sentence) == (Course.CLOSE, ChangeState.ROLLED_BACK, BREACHED)
 
@@ -40,7 +40,7 @@ def test_an_update_whose_answer_was_lost_is_not_deployed_again_after_its_roll_ba
 @pytest.mark.parametrize(("status", "detail"), [("intended", ""), ("failed", "again:unanswered:read timeout")])
 def test_a_reason_that_stood_there_before_is_no_roll_back_of_this_change(status: str, detail: str) -> None:
     stale = replace(BEFORE, failure_reason=BREACHED)
-    move = advance(_asked(status, timedelta(minutes=50), detail, stale), _old(NOW, BREACHED), NOW, Switch())
+    move = next_action(_asked(status, timedelta(minutes=50), detail, stale), _old(NOW, BREACHED), NOW, Switch())
     assert move == Do(TURN)
 
 
@@ -50,16 +50,16 @@ def test_nothing_is_concluded_while_an_update_may_just_not_show(status: str) -> 
     for change in (fresh, replace(fresh, asked_back_by="U1")):
         for switch in (Switch(), Switch(True, False, "U2")):
             for modified in (NOW, NOW - timedelta(days=1)):
-                move = advance(change, _old(modified), NOW, switch)
+                move = next_action(change, _old(modified), NOW, switch)
                 assert isinstance(move, Wait)
                 assert move.until == NOW - timedelta(seconds=20) + LAG
 
 
 def test_a_new_reason_is_believed_at_once_and_an_order_once_the_lag_is_over() -> None:
-    quick = advance(_asked("done", timedelta(seconds=20)), _old(NOW, BREACHED), NOW, Switch())
+    quick = next_action(_asked("done", timedelta(seconds=20)), _old(NOW, BREACHED), NOW, Switch())
     assert isinstance(quick, Steer)
     asked = replace(_asked("intended", LAG), asked_back_by="U1")
-    later = advance(asked, _old(NOW - timedelta(days=1)), NOW, Switch())
+    later = next_action(asked, _old(NOW - timedelta(days=1)), NOW, Switch())
     assert isinstance(later, Steer)
     assert "U1 asked" in later.reason.sentence
 
@@ -70,4 +70,4 @@ def test_a_way_back_that_does_not_show_yet_is_no_failed_way_back() -> None:
     new = _old(NOW)
     assert isinstance(new.endpoint, EndpointSight)
     new = replace(new, endpoint=replace(new.endpoint, config_name="new"))
-    assert isinstance(advance(returning, new, NOW, Switch()), Wait)
+    assert isinstance(next_action(returning, new, NOW, Switch()), Wait)

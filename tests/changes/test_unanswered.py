@@ -49,7 +49,7 @@ def assert_withdrawn(w: World, ending: ChangeState) -> None:
     assert shown.state in (ProposalState.WITHDRAWN, ProposalState.ROLLED_BACK)
     assert "under-provisioned" in shown.outcome
     assert any("under-provisioned" in text for _, text in w.told)
-    assert w.kept.held_by(NAME) == ""
+    assert w.kept.holder_of(NAME) == ""
 
 
 def test_after_a_freeze_a_lost_update_is_not_asked_again_against_a_newer_judgement() -> None:
@@ -77,7 +77,7 @@ def test_within_its_hour_a_lost_update_that_aws_does_not_show_is_neither_given_u
     at = asked(w).journal[-1].at
     w.judged(**SUFFERS)
     w.run(0.9)
-    assert (w.change.closed, updates(w)) == (False, 0)
+    assert (w.change.is_closed, updates(w)) == (False, 0)
     assert f"may still show until {at + SHOWS:%H:%M} UTC, and is not asked again" in w.change.outcome
     w.run(0.3)
     assert_withdrawn(w, ChangeState.REFUSED)

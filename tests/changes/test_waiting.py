@@ -134,7 +134,7 @@ def test_a_change_that_has_written_already_waits_before_its_next_write(lost: Los
     w = world()
     w.start()
     lost(w)
-    assert not w.run(5).closed
+    assert not w.run(5).is_closed
     assert updates(w) == 0
     assert [subject for subject, _ in w.told] == [WAITS]
     w.judged(1)
@@ -157,7 +157,7 @@ def forbidden(w: World) -> None:
     def made_at() -> None:
         raise PermissionMissingError("dynamodb:DescribeTable", "looking at the table")
 
-    w.kept.made_at = made_at  # type: ignore[method-assign,assignment]
+    w.kept.created_at = made_at  # type: ignore[method-assign,assignment]
 
 
 @pytest.mark.parametrize("lost", [made_unreadable, forbidden])
@@ -169,7 +169,7 @@ def test_autoscaling_that_was_taken_away_waits_for_no_judgement_and_for_no_permi
     lost(w)
     w.heal()
     change = w.run(5)
-    assert change.closed
+    assert change.is_closed
     assert len(w.account.targets) == 1
     assert lost is made_unreadable or "dynamodb:DescribeTable" in change.outcome
 
@@ -193,7 +193,7 @@ def test_an_update_that_aws_refused_is_not_tried_again_against_a_newer_judgement
     w.heal()
     change = w.run(12)
     assert (w.account.config_name, updates(w)) == (OLD, 0)
-    assert (change.closed, change.state is ChangeState.PROVEN) == (True, False)
+    assert (change.is_closed, change.state is ChangeState.PROVEN) == (True, False)
     assert len(w.account.targets) == (scaling is not None)
 
 
@@ -220,7 +220,7 @@ def test_a_question_that_nobody_answers_for_a_week_refuses_the_change_and_is_nam
 def test_a_look_that_fails_is_tried_again_and_told_at_the_third() -> None:
     w = world()
     w.account.unseen = "describing chat: Rate exceeded"
-    assert not w.start().closed
+    assert not w.start().is_closed
     w.run(0.3)
     assert [subject for subject, _ in w.told] == [f"change {w.change.id} of {NAME} cannot be looked at"]
     w.account.unseen = ""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.window import LATE, LEAD, STEP, is_open, opens, over_peak
+from rightsizer.changes.window import LATE, LEAD, STEP, is_open, next_open, next_test_start
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.policy import ChangeWindow
 
@@ -30,7 +30,7 @@ def test_the_zone_counts_and_not_utc() -> None:
 
 @given(MOMENTS)
 def test_the_next_opening_is_open_and_not_in_the_past(now: datetime) -> None:
-    at = opens(NIGHT, now)
+    at = next_open(NIGHT, now)
     assert at >= now
     assert is_open(NIGHT, at)
 
@@ -55,7 +55,7 @@ def at(hour: int, minute: int = 0, day: int = 2) -> datetime:
 
 
 def begins(hour: int, lasts: timedelta, now: datetime, window: ChangeWindow | None = None) -> datetime:
-    return over_peak(window or ChangeWindow(), Peak(hour, DAILY), lasts, now)
+    return next_test_start(window or ChangeWindow(), Peak(hour, DAILY), lasts, now)
 
 
 def test_a_test_begins_so_that_the_busiest_hour_is_its_middle() -> None:
@@ -79,10 +79,10 @@ def test_a_test_of_one_hour_may_miss_a_part_of_the_busiest_but_no_more() -> None
 def test_whoever_waited_may_come_a_little_late() -> None:
     early = ChangeWindow("UTC", frozenset(), time(8, 45), time(17))
     nine = Peak(9, DAILY)
-    assert over_peak(early, nine, HOUR, at(6)) == at(8, 45), "the last time, and not a second later"
-    assert over_peak(early, nine, HOUR, at(8, 47)) == at(8, 45, day=3)
-    assert over_peak(early, nine, HOUR, at(8, 47), STEP) == at(8, 47)
-    assert over_peak(early, nine, HOUR, at(9, 1), STEP) == at(8, 45, day=3)
+    assert next_test_start(early, nine, HOUR, at(6)) == at(8, 45), "the last time, and not a second later"
+    assert next_test_start(early, nine, HOUR, at(8, 47)) == at(8, 45, day=3)
+    assert next_test_start(early, nine, HOUR, at(8, 47), STEP) == at(8, 47)
+    assert next_test_start(early, nine, HOUR, at(9, 1), STEP) == at(8, 45, day=3)
 
 
 def test_a_busiest_hour_after_midnight_is_met_from_the_evening_before() -> None:
@@ -108,13 +108,15 @@ def test_a_window_that_never_meets_the_busiest_hour_goes_before_it() -> None:
 
 def test_a_quiet_weekend_is_passed_over() -> None:
     friday = at(18, day=6)
-    assert over_peak(ChangeWindow(), Peak(14, WORKDAYS), 2 * HOUR, friday) == at(13, day=9), "Monday"
-    assert over_peak(ChangeWindow(), Peak(14, WORKDAYS), 2 * HOUR, at(13, day=7)) == at(13, day=9)
-    assert over_peak(ChangeWindow(), Peak(14, DAILY), 2 * HOUR, friday) == at(13, day=7)
+    assert next_test_start(ChangeWindow(), Peak(14, WORKDAYS), 2 * HOUR, friday) == at(13, day=9), "Monday"
+    assert next_test_start(ChangeWindow(), Peak(14, WORKDAYS), 2 * HOUR, at(13, day=7)) == at(13, day=9)
+    assert next_test_start(ChangeWindow(), Peak(14, DAILY), 2 * HOUR, friday) == at(13, day=7)
 
 
 def test_a_day_more_than_three_later_is_not_waited_for() -> None:
-    assert over_peak(ChangeWindow(), Peak(14, (3,)), 2 * HOUR, at(18, day=5)) == at(13, day=6), "Friday, not Thursday"
+    assert next_test_start(ChangeWindow(), Peak(14, (3,)), 2 * HOUR, at(18, day=5)) == at(13, day=6), (
+        "Friday, not Thursday"
+    )
 
 
 @given(MOMENTS, HOURS, st.integers(60, 23 * 60))
@@ -134,11 +136,11 @@ def test_who_waits_until_then_begins_then_or_a_few_minutes_later(
 ) -> None:
     peak, lasts = Peak(hour, weekdays), timedelta(hours=hours)
     for _ in range(9):
-        first = over_peak(window, peak, lasts, now, STEP)
+        first = next_test_start(window, peak, lasts, now, STEP)
         assert first >= now
         assert is_open(window, first) or first - now > timedelta(days=7)
         now = first + late * MINUTE
-        if over_peak(window, peak, lasts, now, STEP) == now:
+        if next_test_start(window, peak, lasts, now, STEP) == now:
             break
     else:
         raise AssertionError(f"{window} never lets it begin at {hour}")

@@ -10,7 +10,7 @@ from typing import Any
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.preflight import grant
+from rightsizer.domain.preflight import pass_role_command
 from rightsizer.domain.recommendation import Gate
 from sandbox.account import Sandbox
 from sandbox.seeding import ROLE
@@ -165,7 +165,7 @@ MANAGED = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 4}
 def may_pass(box: Sandbox) -> None:
     """Two components, and an operator who let our role pass the endpoint's execution role, by the printed line."""
     components(box)
-    follow(box, grant("apply", ROLE))
+    follow(box, pass_role_command("apply", ROLE))
 
 
 def follow(box: Sandbox, line: str) -> None:

@@ -14,7 +14,7 @@ from tests.changing.world import world
 
 HOME = "aws:111122223333"
 DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
-LIST = ChangeLimits(probation=timedelta(hours=2), approvers=Approvers.listed("U1,role/ml-oncall", HOME))
+LIST = ChangeLimits(probation=timedelta(hours=2), approvers=Approvers.parse("U1,role/ml-oncall", HOME))
 
 
 @pytest.mark.parametrize("by", [DEV, "slack:U2"])
@@ -34,5 +34,5 @@ def test_an_approval_of_somebody_else_is_withdrawn_with_the_reason_and_touches_n
 
 def test_the_tick_that_finds_a_lost_approval_asks_the_list_too() -> None:
     with world(limits=LIST, by=DEV) as w:
-        apply_orders.take_up(w.apply, w.now)
+        apply_orders.start_lost_approvals(w.apply, w.now)
         assert w.shown().state is ProposalState.WITHDRAWN

@@ -80,4 +80,4 @@ def test_other_endpoints_are_not_asked_for_a_queue() -> None:
         w.start()
         w.run(1)
         assert "InvocationFailures" not in metrics_read(w)
-    assert proof.signals(asynchronous=False) == proof.SIGNALS
+    assert proof.watched_metrics(asynchronous=False) == proof.SIGNALS

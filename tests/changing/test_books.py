@@ -55,7 +55,7 @@ def test_the_way_back_after_the_proof_books_only_the_rest() -> None:
         w.start()
         w.run(48)
         days(w, 3)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(12)
         total = hours(w)
         days(w, 2)
@@ -86,7 +86,7 @@ def test_a_day_that_was_booked_before_a_crash_is_not_booked_again() -> None:
         before = w.change
         days(w, 2)
         total = hours(w)
-        w.journal.booked(replace(before, version=w.change.version))
+        w.journal.save_booking(replace(before, version=w.change.version))
         days(w, 1)
         change = w.change
         assert change.turned_at is not None

@@ -37,7 +37,7 @@ def invocations(w: World, days: int = 2) -> int:
     w.start()
     change = w.change
     for _ in range(days * 24 * 12):
-        if change.closed:
+        if change.is_closed:
             break
         w.box.clock.advance(TICK)
         fresh, seen = w.box.events[seen:], len(w.box.events)

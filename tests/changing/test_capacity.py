@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile import leftovers
+from rightsizer.changes.reconcile import leftover_configs
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind
@@ -36,7 +36,7 @@ def test_after_a_lack_of_capacity_the_pools_are_tried_six_hours_later() -> None:
     assert change.option.kind is OptionKind.INSTANCE_POOLS
     pools = {p["Priority"]: p["InstanceType"] for p in config["ProductionVariants"][0]["InstancePools"]}
     assert pools == {1: NEW_TYPE, 2: OLD_TYPE}
-    assert len(leftovers(change)) == 2, "the configuration of the first try stays too"
+    assert len(leftover_configs(change)) == 2, "the configuration of the first try stays too"
 
 
 def test_a_proven_change_teaches_how_the_new_type_served() -> None:

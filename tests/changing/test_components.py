@@ -55,7 +55,7 @@ def test_a_component_that_sticks_on_the_way_back_is_handed_over_too() -> None:
         while w.change.state is not ChangeState.APPLIED:
             w.run(0.25)
         sticks(w, "small")
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(12)
         copies = {name: c.desired for name, c in w.box.world.components.known.items()}
     assert change.state is ChangeState.HANDED_OVER

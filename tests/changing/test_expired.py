@@ -39,7 +39,7 @@ def assert_expired(w: World, change: Change) -> None:
     assert "waited 7 days" in change.outcome
     assert (w.shown().state, w.shown().outcome) == (ProposalState.EXPIRED, change.outcome)
     assert [text for subject, text in w.told if subject == f"{NAME}: approval expired"] == [change.outcome]
-    assert w.journal.held_by(NAME) == ""
+    assert w.journal.holder_of(NAME) == ""
 
 
 @pytest.mark.parametrize("made", [True, False])

@@ -15,7 +15,7 @@ def returned(w: World, ending: str) -> Change:
     w.start()
     w.run(6)
     w.box.script_deployment(NAME, ending)
-    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
     w.apply.tick(w.now)
     return w.run(12)
 

@@ -10,7 +10,7 @@ from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.recommender.proposal import Reach, reach_for
+from rightsizer.recommender.proposal import ChangePermission, permission_for_option
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
 from tests.changing.world import MONDAY, NAME, OLD_TYPE, World, an_option, steady, world
@@ -89,5 +89,5 @@ def test_an_owner_may_approve_a_deletion_and_sees_what_it_means() -> None:
     option = an_option(
         kind=OptionKind.DELETE, target=Target(OLD_TYPE, 0), in_place=False, saving_usd_per_month=Decimal(9)
     )
-    assert reach_for(option, Reach(True, "")).approvable
-    assert not reach_for(option, Reach(False, "its tag is absent")).approvable
+    assert permission_for_option(option, ChangePermission(True, "")).approvable
+    assert not permission_for_option(option, ChangePermission(False, "its tag is absent")).approvable

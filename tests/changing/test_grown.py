@@ -30,7 +30,7 @@ def grown(w: World, count: int) -> None:
 
 def asked_back(w: World, hours: float = 6) -> Change:
     """Somebody asks for the way back, and it is walked."""
-    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
     return w.run(hours)
 
 

@@ -75,7 +75,7 @@ def returned(w: World, image: str) -> None:
     assert w.run(48).state is ChangeState.PROVEN, w.change.outcome
     w.told.clear()
     w.box.move_image_tag(image)
-    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
     w.apply.tick(w.now)
     w.run(12)
 
@@ -96,7 +96,7 @@ def test_a_way_back_to_the_same_image_tells_nothing() -> None:
     with world(image=RELEASE) as w:
         w.start()
         w.run(48)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         w.apply.tick(w.now)
         change = w.run(12)
     assert change.state is ChangeState.ROLLED_BACK, change.outcome

@@ -53,16 +53,16 @@ def owners(w: World) -> tuple[Any, ...]:
 def test_a_release_after_the_change_keeps_its_autoscaling_and_alarms(name: str) -> None:
     with proven() as w:
         release(w, name)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(24)
         found = owners(w)
-    assert change.closed
+    assert change.is_closed
     assert found == (name, 5, 40, 777.0)
 
 
 def test_a_way_back_on_which_nobody_else_deployed_restores_what_was_stored() -> None:
     with proven() as w:
-        Orders(w.journal, w.apply.changer.endpoint).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal, w.apply.changer.endpoint).request_rollback(w.change.id, "U1", w.now)
         change = w.run(24)
         found = owners(w)
     assert change.state is ChangeState.ROLLED_BACK

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rightsizer.changes.reconcile import left_open
+from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.plan import command
@@ -44,7 +44,7 @@ def frozen_hard(scenario: Scenario = scenarios.AUTOSCALED) -> tuple[str, ...]:
         w.start()
         w.run(0.2)
         (change,) = Orders(w.journal).freeze("U1", w.now, hard=True)
-    return left_open(change)
+    return undo_commands(change)
 
 
 def restore_file(scenario: Scenario = scenarios.AUTOSCALED) -> tuple[str, ...]:

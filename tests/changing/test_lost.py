@@ -107,7 +107,7 @@ def test_a_proposal_of_a_change_that_is_not_in_the_table_is_withdrawn_and_told()
 def test_an_order_to_go_back_that_no_event_brought_is_taken_by_the_tick() -> None:
     with world() as w:
         ticks(w, timedelta(hours=8))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         assert [p.id for p in w.store.proposals((ProposalState.PROVEN,))] == [w.proposal.id]
         ticks(w, timedelta(hours=8))
         assert w.change.state is ChangeState.ROLLED_BACK
@@ -118,7 +118,7 @@ def test_an_order_to_go_back_that_no_event_brought_is_taken_by_the_tick() -> Non
 def test_an_order_that_the_first_release_wrote_is_found_within_a_day() -> None:
     with world() as w:
         ticks(w, timedelta(hours=8))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         old = row(w) | {"gsi1pk": {"S": "PROPOSAL#proven"}}
         w.box.client("dynamodb").put_item(TableName="t", Item=old)
         ticks(w, timedelta(days=1))
@@ -134,7 +134,7 @@ def test_an_order_that_cannot_be_taken_is_told_once() -> None:
             w.box.client("sagemaker").update_endpoint(EndpointName="chat", EndpointConfigName="other-config")
             w.box.gate.judge = judge
         w.box.clock.advance(timedelta(hours=1))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         ticks(w, timedelta(hours=1))
         subjects = [subject for subject, _ in w.told]
     assert subjects == ["chat: the way back was not taken"]
@@ -156,7 +156,7 @@ def test_a_record_with_an_order_that_was_refused_and_settled_changes_nothing_whe
         ours = w.box.config_name("chat")
         w.box.add_endpoint("other", instance_type="ml.g5.xlarge", count=1)
         deployed(w, "other-config")
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         record = ProposalMoved("1", w.shown())
         ticks(w, timedelta(hours=1))
         assert "asked_back" not in row(w)
@@ -171,7 +171,7 @@ def test_a_record_with_an_order_that_was_refused_and_settled_changes_nothing_whe
 def test_a_record_with_an_order_that_still_stands_is_acted_on_at_once() -> None:
     with world() as w:
         ticks(w, timedelta(hours=8))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         assert start_approved(w.apply, [ProposalMoved("1", w.shown())], w.now) == []
         assert w.change.asked_back_by == "slack:U1"
         assert "asked_back" not in row(w)
@@ -187,7 +187,7 @@ def newer(w: World) -> None:
 def test_an_order_that_cannot_be_read_is_told_once_by_the_tick() -> None:
     with world() as w:
         ticks(w, timedelta(hours=8))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         newer(w)
         known = len(w.told)
         ticks(w, timedelta(hours=2))
@@ -199,7 +199,7 @@ def test_an_order_that_cannot_be_read_is_told_once_by_the_tick() -> None:
 def test_a_record_with_an_order_on_a_row_of_a_newer_release_holds_up_no_other_record() -> None:
     with world() as w:
         ticks(w, timedelta(hours=8))
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         record = ProposalMoved("1", w.shown())
         newer(w)
         known = len(w.told)
@@ -216,7 +216,7 @@ def test_a_change_whose_proposal_somebody_deleted_ends_and_frees_its_endpoint() 
         w.box.client("dynamodb").delete_item(TableName="t", Key=key)
         Orders(w.journal).thaw("U1", w.now)
         ticks(w, timedelta(hours=2))
-        assert (w.change.state, w.journal.held_by(w.proposal.ref.name)) == (ChangeState.REFUSED, "")
+        assert (w.change.state, w.journal.holder_of(w.proposal.ref.name)) == (ChangeState.REFUSED, "")
         assert "does not exist any more" in w.change.outcome
 
 

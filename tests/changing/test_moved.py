@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from rightsizer.changes.reconcile import leftovers
+from rightsizer.changes.reconcile import leftover_configs
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Target
 from rightsizer.domain.policy import ChangeLimits
@@ -34,7 +34,7 @@ def test_a_fleet_that_grew_while_the_alarms_warmed_up_is_planned_again_at_its_ne
         assert registered(w) == [(1, 6)], "the alarms are not OK yet"
         scale(w, 3)
         change = w.run(6)
-        fleet, kept = counts(w), leftovers(change)
+        fleet, kept = counts(w), leftover_configs(change)
     assert change.state is ChangeState.PROVEN
     assert fleet == [3]
     assert any(entry.step == "moved" for entry in change.journal)

@@ -95,7 +95,7 @@ def test_a_proposal_that_cannot_be_read_hides_no_newer_judgement() -> None:
             client.put_item(TableName="t", Item={**row, "doc": {"S": "not a document"}})
         judged(w, finding=Finding.UNDER_PROVISIONED, reason=Reason(Code.UNDER_PROVISIONED, "requests wait"))
         change = w.run(5)
-    assert change.closed
+    assert change.is_closed
     assert "sagemaker:UpdateEndpoint" not in written(w)
 
 
@@ -110,6 +110,6 @@ def test_autoscaling_that_was_taken_away_does_not_wait_for_the_permission_to_rea
         w.box.deny("dynamodb:DescribeTable")
         change = w.run(5)
         targets = w.box.client("application-autoscaling").describe_scalable_targets(ServiceNamespace="sagemaker")
-    assert change.closed
+    assert change.is_closed
     assert "dynamodb:DescribeTable" in change.outcome
     assert len(targets["ScalableTargets"]) == 1

@@ -26,7 +26,7 @@ def returned(w: World) -> Any:
     w.start()
     while w.change.turned_at is None:
         w.run(0.25)
-    Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+    Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
     return w.run(4)
 
 
@@ -58,7 +58,7 @@ def test_a_tag_that_somebody_took_away_is_put_back_before_the_return() -> None:
         while w.change.turned_at is None:
             w.run(0.25)
         w.box.world.tags.forget(w.box.world.fleet.arn("endpoint-config", f"{NAME}-config"))
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(4)
     assert change.state is ChangeState.ROLLED_BACK, change.outcome
 

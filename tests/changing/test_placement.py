@@ -87,7 +87,7 @@ def test_a_whole_specification_differs_in_the_strategy_alone_and_comes_back_as_i
         w.start()
         assert w.run(12).state is ChangeState.PROVEN
         packed = of(w, "small").specification
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         back = of(w, "small").specification
     scheduling = {**WHOLE["SchedulingConfig"], "PlacementStrategy": "BINPACK"}
@@ -154,7 +154,7 @@ def test_a_component_that_failed_on_the_way_back_is_handed_over_with_its_line() 
         while w.change.state is not ChangeState.APPLIED:
             w.run(0.25)
         w.box.script_component("small", Ending.FAILED)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         placed = of(w, "large").specification["SchedulingConfig"]["PlacementStrategy"]
     assert change.state is ChangeState.HANDED_OVER
@@ -206,7 +206,7 @@ def test_what_cannot_be_placed_is_refused_before_anything_is_written(
 
 
 def test_a_field_that_nobody_here_knows_refuses_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightsizer.aws.components.unknown", lambda shown: ("Specification.Newer",))
+    monkeypatch.setattr("rightsizer.aws.components.unknown_paths", lambda shown: ("Specification.Newer",))
     with scenario_world(SCENARIO) as w:
         change = w.start()
         assert [c for c in w.box.calls.writes() if c.service != "dynamodb"] == []
@@ -218,7 +218,7 @@ def test_a_field_that_nobody_here_knows_refuses_with_its_name(monkeypatch: pytes
 def test_a_field_that_appears_between_the_plan_and_the_write_stops_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
     with scenario_world(SCENARIO) as w:
         w.start()
-        monkeypatch.setattr("rightsizer.aws.components.unknown", lambda shown: ("Specification.Newer",))
+        monkeypatch.setattr("rightsizer.aws.components.unknown_paths", lambda shown: ("Specification.Newer",))
         change = w.run(6)
         assert updates(w) == []
     assert change.state is ChangeState.ROLLED_BACK

@@ -66,7 +66,7 @@ def test_a_way_back_goes_on_and_tells_of_each_component_that_gets_another_image(
         w.box.move_image_tag(SMALL)
         w.box.move_image_tag(LARGE)
         w.told.clear()
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         told = [text for subject, text in w.told if "image" in subject]
     assert change.state is ChangeState.ROLLED_BACK, change.outcome

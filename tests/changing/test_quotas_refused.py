@@ -20,7 +20,7 @@ SCALING, COUNTS = "application-autoscaling", "UpdateEndpointWeightsAndCapacities
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that AWS refuses `times` times."""
+    """A request that AWS refuses `times_text` times."""
 
     scenario: Scenario
     service: str

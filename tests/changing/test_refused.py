@@ -63,7 +63,7 @@ def test_a_question_of_preflight_that_is_throttled_is_asked_again(service: str, 
     judged, latest = {"gate": Gate.APPLY}, BY_TAG.rpartition(":")[0] + ":latest"
     with world(judged=judged, by="policy", tags={"rightsizer:mode": "auto"}, image=latest) as w:
         w.box.gate.fail(service, operation, code, times=2)
-        assert not w.start().closed, w.change.outcome
+        assert not w.start().is_closed, w.change.outcome
         assert w.run(12).state is ChangeState.PROVEN, w.change.outcome
 
 

@@ -66,7 +66,7 @@ def test_the_way_back_from_a_restored_count_registers_our_hours_again() -> None:
     ) as w:
         w.start()
         w.run(30)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         w.box.clock.advance(timedelta(minutes=5))
         w.apply.tick(w.now)
         change = w.run(12)

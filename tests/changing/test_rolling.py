@@ -39,7 +39,7 @@ def test_a_deployment_that_keeps_the_live_counts_comes_back_in_batches_too() -> 
         w.start()
         w.run(2)
         assert "rolling, 1 of 4" in w.change.plan.guardrail
-        Orders(w.journal, w.apply.changer.endpoint).ask_back(w.change.id, "terminal:kim", w.now)
+        Orders(w.journal, w.apply.changer.endpoint).request_rollback(w.change.id, "terminal:kim", w.now)
         change = w.run(12)
         assert change.state is ChangeState.ROLLED_BACK, change.outcome
         assert w.box.counts(NAME) == {"AllTraffic": 4}

@@ -165,8 +165,8 @@ def test_an_event_about_a_change_that_cannot_be_read_is_no_error() -> None:
     with world() as w:
         w.start()
         edit(w, row(w), state="paused")
-        assert w.apply.moved("chat", w.now) is None
-        assert w.apply.moved("chat", w.now) is None
+        assert w.apply.advance_endpoint("chat", w.now) is None
+        assert w.apply.advance_endpoint("chat", w.now) is None
         assert len(w.told) == 1
 
 
@@ -211,8 +211,8 @@ def test_a_saving_whose_booking_fails_gets_a_later_look() -> None:
         w.box.clock.advance(timedelta(days=1, minutes=60 - w.now.minute))
         with patch("rightsizer.flows.apply_orders.book_savings", side_effect=ReadError("no")):
             advance_changes(w.apply, intake.parse(tick(w.now)), w.now)
-        assert w.journal.unbooked(w.now) == ()
-        assert w.journal.unbooked(w.now + timedelta(hours=1)) == (w.change.id,)
+        assert w.journal.changes_to_book(w.now) == ()
+        assert w.journal.changes_to_book(w.now + timedelta(hours=1)) == (w.change.id,)
         days(w, 1)
         assert hours(w) > 24
 
@@ -294,7 +294,7 @@ def test_a_look_costs_as_many_requests_as_the_page_says() -> None:
     looks: dict[ChangeState, int] = {}
     with world() as w:
         w.start()
-        while not w.change.closed:
+        while not w.change.is_closed:
             w.box.clock.advance(max((w.change.next_due or w.now) - w.now, timedelta(minutes=1)))
             state, before = w.change.state, len(w.box.calls)
             w.apply.tick(w.now)

@@ -63,7 +63,7 @@ def test_the_way_back_is_the_old_configuration_with_the_counts_of_now() -> None:
         assert w.run(12).state is ChangeState.PROVEN
         w.scale(3)
         w.box.clock.advance(timedelta(minutes=10))
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         assert change.state is ChangeState.ROLLED_BACK, change.outcome
         assert w.box.config_name(NAME) == f"{NAME}-config"

@@ -182,7 +182,7 @@ def test_a_shadow_that_fails_its_requests_ends_early_and_refutes_the_type() -> N
     assert "requests failed on the shadow on ml.g5.xlarge" in change.outcome
     assert change.state is ChangeState.ROLLED_BACK
     assert not live.get("ShadowProductionVariants")
-    assert (past.ended, past.failure, past.refuted) == ("tested", "errors", True)
+    assert (past.ended, past.failure, past.is_refuted) == ("tested", "errors", True)
     assert (past.latency_ratio, past.realised_slowdown) == (None, None)
 
 
@@ -205,7 +205,7 @@ def test_copies_of_components_change_without_a_deployment_and_come_back_when_ask
         while w.change.turned_at is None:
             w.run(0.25)
         running = {name: c.copies for name, c in w.box.world.components.known.items()}
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(4)
         back = {name: c.copies for name, c in w.box.world.components.known.items()}
         created = w.box.calls.of("sagemaker", "CreateEndpointConfig")

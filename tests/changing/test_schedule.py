@@ -72,7 +72,7 @@ def test_a_late_return_does_not_bring_back_the_bounds_of_the_hour_of_the_plan() 
         assert w.run(48).state is ChangeState.PROVEN
         w.box.clock.advance(timedelta(days=1) + (w.now.replace(hour=11, minute=0) - w.now))
         assert bounds(w) == [(3, 6)]
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         given, running = bounds(w), count(w)
     assert change.state is ChangeState.ROLLED_BACK
@@ -86,7 +86,7 @@ def test_bounds_that_were_changed_alone_go_back_to_what_the_schedule_says_now() 
         w.start()
         w.run(0.5)
         assert bounds(w) == [(3, 8)], "the schedule is live, and is the owner's"
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(6)
         given = bounds(w)
     assert change.state is ChangeState.ROLLED_BACK

@@ -18,7 +18,7 @@ from tests.changing.world import NAME, OLD_TYPE, World, world
 
 def click(w: World, by: str = "slack:U1") -> None:
     """What `respond` records for the button."""
-    decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, by, w.now)
+    decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, by, w.now)
 
 
 def streamed(w: World) -> dict[str, Any]:
@@ -49,11 +49,11 @@ def test_a_return_ends_while_another_endpoint_with_the_same_model_is_being_chang
         proven = w.run(48)
         key = {"pk": {"S": f"LOCK#MODEL#{proven.models[0]}"}, "sk": {"S": "LOCK"}}
         w.box.client("dynamodb").put_item(TableName="t", Item=key | {"change": {"S": "c-other"}})
-        Orders(w.journal).ask_back(proven.id, "U1", w.now)
+        Orders(w.journal).request_rollback(proven.id, "U1", w.now)
         w.told.clear()
         change = w.run(48)
         held = w.box.client("dynamodb").get_item(TableName="t", Key=key)["Item"]["change"]["S"]
-        assert w.journal.held_by(NAME) == ""
+        assert w.journal.holder_of(NAME) == ""
     assert change.state is ChangeState.ROLLED_BACK
     assert len(w.told) == 1
     assert held == "c-other", "the lock of the other change stays"
@@ -83,7 +83,7 @@ def test_an_order_that_a_tick_overtook_is_delivered_again() -> None:
             if len(reads) == 2:  # the order has read the change, and is about to save it
                 w.box.gate.after = None
                 with w.box.gate.unrecorded():
-                    w.journal.booked(w.change)
+                    w.journal.save_booking(w.change)
 
         w.box.gate.after = saved_meanwhile
         overtaken = start_approved(w.apply, intake.moves(record), w.now)
@@ -115,7 +115,7 @@ def test_an_order_that_cannot_be_carried_out_is_told() -> None:
         w.run(48)
         click(w)
         record = streamed(w)
-        Orders(w.journal).ask_back(w.change.id, "cli:somebody", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "cli:somebody", w.now)
         w.run(48)
         late = w.change
         assert late.state is ChangeState.ROLLED_BACK

@@ -41,7 +41,7 @@ def test_the_way_back_leaves_no_policy_and_no_alarm_of_ours(scenario: Scenario) 
         before = w.apply.changer.scaling(NAME, ["AllTraffic"])
         w.start()
         w.run(48)
-        Orders(w.journal).ask_back(w.change.id, "U1", w.now)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(48)
         after = w.apply.changer.scaling(NAME, ["AllTraffic"])
         alarms = w.box.client("cloudwatch").describe_alarms(AlarmNamePrefix="rightsizer-")["MetricAlarms"]

@@ -11,7 +11,7 @@ from rightsizer import catalog
 from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
 from rightsizer.aws.changes import AwsChanger
 from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
@@ -63,7 +63,7 @@ class World:
     box: Sandbox
     apply: Apply
     store: Recommendations
-    ledger: SavingsBook
+    ledger: SavingsTable
     journal: TableJournal
     proposal: Proposal
     told: list[tuple[str, str]] = field(default_factory=list)
@@ -96,7 +96,7 @@ class World:
         """Ticks, each when the next look is due, until the change is closed or the time is over."""
         end = self.now + timedelta(hours=hours)
         change = self.change
-        while self.now < end and not change.closed:
+        while self.now < end and not change.is_closed:
             due = change.next_due or end
             self.box.clock.advance(max(min(due, end) - self.now, timedelta(minutes=1)))
             self.apply.tick(self.now)
@@ -171,7 +171,7 @@ def world(
         table = box.client("dynamodb")
         create_table(table)
         store = Recommendations(Table(table, "t"), lambda: box.clock.now)
-        ledger = SavingsBook(Table(table, "t"))
+        ledger = SavingsTable(Table(table, "t"))
         session = Session(region=box.region, attempts=1)
         journal = TableJournal(table, "t")
         told: list[tuple[str, str]] = []
@@ -180,7 +180,7 @@ def world(
             changer=_changer(session),
             store=store,
             ledger=ledger,
-            history=HistoryBook(Table(table, "t")),
+            history=HistoryTable(Table(table, "t")),
             metrics=CloudWatchMetrics(session, workers=1),
             quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
             catalogue=catalogue(catalog.instances(), catalog.accelerators()),

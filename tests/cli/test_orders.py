@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.capacity_changes import Errands
+from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.table import Table
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
@@ -122,10 +122,10 @@ def test_a_proven_change_is_rolled_back_by_one_order(asked: World, capsys: pytes
     assert asked.box.config_name(NAME) == f"{NAME}-config"
 
 
-def an_errand(asked: World, **fields: Any) -> Errand:
+def an_errand(asked: World, **fields: Any) -> CapacityChange:
     """An errand about the policy of the group `gpu`."""
     given: dict[str, Any] = {"state": ProposalState.APPROVED} | fields
-    return Errand(
+    return CapacityChange(
         id="e-1",
         subject="gpu",
         owner="ml",
@@ -144,11 +144,11 @@ def an_errand(asked: World, **fields: Any) -> Errand:
 def test_a_freeze_lists_the_errands_that_are_open(
     asked: World, capsys: pytest.CaptureFixture[str], sent: bool, hard: bool
 ) -> None:
-    book = Errands(Table(asked.box.client("dynamodb"), "t"))
+    book = CapacityChangeTable(Table(asked.box.client("dynamodb"), "t"))
     how = ["--hard"] if hard else []
     assert said(capsys, "freeze", *how)[1]["errands"] == []
     fields = {"state": ProposalState.APPLYING, "sent_at": asked.now} if sent else {}
-    book.ask(an_errand(asked, outcome="Frozen: nothing is begun.", **fields))
+    book.add(an_errand(asked, outcome="Frozen: nothing is begun.", **fields))
     (row,) = said(capsys, "freeze", *how)[1]["errands"]
     line = "aws autoscaling update-auto-scaling-group"
     assert (row["id"], row["subject"], row["outcome"]) == ("e-1", "gpu", "Frozen: nothing is begun.")
@@ -162,8 +162,8 @@ def test_a_freeze_lists_the_errands_that_are_open(
 def test_a_proven_policy_of_a_group_is_rolled_back_by_the_same_order(
     asked: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    book, now = Errands(Table(asked.box.client("dynamodb"), "t")), asked.now
-    book.ask(an_errand(asked, state=ProposalState.PROVEN, sent_at=now, done_at=now))
+    book, now = CapacityChangeTable(Table(asked.box.client("dynamodb"), "t")), asked.now
+    book.add(an_errand(asked, state=ProposalState.PROVEN, sent_at=now, done_at=now))
     code, found, _ = said(capsys, "rollback", "e-1")
     stored = book.load("e-1")
     assert (code, found["errand"]["state"]) == (Exit.NOTHING_TO_DO, "applying")

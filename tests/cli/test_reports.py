@@ -52,19 +52,19 @@ def test_its_json_is_the_report_that_the_stack_stores_but_for_its_own_cost(
     deployed: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", "--json"]) == Exit.NOTHING_TO_DO
-    told = wire.revive(Report, json.loads(capsys.readouterr().out))
-    assert told.end - told.start == timedelta(days=7)
-    assert told.end <= deployed.now
-    assert [one.ref.name for one in told.recommendations] == [NAME]
-    assert told.track_record is not None
-    assert (told.track_record.ended, told.track_record.overall.n) == (2, 1)
-    assert told.running_cost is None
+    report = wire.revive(Report, json.loads(capsys.readouterr().out))
+    assert report.end - report.start == timedelta(days=7)
+    assert report.end <= deployed.now
+    assert [one.ref.name for one in report.recommendations] == [NAME]
+    assert report.track_record is not None
+    assert (report.track_record.ended, report.track_record.overall.n) == (2, 1)
+    assert report.running_cost is None
 
 
 def test_the_last_whole_month_is_told_on_request(deployed: World, capsys: pytest.CaptureFixture[str]) -> None:
     run(["report", "--monthly", "--json"])
-    told = wire.revive(Report, json.loads(capsys.readouterr().out))
-    assert (told.start.day, told.end.day, told.end.month) == (1, 1, deployed.now.month)
+    report = wire.revive(Report, json.loads(capsys.readouterr().out))
+    assert (report.start.day, report.end.day, report.end.month) == (1, 1, deployed.now.month)
 
 
 def test_a_report_at_a_terminal_writes_nothing(deployed: World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from rightsizer.domain.component import request_of, rolled, unknown
+from rightsizer.domain.component import request_of, rolling_update, unknown_paths
 
 SAGEMAKER = botocore.session.get_session().get_service_model("sagemaker")
 
@@ -40,7 +40,7 @@ ASKED = SAGEMAKER.shape_for("InferenceComponentSpecification")
 
 
 def test_every_field_that_the_installed_api_shows_is_in_the_list() -> None:
-    assert list(unknown(SHOWN)) == []
+    assert list(unknown_paths(SHOWN)) == []
 
 
 def test_a_request_says_everything_that_is_shown_in_the_words_of_a_request() -> None:
@@ -55,13 +55,13 @@ def test_a_request_says_everything_that_is_shown_in_the_words_of_a_request() -> 
 @pytest.mark.parametrize("path", ["Specification.Newer", "Specification.Container.Newer"])
 def test_a_new_field_is_named_with_its_path(path: str) -> None:
     inner = SHOWN | {"Newer": 1} if path.count(".") == 1 else SHOWN | {"Container": SHOWN["Container"] | {"Newer": 1}}
-    assert list(unknown(inner)) == [path]
+    assert list(unknown_paths(inner)) == [path]
 
 
 @pytest.mark.parametrize("copies", [0, 1, 2, 3, 4, 40])
 @pytest.mark.parametrize("bake", [0, 300, 100_000])
 def test_a_roll_keeps_to_the_limits_of_the_api(copies: int, bake: int) -> None:
-    policy = rolled(copies, bake, ("a",)).config["RollingUpdatePolicy"]
+    policy = rolling_update(copies, bake, ("a",)).config["RollingUpdatePolicy"]
     assert 5 <= policy["MaximumBatchSize"]["Value"] <= 50
     assert 0 <= policy["WaitIntervalInSeconds"] <= 3600
     assert 600 <= policy["MaximumExecutionTimeoutInSeconds"] <= 28_800

@@ -34,4 +34,4 @@ def test_a_fleet_that_served_was_deployed_and_is_in_force_until_it_is_rolled_bac
 @pytest.mark.parametrize("ended", PastEnd)
 def test_only_what_went_back_or_was_handed_over_fell_short(ended: PastEnd) -> None:
     back = {PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED, PastEnd.HANDED_OVER}
-    assert past(ended, "alarm").fell_short is (ended in back)
+    assert past(ended, "alarm").has_fallen_short is (ended in back)

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.domain.option import Effort, Money, OptionKind, Risk, RiskResource, Target, fleet, priced
+from rightsizer.domain.option import Effort, Money, OptionKind, Risk, RiskResource, Target, fleet, new_option
 from tests.samples import price
 
 RISKS = {RiskResource.LATENCY: Risk.LOW, RiskResource.CAPACITY: Risk.MEDIUM}
@@ -17,7 +17,7 @@ def test_an_option_has_the_worst_of_its_risks_and_says_what_restarts_and_what_ca
 ) -> None:
     money, sold = Money(Decimal(10), Decimal(5), Decimal(1), 2.0), price("ml.g5.xlarge", "1.40")
     target, kind = Target("ml.g5.xlarge", 1), OptionKind.ROUTING
-    made = priced(kind, target, sold, money, 9.0, RISKS, Effort.LOW, in_place=True, restarts=restarts, keeps=keeps)
+    made = new_option(kind, target, sold, money, 9.0, RISKS, Effort.LOW, in_place=True, restarts=restarts, keeps=keeps)
     assert (made.risk, made.saving_usd_per_month, made.payback_days) == (Risk.MEDIUM, Decimal(5), 2.0)
     assert (made.restart_needed, made.rollback_possible) == (restarts, keeps)
 

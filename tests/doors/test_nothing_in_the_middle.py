@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.capacity_changes import Errands
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.flows.change_capacity import order_back
+from rightsizer.flows.change_capacity import request_rollback
 from sandbox.spot import add_spot
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
@@ -88,11 +88,11 @@ def test_the_old_policy_of_a_group_comes_back_by_the_role_that_may_change_nothin
         old, new = group.mixed, group.mixed | {"LaunchTemplate": template}
         now = at.box.clock.now
         with at.box.gate.unrecorded():
-            book = Errands(bootstrap.table())
+            book = CapacityChangeTable(bootstrap.table())
             reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
             approved = Decision(ProposalState.APPROVED, "policy", now)
-            assert book.ask(
-                Errand("e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason, now,
+            assert book.add(
+                CapacityChange("e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason, now,
                        now + timedelta(days=14), ProposalState.APPROVED, approvable=True, decision=approved)
             )  # fmt: skip
         at.pass_time(minutes=10)
@@ -100,7 +100,7 @@ def test_the_old_policy_of_a_group_comes_back_by_the_role_that_may_change_nothin
         at.stack.redeploy(MayChange="nothing")
         group.template_tags = {"rightsizer:mode": template_tag}
         with at.box.gate.unrecorded():
-            order_back(book, "e-1", "cli:me", at.box.clock.now)
+            request_rollback(book, "e-1", "cli:me", at.box.clock.now)
         at.pass_time(minutes=40)
         with at.box.gate.unrecorded():
             found = book.load("e-1")

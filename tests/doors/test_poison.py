@@ -183,7 +183,7 @@ class Approvals(Proposals):
             decision = Decision(ProposalState.APPROVED, "slack:U1", self.at.box.clock.now)
             approved = bootstrap.store().decide(name, decision, self.at.box.clock.now)
         event = super().event(name)
-        event["dynamodb"]["NewImage"] |= {"state": {"S": "approved"}, "doc": {"S": wire.stored(approved)}}
+        event["dynamodb"]["NewImage"] |= {"state": {"S": "approved"}, "doc": {"S": wire.dump_stored(approved)}}
         return event
 
     def done(self, name: str) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
-from rightsizer.aws.write_checks import WRITES, wanted_of
+from rightsizer.aws.write_checks import WRITES, writes_of_door
 from rightsizer.bootstrap import self_test
 from rightsizer.domain.checks import SCHEMA
 from sandbox.account import Sandbox
@@ -203,4 +203,4 @@ def test_every_permission_of_a_role_is_tried_or_asked_of_iam(door: str) -> None:
 @pytest.mark.parametrize("door", sorted(DOORS))
 def test_the_writes_that_are_asked_of_iam_follow_may_change(door: str, may_change: str) -> None:
     held = stack(**EVERYTHING | {"MayChange": may_change, "EditUserAlarms": "false"}).actions(door)
-    assert wanted_of(door, may_change).keys() == WRITES[door].keys() & held
+    assert writes_of_door(door, may_change).keys() == WRITES[door].keys() & held

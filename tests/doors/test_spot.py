@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.spot_store import InterruptionBook
-from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.ledger import SavingsTable
+from rightsizer.aws.spot_store import InterruptionTable
+from rightsizer.domain.capacity_change import CapacityChange, ManualStep
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.spot import Pool
@@ -61,12 +61,12 @@ class Stage:
     def occurrences(self, *kinds: str) -> list[Occurrence]:
         now = self.at.box.clock.now
         with self.at.box.gate.unrecorded():
-            found = list(SavingsBook(bootstrap.table()).occurrences(now - timedelta(days=2), now + timedelta(days=1)))
+            found = list(SavingsTable(bootstrap.table()).occurrences(now - timedelta(days=2), now + timedelta(days=1)))
         return [one for one in found if not kinds or one.kind in kinds]
 
-    def errands(self, state: ProposalState = ProposalState.PENDING) -> list[Errand]:
+    def errands(self, state: ProposalState = ProposalState.PENDING) -> list[CapacityChange]:
         with self.at.box.gate.unrecorded():
-            book = Errands(bootstrap.table())
+            book = CapacityChangeTable(bootstrap.table())
             rows = list(bootstrap.table().index(f"PROPOSAL#{state}"))
             found = [book.load(str(row["pk"]).removeprefix("PROPOSAL#")) for row in rows]
         return [one for one in found if one is not None]
@@ -234,7 +234,7 @@ def test_capacity_refused_in_every_pool_marks_them_tells_once_and_asks_for_more_
         on.warn()
         on.at.pass_time(minutes=3)
         with on.at.box.gate.unrecorded():
-            book = InterruptionBook(bootstrap.table())
+            book = InterruptionTable(bootstrap.table())
             assert all(book.mark(Pool("g5.xlarge", zone)) for zone in ZONES)
         assert group.wanted == [4]
         assert len([one for one in on.occurrences("launch-failures") if "every Spot pool" in one.text]) == 1
@@ -268,10 +268,10 @@ def test_where_the_owner_said_so_on_demand_stands_in_for_an_hour_and_the_old_pol
 def test_elsewhere_on_demand_is_a_question_with_its_price_and_nothing_is_written() -> None:
     with stage() as on:
         group = without_capacity(on)
-        (errand,) = on.errands()
-        assert "1 of 4 instances can run On-Demand" in errand.headline
-        assert errand.approvable
-        assert dict(errand.facts)["On-Demand, up to"].startswith("$1.0")
+        (capacity_change,) = on.errands()
+        assert "1 of 4 instances can run On-Demand" in capacity_change.headline
+        assert capacity_change.approvable
+        assert dict(capacity_change.facts)["On-Demand, up to"].startswith("$1.0")
         assert group.mixed["InstancesDistribution"]["OnDemandBaseCapacity"] == 0
 
 
@@ -324,9 +324,9 @@ def test_after_an_interruption_better_capacity_is_asked_about_with_the_role_of_e
         on.spot.pools.scores = {"use1-az1": 7}
         on.group(mode="propose")
         on.warn()
-        (errand,) = on.errands()
-        assert errand.subject == "gpu"
-        assert ("Placement score", "7 of 10") in errand.facts
+        (capacity_change,) = on.errands()
+        assert capacity_change.subject == "gpu"
+        assert ("Placement score", "7 of 10") in capacity_change.facts
         assert on.at.refused() == []
         assert on.at.box.calls.of("autoscaling", "Update*") == [], "asked, not done"
 
@@ -353,9 +353,9 @@ def test_a_spot_job_that_runs_out_of_time_is_handed_over_with_the_role_of_evalua
         on.spot.jobs.train("bert", SecondaryStatusTransitions=past, SecondaryStatus="Interrupted")
         on.spot.jobs.emit("bert")
         on.at.stack.settle()
-        (errand,) = on.errands()
-        assert isinstance(errand.work, ByHand)
-        assert fits_the_model("CreateTrainingJob", errand.work.request)
+        (capacity_change,) = on.errands()
+        assert isinstance(capacity_change.work, ManualStep)
+        assert fits_the_model("CreateTrainingJob", capacity_change.work.request)
         assert on.at.refused() == []
         assert len(on.occurrences("training-interrupted")) == 1
         assert on.at.stack.runs("interruption") == [], "training events go by the queue"
@@ -370,7 +370,7 @@ def test_a_job_that_waits_for_capacity_is_found_by_the_hourly_sweep() -> None:
         ]
         on.spot.jobs.train("bert", SecondaryStatusTransitions=past)
         on.at.sweep("Hourly")
-        assert [errand.subject for errand in on.errands()] == ["bert"]
+        assert [capacity_change.subject for capacity_change in on.errands()] == ["bert"]
         assert on.at.refused() == []
 
 
@@ -388,8 +388,8 @@ def test_a_cluster_short_of_capacity_is_handed_over_with_the_role_of_evaluate() 
         }
         on.at.box.world.emit("aws.sagemaker", "SageMaker HyperPod Cluster Event", [], {"EventDetails": detail})
         on.at.stack.settle()
-        (errand,) = on.errands()
-        assert isinstance(errand.work, ByHand)
-        assert [group["InstanceGroupName"] for group in errand.work.request["InstanceGroups"]] == ["a", "b"]
-        assert fits_the_model("UpdateCluster", errand.work.request)
+        (capacity_change,) = on.errands()
+        assert isinstance(capacity_change.work, ManualStep)
+        assert [group["InstanceGroupName"] for group in capacity_change.work.request["InstanceGroups"]] == ["a", "b"]
+        assert fits_the_model("UpdateCluster", capacity_change.work.request)
         assert on.at.refused() == []

@@ -131,7 +131,7 @@ def _frozen(w: World) -> bool:
         return False
     with w.box.gate.unrecorded():
         Orders(w.journal).freeze("U1", w.now)
-        Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
+        Orders(w.journal).request_rollback(_seen(w).id, "U1", w.now)
     return True
 
 
@@ -139,7 +139,7 @@ def _asked_back(w: World) -> bool:
     if _seen(w).turned_at is None:
         return False
     with w.box.gate.unrecorded():
-        Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
+        Orders(w.journal).request_rollback(_seen(w).id, "U1", w.now)
     return True
 
 
@@ -272,9 +272,9 @@ def _late_button(w: World) -> Callable[[], object]:
     with w.box.gate.unrecorded():
         if _seen(w).state is not ChangeState.PROVEN:
             return lambda: None
-        decisions.ask_back(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
         proposal = w.shown()
-    return lambda: w.apply.go_back(proposal, w.now)
+    return lambda: w.apply.roll_back(proposal, w.now)
 
 
 def _late_order(w: World) -> Callable[[], object]:
@@ -282,7 +282,7 @@ def _late_order(w: World) -> Callable[[], object]:
     _release(w)
     with w.box.gate.unrecorded():
         if _seen(w).state is ChangeState.PROVEN:
-            Orders(w.journal).ask_back(_seen(w).id, "U1", w.now)
+            Orders(w.journal).request_rollback(_seen(w).id, "U1", w.now)
     return lambda: w.apply.tick(w.now)
 
 

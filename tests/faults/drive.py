@@ -88,7 +88,7 @@ def _frozen(hard: bool) -> Callable[[World], Callable[[Call], None]]:
 def _second(w: World) -> Callable[[Call], None]:
     def invoked(call: Call) -> None:
         w.apply.tick(w.now + timedelta(seconds=1))
-        w.apply.moved(NAME, w.now)
+        w.apply.advance_endpoint(NAME, w.now)
 
     return invoked
 
@@ -159,13 +159,13 @@ def _live(w: World, course: Course, delivery: Delivery) -> None:
         if w.now >= tick:
             _deliver(delivery, lambda: w.apply.tick(w.now))
         change = _change(w)
-        if change is not None and change.closed:
+        if change is not None and change.is_closed:
             if course.afterwards is None:
                 return
             later = later or course.afterwards(w)
             answered = answered or _answered(later)
             change = _change(w)
-            if answered and change is not None and change.closed:
+            if answered and change is not None and change.is_closed:
                 return
         _thaw(w)
         due = change.next_due if change is not None and change.next_due is not None else w.now + TICK

@@ -15,7 +15,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.flows.read_state import Looking
+from rightsizer.flows.read_state import StateReader
 from sandbox.gate import Call
 from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World
@@ -101,7 +101,7 @@ def _actions(w: World, targets: tuple[ScalableTarget, ...]) -> list[str]:
 
 def it_ends(after: After) -> Iterator[str]:
     """The journal is closed, or a person has it."""
-    if not after.change.closed:
+    if not after.change.is_closed:
         yield f"the change is still open: {after.change.state.value}, {after.change.outcome}"
 
 
@@ -176,7 +176,7 @@ def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterat
 
 def _carried(after: After, count: int, planned: int, on_new: bool) -> tuple[int, int]:
     """The fewest and most instances of this side that serve what `count` of the other side served."""
-    if after.change.plan.keeps_counts:
+    if after.change.plan.is_keeping_counts:
         return count, count
     decided = after.w.proposal.recommendation
     ratio = after.change.option.target.instance_count / max(1, decided.instance_count)
@@ -283,11 +283,11 @@ def handed_over_lists_the_rest(after: After) -> Iterator[str]:
 
 def _missing(after: After, goals: tuple[Step, ...]) -> Iterator[str]:
     w, change = after.w, after.change
-    sight = Looking(w.apply.changer, w.apply.metrics, w.apply.limits).look(change, w.now)
+    live = StateReader(w.apply.changer, w.apply.metrics, w.apply.limits).read_state(change, w.now)
     for step in goals:
         if step.kind is StepKind.REGISTER_TARGET and _last_due(after, str(step.params.get("ResourceId"))):
             continue  # its bounds are those of the schedule, which has a law of its own
-        if not sight.shows(step) and sight.concrete(step).command not in change.remaining:
+        if not live.has_effect_of(step) and live.resolve_step(step).command not in change.remaining:
             yield f"{step.key} is not as it was planned, and nobody is told"
 
 
@@ -297,7 +297,7 @@ def nothing_of_ours_is_left(after: After) -> Iterator[str]:
     told = any("delete-alarms" in line for line in after.change.remaining)
     kept = {s.subject for s in after.change.plan.settle} if after.change.state in STANDS else set()
     found = [alarm for alarm in found if alarm["AlarmName"] not in kept]
-    if found and not told and after.change.closed:
+    if found and not told and after.change.is_closed:
         yield f"{len(found)} temporary alarms are left, and nobody is told"
 
 
@@ -326,7 +326,7 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
     kinds = {e.kind for e in entries}
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED) and not {"estimated", "switch-cost"} <= kinds:
         yield f"the change is {change.state.value}, and the ledger has only {sorted(kinds)}"
-    if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.closed:
+    if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.is_closed:
         return
     booked = sum(e.hours for e in entries if e.kind == "realised")
     real = ((change.returned_at or w.now) - change.turned_at).total_seconds() / 3600
@@ -337,15 +337,15 @@ def the_ledger_tells_the_truth(after: After) -> Iterator[str]:
 def the_proposal_follows(after: After) -> Iterator[str]:
     """What Slack shows is the state of the change."""
     shown = after.w.shown().state
-    if after.change.closed and shown is not SHOWN[after.change.state]:
+    if after.change.is_closed and shown is not SHOWN[after.change.state]:
         yield f"the change is {after.change.state.value}, the proposal {shown.value}"
 
 
 def the_locks_are_given_back(after: After) -> Iterator[str]:
     """A closed change holds no endpoint and no model; the lock of another change stays."""
-    if not after.change.closed:
+    if not after.change.is_closed:
         return
-    if after.w.journal.held_by(NAME):
+    if after.w.journal.holder_of(NAME):
         yield "the change is closed, and its endpoint is still locked"
     table = after.w.box.client("dynamodb")
     for model in after.change.models:

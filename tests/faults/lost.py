@@ -149,7 +149,7 @@ def every_order_is_taken(run: Run) -> Iterator[str]:
 def nothing_waits_for_a_judgement_that_is_there(run: Run) -> Iterator[str]:
     """A change that waited for a judgement begins, or ends, once there is one that can be read."""
     change = run.change()
-    waits = change is not None and not change.closed and "judgement of chat" in change.outcome
+    waits = change is not None and not change.is_closed and "judgement of chat" in change.outcome
     if waits:
         yield f"a new judgement is there, and the change still waits: {change.outcome if change else ''}"
 
@@ -158,7 +158,7 @@ def what_may_begin_begins(run: Run) -> Iterator[str]:
     """A change that nothing holds back has its plan, or ended; one without may wait for a person or a judgement."""
     change = run.change()
     held = run.judged in AGAINST or run.narrowed or run.journal.switch().frozen
-    if change is not None and not change.closed and change.before is None and not held:
+    if change is not None and not change.is_closed and change.before is None and not held:
         yield f"nothing holds the change back, and it is {change.state.value} without a plan: {change.outcome}"
 
 
@@ -171,9 +171,9 @@ def every_message_shows_how_it_stands(run: Run) -> Iterator[str]:
 
 def nothing_blocks_the_endpoint(run: Run) -> Iterator[str]:
     """A lock belongs to a change that is open."""
-    holder = run.journal.held_by(NAME)
+    holder = run.journal.holder_of(NAME)
     change = run.journal.load(holder) if holder else None
-    if holder and (change is None or change.closed):
+    if holder and (change is None or change.is_closed):
         yield f"the endpoint is held by {holder}, which is not open"
 
 

@@ -14,15 +14,15 @@ from datetime import timedelta
 from typing import Any
 
 from rightsizer.aws import decisions
-from rightsizer.aws.capacity_changes import Errands
+from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.proposals import Messages, Proposals
 from rightsizer.aws.table import Table
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
-from rightsizer.flows.change_capacity import order_back
+from rightsizer.flows.change_capacity import request_rollback
 from sandbox.gate import Call
 from sandbox.spot import add_spot
 from sandbox.spot_groups import SimGroup
@@ -38,12 +38,12 @@ class ErrandRun(Ground):
     """The account of an errand, and what is known to have happened."""
 
     group: SimGroup
-    book: Errands
+    book: CapacityChangeTable
     old: dict[str, Any]
     new: dict[str, Any]
     by: str
 
-    def shown(self) -> Errand:
+    def shown(self) -> CapacityChange:
         found = self.book.load(ERRAND)
         assert found is not None
         return found
@@ -51,7 +51,7 @@ class ErrandRun(Ground):
     def ask(self) -> None:
         """Somebody is asked, or the policy decides at once."""
         by_policy = self.by == "policy"
-        made = Errand(
+        made = CapacityChange(
             ERRAND,
             GROUP,
             "ml",
@@ -64,7 +64,7 @@ class ErrandRun(Ground):
             approvable=True,
             decision=Decision(ProposalState.APPROVED, "policy", self.now) if by_policy else None,
         )
-        assert self.book.ask(made)
+        assert self.book.add(made)
 
     def decide(self) -> None:
         """The decision that may be lost."""
@@ -76,7 +76,7 @@ class ErrandRun(Ground):
     def take_back(self) -> None:
         """A person wants the old policy back, where the new one was sent."""
         try:
-            order_back(self.book, ERRAND, "cli:me", self.now)
+            request_rollback(self.book, ERRAND, "cli:me", self.now)
         except InputError:
             return  # nothing was sent yet
         self.asked_back = True
@@ -92,7 +92,7 @@ def lost_errand(place: Place, dice: random.Random) -> list[str]:
         template = old["LaunchTemplate"] | {"Overrides": [{"InstanceType": "g5.xlarge"}, {"InstanceType": "g6.xlarge"}]}
         run = ErrandRun(
             box, stack, dice, table, TableJournal(client, name), healed,
-            group=group, book=Errands(table), old=old, new=old | {"LaunchTemplate": template},
+            group=group, book=CapacityChangeTable(table), old=old, new=old | {"LaunchTemplate": template},
             by=dice.choice(("slack:U1", "policy")),
         )  # fmt: skip
         box.gate.after = lambda call: _watch(run, call)

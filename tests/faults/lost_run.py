@@ -143,7 +143,7 @@ class Run(Ground):
         elif self.who == "a person":
             self.store.decide(self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
         else:
-            decisions.ask_back(self.table, self.proposal.id, "slack:U1", self.now)
+            decisions.request_rollback(self.table, self.proposal.id, "slack:U1", self.now)
             self.asked_back = True
 
     def judge(self, judged: str) -> None:

@@ -95,7 +95,7 @@ def lived(point: int) -> Meeting:
         at.click(BIG, "Approve")
         for _ in range(HOURS * 12):
             at.pass_time(minutes=5)
-            if _change(at).closed:
+            if _change(at).is_closed:
                 break
         at.box.gate.after = None
         at.pass_time(minutes=10)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.capacity_changes import ErrandCalls
+from rightsizer.aws.capacity_changes import CapacityChangeCalls
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.changes.overruled import overruled
-from rightsizer.changes.reconcile.steps import accepted
-from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, Send
+from rightsizer.changes.overruled import overruling_reason
+from rightsizer.changes.reconcile.steps import accepted_entry
+from rightsizer.domain.capacity_change import CapacityChange, Ended, GroupPolicy, GroupSight, Send
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.proposal import ProposalState
@@ -21,7 +21,7 @@ from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_orders, change_capacity, read_state
-from rightsizer.flows.begin_change import LOOK_AGAIN, Beginning
+from rightsizer.flows.begin_change import LOOK_AGAIN, ChangeStarter
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.spot import capacity_change
 from tests.faults import lost as lost_runs
@@ -51,22 +51,22 @@ def nothing(*_: Any, **__: Any) -> list[str]:
 
 
 def test_a_tick_that_looks_for_no_approval_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_orders, "take_up", nothing)
+    monkeypatch.setattr(apply_orders, "start_lost_approvals", nothing)
     assert found("the stream gives up", "no change answers it", first=6)
 
 
 def test_an_approval_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_orders, "surely", lambda tell: lambda subject, text: True)
+    monkeypatch.setattr(apply_orders, "catch_send_errors", lambda tell: lambda subject, text: True)
     assert found("apply is off for eight days", "nobody was told", first=7)
 
 
 def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply_orders, "take_up_orders", nothing)
+    monkeypatch.setattr(apply_orders, "start_lost_rollbacks", nothing)
     assert found("the stream gives up", "and nobody took it")
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_state, "overruled", lambda *_, **__: None)
+    monkeypatch.setattr(read_state, "overruling_reason", lambda *_, **__: None)
     assert found("apply is off for a day", "forbids it: under-provisioned", first=4)
 
 
@@ -74,12 +74,12 @@ def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.Mon
 def test_a_change_that_goes_by_what_is_listed_alone_is_caught(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(option: Option, decided: Recommendation, newest: Recommendation | None, **_: Any) -> Reason | None:
         if newest is None or newest.finding is Finding.UNDER_PROVISIONED:
-            return overruled(option, decided, newest)
+            return overruling_reason(option, decided, newest)
         known = replace(newest, gate=Gate.APPLY, options=tuple(_harmless(o) for o in newest.options))
-        return overruled(option, decided, known)
+        return overruling_reason(option, decided, known)
 
     monkeypatch.setattr(lost_runs, "JUDGED", (judged,))
-    monkeypatch.setattr(read_state, "overruled", listed)
+    monkeypatch.setattr(read_state, "overruling_reason", listed)
     assert found("apply is off for a day", f"forbids it: {judged}")
 
 
@@ -107,22 +107,22 @@ def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
     monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", OFF_AND_RESTORED)
     assert not found("apply is off, and the table is restored", "", first=1, tries=4)
-    monkeypatch.setattr(Recommendations, "made_at", lambda self: START)
+    monkeypatch.setattr(Recommendations, "created_at", lambda self: START)
     assert found("apply is off, and the table is restored", "forbids it", first=1)
 
 
 def test_a_change_that_never_hears_of_the_next_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lost_runs, "JUDGED", ("",))
-    monkeypatch.setattr(Recommendations, "made_at", lambda self: START + timedelta(days=365))
+    monkeypatch.setattr(Recommendations, "created_at", lambda self: START + timedelta(days=365))
     assert found("the table is restored", "the change still waits")
 
 
 def test_a_change_that_waits_for_ever_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deferred(self: Beginning, change: Change, now: datetime, *_: Any) -> Change:
+    def deferred(self: ChangeStarter, change: Change, now: datetime, *_: Any) -> Change:
         return self._defer(change, now + LOOK_AGAIN, "busy", now)
 
     monkeypatch.setattr(lost_runs, "JUDGED", ("", ALLOWS))
-    monkeypatch.setattr(Beginning, "begin", deferred)
+    monkeypatch.setattr(ChangeStarter, "begin", deferred)
     said = lost(Case("the stream gives up", seed=6))  # of a person who does not go back
     assert said == ["nothing holds the change back, and it is planned without a plan: busy"]
 
@@ -147,62 +147,62 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("place", "counts"),
     [
-        ("the update's answer is lost", lambda change: accepted(change, change.plan.turn)),
-        ("the update is refused", lambda change: change.plan.turn and change.last(change.plan.turn, "failed")),
+        ("the update's answer is lost", lambda change: accepted_entry(change, change.plan.turn)),
+        ("the update is refused", lambda change: change.plan.turn and change.last_entry(change.plan.turn, "failed")),
     ],
 )
 def test_a_change_whose_update_counts_as_made_though_aws_shows_none_is_caught(
     place: str, counts: Callable[[Change], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    against = read_state._against
+    against = read_state._reason_against
 
     def made(store: RecommendationStore, change: Change) -> Reason | None:
         return None if counts(change) else against(store, change)
 
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
-    monkeypatch.setattr(read_state, "_against", made)
+    monkeypatch.setattr(read_state, "_reason_against", made)
     assert found(place, "forbids it", first=1)
 
 
 def test_an_errand_of_a_backup_that_is_carried_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_capacity, "of_a_backup", nothing)
+    monkeypatch.setattr(change_capacity, "restored_table_end", nothing)
     assert found("an errand, and the table is restored", "approved before the table was restored", first=7)
 
 
 def test_a_tick_that_looks_for_no_errand_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_capacity.Errands, "tick", nothing)
+    monkeypatch.setattr(change_capacity.CapacityChanges, "tick", nothing)
     assert found("an errand, and the stream gives up", "nobody carries it out", first=5)
 
 
 def test_an_errand_that_expires_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
+    monkeypatch.setattr(change_capacity, "catch_send_errors", lambda tell: lambda subject, text: True)
     assert found("an errand, and apply is off for eight days", "nobody was told")
 
 
 def test_an_errand_whose_write_counts_as_made_though_nothing_was_sent_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    policy = capacity_change._policy
+    policy = capacity_change._group_policy_action
 
-    def believed(errand: Errand, work: GroupPolicy, seen: GroupSight, *rest: Any) -> Any:
-        sent = errand.sent_at is not None and errand.back is None
-        return policy(errand, work, replace(seen, policy=work.new) if sent else seen, *rest)
+    def believed(capacity_change: CapacityChange, work: GroupPolicy, seen: GroupSight, *rest: Any) -> Any:
+        sent = capacity_change.sent_at is not None and capacity_change.back is None
+        return policy(capacity_change, work, replace(seen, policy=work.new) if sent else seen, *rest)
 
-    monkeypatch.setattr(capacity_change, "_policy", believed)
-    monkeypatch.setattr(ErrandCalls, "perform", nothing)
+    monkeypatch.setattr(capacity_change, "_group_policy_action", believed)
+    monkeypatch.setattr(CapacityChangeCalls, "perform", nothing)
     assert found("an errand, and the stream gives up", "has the old policy", first=2)
 
 
 def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(errand: Errand, why: Reason, *_: Any) -> Ended:
+    def at_once(capacity_change: CapacityChange, why: Reason, *_: Any) -> Ended:
         return Ended(ProposalState.ROLLED_BACK, why)
 
-    monkeypatch.setattr(capacity_change, "_back", at_once)
+    monkeypatch.setattr(capacity_change, "_rollback_action", at_once)
     assert found("an errand, and the stream gives up", "and nobody took it")
 
 
 def test_an_errand_that_is_withdrawn_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_capacity, "surely", lambda tell: lambda subject, text: True)
+    monkeypatch.setattr(change_capacity, "catch_send_errors", lambda tell: lambda subject, text: True)
     assert found("an errand, and MayChange is narrowed", "is withdrawn, and nobody was told", first=7)
 
 

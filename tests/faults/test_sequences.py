@@ -132,7 +132,7 @@ DOES: dict[str, Callable[[World, int], None]] = {
     "old event": old_event,
     "die after a write": die_after_a_write,
     "throttle": throttle,
-    "ask back": _order(lambda orders, w: orders.ask_back(change_id_of(w.proposal), "U1", w.now)),
+    "ask back": _order(lambda orders, w: orders.request_rollback(change_id_of(w.proposal), "U1", w.now)),
     "freeze": _order(lambda orders, w: orders.freeze("U1", w.now)),
     "freeze hard": _order(lambda orders, w: orders.freeze("U1", w.now, hard=True)),
     "thaw": _order(lambda orders, w: orders.thaw("U1", w.now)),
@@ -171,7 +171,7 @@ def violations(scenario: Scenario, ending: Ending | None, sequence: Sequence[Dee
 def _over(w: World) -> bool:
     with w.box.gate.unrecorded():
         change = w.journal.load(change_id_of(w.proposal))
-    return change is not None and change.closed
+    return change is not None and change.is_closed
 
 
 COUNTER_EXAMPLES: tuple[tuple[str, Ending | None, tuple[Deed, ...]], ...] = (

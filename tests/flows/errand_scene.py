@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from rightsizer.aws import decisions
-from rightsizer.aws.capacity_changes import ErrandCalls
-from rightsizer.aws.capacity_changes import Errands as Book
-from rightsizer.aws.ledger import SavingsBook
+from rightsizer.aws.capacity_changes import CapacityChangeCalls
+from rightsizer.aws.capacity_changes import CapacityChangeTable as Book
+from rightsizer.aws.ledger import SavingsTable
 from rightsizer.aws.table import Table
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.flows.change_capacity import Errands
+from rightsizer.flows.change_capacity import CapacityChanges
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene
 
@@ -24,9 +24,9 @@ from tests.flows.spot_scene import Scene
 class Stage:
     scene: Scene
     group: SimGroup
-    flow: Errands
+    flow: CapacityChanges
     book: Book
-    errand: Errand
+    errand: CapacityChange
     old: dict[str, Any]
     new: dict[str, Any]
 
@@ -38,16 +38,16 @@ class Stage:
         decision = Decision(ProposalState.APPROVED, by, self.now)
         decisions.decide(Table(self.scene.box.client("dynamodb"), "t"), self.errand.id, decision, self.now)
 
-    def start(self) -> Errand:
+    def start(self) -> CapacityChange:
         self.approve()
         return self.flow.start(self.errand.id, self.now)
 
-    def later(self, **length: float) -> Errand:
+    def later(self, **length: float) -> CapacityChange:
         self.scene.box.clock.advance(timedelta(**length))
         self.flow.tick(self.now)
         return self.seen()
 
-    def seen(self) -> Errand:
+    def seen(self) -> CapacityChange:
         found = self.book.load(self.errand.id)
         assert found is not None
         return found
@@ -64,13 +64,13 @@ def stage(scene: Scene) -> Stage:
     new = old | {"LaunchTemplate": template}
     now = scene.box.clock.now
     table = Table(scene.box.client("dynamodb"), "t")
-    calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
+    calls = CapacityChangeCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
     book = Book(table)
     reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
-    errand = Errand(
+    capacity_change = CapacityChange(
         "e-1", "gpu", "ml", GroupPolicy("gpu", old, new), "gpu can use more pools", reason,
         now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
     )  # fmt: skip
-    assert book.ask(errand)
-    flow = Errands(book, calls, calls, Switch, SavingsBook(table), scene.told)
-    return Stage(scene, group, flow, book, errand, old, new)
+    assert book.add(capacity_change)
+    flow = CapacityChanges(book, calls, calls, Switch, SavingsTable(table), scene.told)
+    return Stage(scene, group, flow, book, capacity_change, old, new)

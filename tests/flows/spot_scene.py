@@ -9,8 +9,8 @@ import pytest
 
 from rightsizer import intake
 from rightsizer.aws.groups import Groups, GroupWrites
-from rightsizer.aws.ledger import SavingsBook
-from rightsizer.aws.spot_store import InterruptionBook
+from rightsizer.aws.ledger import SavingsTable
+from rightsizer.aws.spot_store import InterruptionTable
 from rightsizer.aws.table import Table
 from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.outcome import Occurrence
@@ -18,7 +18,7 @@ from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.scaling_group import Reaction
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.interruption import InterruptPorts, interrupt
-from rightsizer.ports.spot import Unread
+from rightsizer.ports.spot import UnreadGroup
 from sandbox.account import Sandbox
 from sandbox.spot import Spot, add_spot
 from tests.table import create_table
@@ -54,7 +54,7 @@ class Scene:
     def sweep(self) -> None:
         """What the sweep does for groups."""
         for group in self.ports.groups.groups(self.box.clock.now):
-            assert not isinstance(group, Unread), group
+            assert not isinstance(group, UnreadGroup), group
             self.ports.book.keep(group)
 
     def handle(self, event: Mapping[str, Any]) -> Reaction:
@@ -81,5 +81,5 @@ def scene() -> Iterator[Scene]:
         table, told = Table(client, "t"), Told()
         groups = Groups(box.client("autoscaling"), box.client("ec2"), box.region)
         writes = GroupWrites(box.client("autoscaling"))
-        ports = InterruptPorts(groups, writes, InterruptionBook(table), SavingsBook(table), told)
+        ports = InterruptPorts(groups, writes, InterruptionTable(table), SavingsTable(table), told)
         yield Scene(box, add_spot(box), ports, told)

@@ -14,7 +14,7 @@ from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import InputError
-from rightsizer.flows.change_capacity import order_back
+from rightsizer.flows.change_capacity import request_rollback
 from rightsizer.spot.capacity_change import MOST_TRIES
 from sandbox.refusals import Killed
 from tests.flows.errand_scene import Stage, stage
@@ -38,7 +38,7 @@ def test_an_errand_is_begun_only_where_the_list_lets_decide_who_approved_it(stag
 def test_an_errand_that_was_sent_goes_back_though_nobody_on_the_list_approved_it(stage: Stage) -> None:
     stage.start()
     listed = Approvers(frozenset({"U9"}), "aws:111122223333")
-    back = replace(stage.flow, approvers=listed).ask_back("e-1", "cli:me", stage.now)
+    back = replace(stage.flow, approvers=listed).request_rollback("e-1", "cli:me", stage.now)
     assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
 
 
@@ -69,7 +69,7 @@ def test_a_stack_that_may_change_nothing_withdraws_an_approval_and_says_what_all
 
 def test_a_stack_that_may_change_nothing_any_more_still_writes_the_old_policy_back(stage: Stage) -> None:
     stage.start()
-    back = replace(stage.flow, dry_run=True).ask_back("e-1", "cli:me", stage.now)
+    back = replace(stage.flow, dry_run=True).request_rollback("e-1", "cli:me", stage.now)
     assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
 
 
@@ -94,17 +94,17 @@ def test_a_lost_stream_record_is_made_good_by_the_tick(stage: Stage) -> None:
     assert stage.group.mixed == stage.new
 
 
-def other_release(stage: Stage, errand_id: str, **fields: Any) -> None:
+def other_release(stage: Stage, capacity_change_id: str, **fields: Any) -> None:
     """Another release wrote these fields of the errand's document."""
     table = Table(stage.scene.box.client("dynamodb"), "t")
-    found = decisions.find(table, errand_id)
+    found = decisions.find(table, capacity_change_id)
     assert found is not None
     table.put({**found, "doc": json.dumps(json.loads(str(found["doc"])) | fields)})
 
 
 def test_an_errand_that_cannot_be_read_is_told_once_and_stops_no_other(stage: Stage) -> None:
     lost = replace(stage.errand, id="e-0", subject="other", state=ProposalState.APPROVED)
-    assert stage.book.ask(lost)
+    assert stage.book.add(lost)
     other_release(stage, "e-0", reason={"code": "novel", "sentence": "s"})
     stage.approve()
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_an_errand_that_cannot_be_read_is_told_once_and_stops_no_other(stage: St
     told = [subject for subject, _ in stage.scene.told.said if "cannot be read" in subject]
     assert told == ["proposal e-0 cannot be read and waits"]
     newer = replace(stage.errand, id="e-2")
-    assert not stage.book.ask(newer), "the one that is being carried out comes first"
+    assert not stage.book.add(newer), "the one that is being carried out comes first"
 
 
 def test_a_field_of_a_newer_program_is_there_after_the_errand_moved_on(stage: Stage) -> None:
@@ -128,7 +128,7 @@ def test_a_field_of_a_newer_program_is_there_after_the_errand_moved_on(stage: St
 def test_an_order_for_the_way_back_is_carried_out_by_the_next_tick(stage: Stage) -> None:
     stage.start()
     stage.later(hours=25)
-    order_back(stage.book, "e-1", "cli:me", stage.now)
+    request_rollback(stage.book, "e-1", "cli:me", stage.now)
     assert stage.group.mixed == stage.new
     assert stage.later(minutes=5).state is ProposalState.ROLLED_BACK
     assert stage.group.mixed == stage.old
@@ -146,7 +146,7 @@ def test_killed_after_any_write_the_ticks_bring_it_to_new_or_old(
     stage.scene.box.gate.kill(nth, after=after)
     try:
         if back:
-            stage.flow.ask_back("e-1", "cli:me", stage.now)
+            stage.flow.request_rollback("e-1", "cli:me", stage.now)
         else:
             stage.flow.start("e-1", stage.now)
     except Killed:
@@ -164,11 +164,11 @@ def test_killed_after_any_write_the_ticks_bring_it_to_new_or_old(
 def test_a_person_gets_the_old_policy_back_even_after_the_proof(stage: Stage) -> None:
     stage.start()
     stage.later(hours=25)
-    back = stage.flow.ask_back("e-1", "cli:me", stage.now)
+    back = stage.flow.request_rollback("e-1", "cli:me", stage.now)
     assert back.state is ProposalState.ROLLED_BACK
     assert stage.group.mixed == stage.old
     with pytest.raises(InputError, match="nothing to undo"):
-        stage.flow.ask_back("e-1", "cli:me", stage.now)
+        stage.flow.request_rollback("e-1", "cli:me", stage.now)
 
 
 def test_a_launch_that_fails_for_the_new_policy_brings_the_old_one_back(stage: Stage) -> None:
@@ -276,12 +276,12 @@ def test_a_freeze_begins_nothing_and_lets_the_way_back_go_on(stage: Stage) -> No
     stage.approve()
     assert frozen.start("e-1", stage.now).sent_at is None
     stage.flow.start("e-1", stage.now)
-    assert frozen.ask_back("e-1", "U1", stage.now).state is ProposalState.ROLLED_BACK
+    assert frozen.request_rollback("e-1", "U1", stage.now).state is ProposalState.ROLLED_BACK
 
 
 def test_a_hard_freeze_stops_the_way_back_too(stage: Stage) -> None:
     stage.start()
     held = replace(stage.flow, switch=lambda: Switch(True, True, "U1", stage.now))
-    assert held.ask_back("e-1", "U1", stage.now).state is ProposalState.APPLYING
+    assert held.request_rollback("e-1", "U1", stage.now).state is ProposalState.APPLYING
     assert stage.group.mixed == stage.new
     assert stage.later(minutes=6).state is ProposalState.ROLLED_BACK

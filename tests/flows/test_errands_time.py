@@ -9,7 +9,7 @@ from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
-from rightsizer.render.capacity_change import standing
+from rightsizer.render.capacity_change import standing_sentence
 from tests.flows.errand_scene import Stage, stage
 from tests.flows.spot_scene import scene
 from tests.table import create_table
@@ -42,7 +42,7 @@ def test_an_approved_errand_of_a_backup_is_withdrawn_with_a_reason_and_told(stag
     )
     assert "aws autoscaling update-auto-scaling-group" in found.outcome, "the way back, should it have been carried out"
     assert stage.scene.told.said == [("gpu: withdrawn", found.outcome)]
-    assert stage.book.ask(replace(stage.errand, id="e-2"))
+    assert stage.book.add(replace(stage.errand, id="e-2"))
 
 
 def test_an_errand_that_is_approved_after_the_restore_is_carried_out(stage: Stage) -> None:
@@ -67,7 +67,7 @@ def test_an_errand_of_a_backup_whose_new_policy_stands_goes_on_and_back(stage: S
     stage.start()
     restored(stage)
     assert stage.later(hours=2).state is ProposalState.PROVEN
-    assert stage.flow.ask_back("e-1", "cli:me", stage.now).state is ProposalState.ROLLED_BACK
+    assert stage.flow.request_rollback("e-1", "cli:me", stage.now).state is ProposalState.ROLLED_BACK
     assert stage.group.mixed == stage.old
 
 
@@ -86,8 +86,8 @@ def assert_expired(stage: Stage) -> None:
     assert "approved on" in found.outcome
     assert "could not be begun within 7 days" in found.outcome
     assert stage.scene.told.said[-1] == ("gpu: expired", found.outcome)
-    assert "Expired after it was approved by" in standing(found)
-    assert stage.book.ask(replace(stage.errand, id="e-2"))
+    assert "Expired after it was approved by" in standing_sentence(found)
+    assert stage.book.add(replace(stage.errand, id="e-2"))
 
 
 @pytest.mark.parametrize("days", [1, 8])
@@ -135,16 +135,16 @@ def test_an_errand_that_was_sent_never_expires(stage: Stage) -> None:
 
 
 def test_the_same_question_is_asked_again_only_when_it_was_withdrawn(stage: Stage) -> None:
-    assert not stage.book.ask(stage.errand)
+    assert not stage.book.add(stage.errand)
     decision = Decision(ProposalState.REJECTED, "slack:U1", stage.now)
     decisions.decide(Table(stage.scene.box.client("dynamodb"), "t"), "e-1", decision, stage.now)
-    assert not stage.book.ask(stage.errand)
+    assert not stage.book.add(stage.errand)
     stage.book.save(replace(stage.seen(), state=ProposalState.WITHDRAWN))
-    assert stage.book.ask(stage.errand)
+    assert stage.book.add(stage.errand)
 
 
 def test_a_newer_question_takes_the_place_of_a_pending_one_and_waits_for_one_under_way(stage: Stage) -> None:
-    assert stage.book.ask(replace(stage.errand, id="e-2"))
+    assert stage.book.add(replace(stage.errand, id="e-2"))
     assert stage.seen().state is ProposalState.WITHDRAWN
     stage.flow.book.save(replace(stage.book.load("e-2") or stage.errand, state=ProposalState.APPLYING))
-    assert not stage.book.ask(replace(stage.errand, id="e-3"))
+    assert not stage.book.add(replace(stage.errand, id="e-3"))

@@ -9,12 +9,12 @@ import pytest
 
 from rightsizer.aws.spot_store import LEASE
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import LeaveAlone, Note, Replace, Way
+from rightsizer.domain.scaling_group import LeaveAlone, Note, Replace, ReplacementMethod
 from rightsizer.domain.spot import Pool
 from rightsizer.domain.trigger import LookBeyond, NoTrigger, SweepDue, SweepKind
 from rightsizer.errors import InputError, ThrottledError
 from rightsizer.flows.interruption import interrupt
-from rightsizer.ports.spot import Unread
+from rightsizer.ports.spot import UnreadGroup
 from sandbox.refusals import Killed
 from tests.flows.spot_scene import WARNING, Scene, scene
 
@@ -26,7 +26,7 @@ def test_a_warned_instance_of_an_opted_in_group_is_replaced_before_it_is_lost(sc
     scene.sweep()
     reaction = scene.warn(scene.spot.members("gpu")[0])
     assert isinstance(reaction, Replace)
-    assert reaction.way is Way.DETACH
+    assert reaction.way is ReplacementMethod.DETACH
     assert len([i for i in group.instances if i.lifecycle == "Pending"]) == 1, "the replacement boots already"
     scene.box.clock.advance(timedelta(minutes=6))
     assert (group.serving, group.desired, group.wanted) == (4, 4, [4])
@@ -56,7 +56,7 @@ def test_a_terminating_hook_is_allowed_to_run(scene: Scene) -> None:
     victim = scene.spot.members("gpu")[0]
     reaction = scene.warn(victim)
     assert isinstance(reaction, Replace)
-    assert reaction.way is Way.TERMINATE
+    assert reaction.way is ReplacementMethod.TERMINATE
     assert next(i for i in group.instances if i.id == victim).lifecycle == "Terminating:Wait"
     assert group.wanted == [4]
 
@@ -336,7 +336,7 @@ def test_a_group_with_a_malformed_tag_is_named_and_the_others_are_read(scene: Sc
     scene.spot.group("fine")
     found = list(scene.ports.groups.groups(scene.box.clock.now))
     assert [row.name for row in found] == ["odd", "fine"]
-    assert isinstance(found[0], Unread)
+    assert isinstance(found[0], UnreadGroup)
     assert "sometimes" in found[0].reason.sentence
 
 
@@ -360,7 +360,7 @@ class Queue:
         self.looks: list[LookBeyond] = []
         self.refuses = refuses
 
-    def send_beyond(self, look: LookBeyond) -> None:
+    def send_look(self, look: LookBeyond) -> None:
         if self.refuses:
             raise ThrottledError("the queue is throttled")
         self.looks.append(look)

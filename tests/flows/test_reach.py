@@ -10,18 +10,22 @@ from rightsizer.catalog import catalogue
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Mode, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.flows.evaluate import Judged, Keeping, within_reach
+from rightsizer.flows.evaluate import Evaluated, RecommendationSink, permission_for
 from rightsizer.ports.evaluation import RecommendationStore
-from rightsizer.recommender.proposal import Reach, reach_of
+from rightsizer.recommender.proposal import ChangePermission, permission_for_endpoint
 from tests import samples
 from tests.recommender.test_proposal import ENDPOINT
 
 CATALOGUE = catalogue(catalog.instances(), catalog.accelerators())
-KEEPING = Keeping(cast("RecommendationStore", None), lambda e: reach_of(e, writes=True, untagged=False), 14)
+KEEPING = RecommendationSink(
+    cast("RecommendationStore", None), lambda e: permission_for_endpoint(e, writes=True, untagged=False), 14
+)
 
 
 def enabled(**changes: Any) -> str:
-    found = within_reach(KEEPING, CATALOGUE, DIMENSIONS, Judged(replace(ENDPOINT, **changes), samples.recommendation()))
+    found = permission_for(
+        KEEPING, CATALOGUE, DIMENSIONS, Evaluated(replace(ENDPOINT, **changes), samples.recommendation())
+    )
     assert not found.approvable
     return found.enable
 
@@ -48,10 +52,10 @@ POLICIES = ScalableTarget(
 )
 
 
-def reached(scaling: ScalableTarget, target: Target, kind: OptionKind = OptionKind.INSTANCE_COUNT) -> Reach:
+def reached(scaling: ScalableTarget, target: Target, kind: OptionKind = OptionKind.INSTANCE_COUNT) -> ChangePermission:
     option = replace(samples.option(), kind=kind, target=target)
-    judged = Judged(replace(ENDPOINT, scaling=(scaling,)), samples.recommendation(options=(option,)))
-    return within_reach(KEEPING, CATALOGUE, DIMENSIONS, judged)
+    judged = Evaluated(replace(ENDPOINT, scaling=(scaling,)), samples.recommendation(options=(option,)))
+    return permission_for(KEEPING, CATALOGUE, DIMENSIONS, judged)
 
 
 def test_a_count_that_the_owners_policies_would_undo_has_no_button_and_says_what_lowers_it() -> None:
@@ -93,10 +97,10 @@ def test_what_no_policy_undoes_can_be_approved(scaling: ScalableTarget, target: 
 OURS, THEIRS = (f"arn:aws:kms:eu-west-1:{account}:key/k" for account in ("111122223333", "999988887777"))
 
 
-def of(kind: OptionKind = OptionKind.INSTANCE_TYPE, to: str = "ml.g5.xlarge", **changes: Any) -> Reach:
+def of(kind: OptionKind = OptionKind.INSTANCE_TYPE, to: str = "ml.g5.xlarge", **changes: Any) -> ChangePermission:
     option = replace(samples.option(), kind=kind, target=Target(to, 1))
     at = replace(ENDPOINT, **changes)
-    return within_reach(KEEPING, CATALOGUE, DIMENSIONS, Judged(at, samples.recommendation(options=(option,))))
+    return permission_for(KEEPING, CATALOGUE, DIMENSIONS, Evaluated(at, samples.recommendation(options=(option,))))
 
 
 @pytest.mark.parametrize(

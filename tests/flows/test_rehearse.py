@@ -8,20 +8,20 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.backtest.later_days import After, DayAfter, Moved, after, as_served
-from rightsizer.backtest.simulate import Allowance, Stage
+from rightsizer.backtest.later_days import FleetMove, LaterDay, LaterFleet, later_fleet, usage_as_served
+from rightsizer.backtest.simulate import Allowance, BacktestInputs
 from rightsizer.dimensions import DIMENSIONS
-from rightsizer.domain.backtest import Backtest, Verdict
+from rightsizer.domain.backtest import Backtest, HindsightVerdict
 from rightsizer.domain.endpoint import Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits, ChangeWindow, Policy
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code
-from rightsizer.domain.usage import BIN, UsageDigest
+from rightsizer.domain.usage import BIN, VariantUsage
 from rightsizer.flows.backtest import backtest
-from rightsizer.recommender.context import Given
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from tests import samples
 from tests.recommender import kit
 
@@ -30,9 +30,9 @@ FIRST = date(2026, 11, 15)
 type Signals = dict[tuple[str, str], Callable[[int], float] | float]
 
 
-def stage(limits: ChangeLimits | None = None, policy: Policy | None = None) -> Stage:
-    given = Given(kit.prices(), kit.catalogue(), {}, History(), policy or Policy(), kit.NOW)
-    return Stage(given, DIMENSIONS, Allowance(limits or ChangeLimits()), FIRST, kit.NOW.date())
+def stage(limits: ChangeLimits | None = None, policy: Policy | None = None) -> BacktestInputs:
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), policy or Policy(), kit.NOW)
+    return BacktestInputs(inputs, DIMENSIONS, Allowance(limits or ChangeLimits()), FIRST, kit.NOW.date())
 
 
 def tried(
@@ -40,12 +40,14 @@ def tried(
     instance_type: str = "ml.g6e.xlarge",
     count: int = 1,
     p95_s: float | None = 60.0,
-    at: Stage | None = None,
+    at: BacktestInputs | None = None,
     days: int = 28,
 ) -> Backtest:
     """The back-test of one endpoint with these signals, which may run on a single instance."""
     hardware = kit.catalogue().types[instance_type]
-    usage = UsageDigest("chat", "AllTraffic", fold(kit.window(values, days=days), Setup(hardware, count)))
+    usage = VariantUsage(
+        "chat", "AllTraffic", daily_usage(kit.window(values, days=days), VariantSetup(hardware, count))
+    )
     endpoint = kit.endpoint(instance_type, count=count, mode=Mode.REPORT)
     endpoint = replace(endpoint, objective=Objective(p95_s, min_instances=1))
     return backtest(endpoint, usage, at or stage())
@@ -60,7 +62,7 @@ def calls(signal: Callable[[int], float] | float, latency_s: float = 0.5) -> Sig
     return {**kit.steady(latency_s=latency_s), ("Invocations", "Sum"): signal}
 
 
-def pair(signal: Callable[[int], float] | float, at: Stage | None = None) -> Backtest:
+def pair(signal: Callable[[int], float] | float, at: BacktestInputs | None = None) -> Backtest:
     """Two instances of the cheapest type, of which one is enough for 12 requests in five minutes."""
     return tried(calls(signal, 2.5), "ml.g4dn.xlarge", 2, 25.0, at)
 
@@ -78,7 +80,7 @@ def test_a_change_holds_where_the_days_after_are_like_those_before() -> None:
     (change,) = found.changes
     assert (change.first_day, change.until, change.taken_back) == (FIRST, None, None)
     assert change.option.target.instance_type == "ml.g4dn.xlarge"
-    assert (change.after.verdict, change.after.days, change.after.requests) == (Verdict.HELD, 5, 5 * 288 * 6)
+    assert (change.after.verdict, change.after.days, change.after.requests) == (HindsightVerdict.HELD, 5, 5 * 288 * 6)
     promised = change.option.saving_usd_per_month * 24 * 5 / HOURS_PER_MONTH - change.option.switch_usd
     assert found.saved_usd == pytest.approx(promised, abs=Decimal("0.02"))
     assert found.by_plan_usd == 0
@@ -95,11 +97,11 @@ def test_days_after_that_the_smaller_fleet_does_not_carry_are_called_late_and_it
     found = pair(from_day(25, 12, 140))
     smaller, larger = found.changes
     assert (smaller.option.target.instance_count, smaller.first_day) == (1, FIRST)
-    assert smaller.after.verdict is Verdict.LATE
+    assert smaller.after.verdict is HindsightVerdict.LATE
     assert smaller.after.reason.code is Code.WOULD_BE_LATE
     assert smaller.until == larger.first_day == date(2026, 11, 18), "the morning after the day of the jump"
     assert (larger.option.target.instance_count, larger.option.restores) == (2, True)
-    assert larger.after.verdict is Verdict.HELD
+    assert larger.after.verdict is HindsightVerdict.HELD
     assert found.saved_usd < smaller.option.saving_usd_per_month * 24 * 3 / HOURS_PER_MONTH
 
 
@@ -120,7 +122,7 @@ def test_a_type_of_which_only_its_speed_tells_is_neither_held_nor_late() -> None
     assert late is not None
     assert likely is not None
     assert late > 0.003 * change.after.requests > likely
-    assert (change.after.verdict, change.after.reason.code) == (Verdict.UNKNOWN, Code.CANNOT_TELL)
+    assert (change.after.verdict, change.after.reason.code) == (HindsightVerdict.UNKNOWN, Code.CANNOT_TELL)
     assert change.taken_back is None
 
 
@@ -130,7 +132,7 @@ def test_a_model_that_outgrows_the_smaller_card_is_taken_back_on_that_day() -> N
     values["GPUMemoryUtilization", "Average"] = from_day(25, 18.0, 50.0)
     found = tried(values)
     (change,) = found.changes
-    assert change.after.verdict is Verdict.NO_MEMORY
+    assert change.after.verdict is HindsightVerdict.NO_MEMORY
     assert change.taken_back is not None
     assert (change.taken_back.code, change.until) == (Code.MEMORY_TOO_SMALL, date(2026, 11, 18))
     assert found.mornings["silent"] == 3, "judged again on the card that holds it"
@@ -158,8 +160,8 @@ def test_days_after_without_requests_tell_nothing() -> None:
         values["ModelLatency", name] = from_day(23, before, math.nan)
     found = tried(values)
     (change,) = found.changes
-    assert (change.after.verdict, change.after.late, change.after.strain) == (Verdict.UNKNOWN, None, None)
-    assert not change.after.replayed
+    assert (change.after.verdict, change.after.late, change.after.strain) == (HindsightVerdict.UNKNOWN, None, None)
+    assert not change.after.was_replayed
     assert found.saved_usd == found.by_plan_usd > 0
     assert "no latency" in change.after.reason.sentence
 
@@ -167,13 +169,13 @@ def test_days_after_without_requests_tell_nothing() -> None:
 @pytest.mark.parametrize("per_slot", [4.0, 250.0])
 def test_requests_are_counted_once_however_few_or_many_of_them_the_replay_serves(per_slot: float) -> None:
     slow = {**latency(23, 20.0), ("Invocations", "Sum"): per_slot, ("GPUUtilization", "Average"): 0.1}
-    usage = fold(kit.window(slow, days=28), Setup(kit.catalogue().types["ml.g6e.xlarge"], 1))
-    days = [digest for digest in usage if digest.day >= FIRST]
+    usage = daily_usage(kit.window(slow, days=28), VariantSetup(kit.catalogue().types["ml.g6e.xlarge"], 1))
+    days = [usage for usage in usage if usage.day >= FIRST]
     real = kit.endpoint(p95_s=1.0)
     option = samples.option(target=Target("ml.g6e.xlarge", 2))
-    serving = after(Moved(real, real, option, None), days, stage().given)
-    assert isinstance(serving, After)
-    day = serving.served(days[0])
+    serving = later_fleet(FleetMove(real, real, option, None), days, stage().given)
+    assert isinstance(serving, LaterFleet)
+    day = serving.replay_day(days[0])
     assert day.requests == per_slot * 288
     assert (day.late, day.likely, day.before) == pytest.approx((day.requests,) * 3, rel=0.02)
 
@@ -233,7 +235,7 @@ def test_until_its_first_whole_day_a_change_leaves_the_days_to_the_one_that_stan
     assert [c.option.target.instance_count for c in found.changes] == [2, 1]
     assert (second.decided_at.date(), second.first_day) == (date(2026, 11, 17), date(2026, 11, 18))
     assert (first.first_day, first.until, first.after.days) == (date(2026, 11, 16), second.first_day, 2)
-    assert (first.after.verdict, second.after.days) == (Verdict.HELD, 2)
+    assert (first.after.verdict, second.after.days) == (HindsightVerdict.HELD, 2)
 
 
 def test_a_change_that_is_taken_back_on_the_day_that_the_next_one_starts_takes_that_one_with_it() -> None:
@@ -274,16 +276,18 @@ def test_a_dimension_that_limits_opens_is_changed_and_a_closed_one_is_not() -> N
     )
     assert closed.changes == ()
     (change,) = scheduled.changes
-    assert (change.option.kind, change.after.verdict) == (OptionKind.SCHEDULE, Verdict.HELD)
+    assert (change.option.kind, change.after.verdict) == (OptionKind.SCHEDULE, HindsightVerdict.HELD)
 
 
 def test_what_would_have_held_and_was_not_dared_is_regretted() -> None:
     hardware = kit.catalogue().types["ml.g4dn.xlarge"]
-    usage = UsageDigest("chat", "AllTraffic", fold(kit.window(calls(12, 2.5), days=28), Setup(hardware, 2)))
+    usage = VariantUsage(
+        "chat", "AllTraffic", daily_usage(kit.window(calls(12, 2.5), days=28), VariantSetup(hardware, 2))
+    )
     found = backtest(kit.endpoint("ml.g4dn.xlarge", count=2, p95_s=25.0), usage, stage())
     assert found.changes == ()
     assert found.missed is not None
-    assert (found.missed.option.target.instance_count, found.missed.after.verdict) == (1, Verdict.HELD)
+    assert (found.missed.option.target.instance_count, found.missed.after.verdict) == (1, HindsightVerdict.HELD)
     assert found.missed.regret_usd == found.missed.after.saved_usd > 0
     assert "min-instances" in found.missed.why.sentence
 
@@ -313,18 +317,18 @@ def test_what_the_settings_call_too_small_or_too_little_known_is_not_regretted(a
 def test_what_would_not_have_held_is_not_regretted() -> None:
     hardware = kit.catalogue().types["ml.g4dn.xlarge"]
     values = calls(from_day(25, 12, 140), 2.5)
-    usage = UsageDigest("chat", "AllTraffic", fold(kit.window(values, days=28), Setup(hardware, 2)))
+    usage = VariantUsage("chat", "AllTraffic", daily_usage(kit.window(values, days=28), VariantSetup(hardware, 2)))
     assert backtest(kit.endpoint("ml.g4dn.xlarge", count=2, p95_s=25.0), usage, stage()).missed is None
 
 
 def test_a_day_on_a_fleet_that_never_ran_keeps_its_latencies_and_gets_the_late_requests_on_top() -> None:
     hardware = kit.catalogue().types["ml.g4dn.xlarge"]
-    digest = fold(kit.window(calls(60), days=1), Setup(hardware, 2))[0]
-    total = sum(weight for _, weight in digest.latency)
-    day = DayAfter(digest, 17280.0, 1728.0, 1728.0, 0.0, False, 1.0, 1.0, (1.0,) * 24, None)
-    shown = as_served(day, 5.0)
+    usage = daily_usage(kit.window(calls(60), days=1), VariantSetup(hardware, 2))[0]
+    total = sum(weight for _, weight in usage.latency)
+    day = LaterDay(usage, 17280.0, 1728.0, 1728.0, 0.0, False, 1.0, 1.0, (1.0,) * 24, None)
+    shown = usage_as_served(day, 5.0)
     late = sum(weight for index, weight in shown.latency if BIN**index / 1000 > 5.0)
     assert late == pytest.approx(0.1 * total)
     assert sum(weight for _, weight in shown.latency) == pytest.approx(total)
-    assert (shown.instances, shown.requests) == ((1.0,) * 24, digest.requests)
-    assert shown.latency_total_s > digest.latency_total_s
+    assert (shown.instances, shown.requests) == ((1.0,) * 24, usage.requests)
+    assert shown.latency_total_s > usage.latency_total_s

@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from rightsizer import wire
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, stamp
@@ -24,7 +24,7 @@ from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
-from rightsizer.flows.report import ReportPorts, ReportSources, report, tell, window
+from rightsizer.flows.report import ReportPorts, ReportSources, report, report_window, tell
 from rightsizer.ports.evaluation import OwnUse, RecommendationStore
 from rightsizer.render import report_json
 from rightsizer.render.messages import slack_blocks, slack_line
@@ -40,7 +40,7 @@ NOBODY = Channels(())
 class Nobody:
     """No function was seen."""
 
-    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         return ()
 
 
@@ -50,7 +50,7 @@ class Busy:
     def __init__(self, *found: FunctionUse, fails: bool = False) -> None:
         self.found, self.fails = found, fails
 
-    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         if self.fails:
             raise PermissionMissingError("cloudwatch:GetMetricData", "reading", "no")
         return self.found
@@ -64,7 +64,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         client = boto3.client("dynamodb", region_name="eu-west-1")
         create_table(client)
         table = Table(client, "t")
-        store, ledger = Recommendations(table, lambda: NOW), SavingsBook(table)
+        store, ledger = Recommendations(table, lambda: NOW), SavingsTable(table)
         store.save(recommendation(), proposal())
         promise = LedgerEntry(
             "e1", "rank", "c-1", "", NOW - timedelta(days=80), "estimated", Decimal(730), 730, True, ""
@@ -72,7 +72,7 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportPor
         ledger.book(promise)
         ledger.book(replace(promise, id="e2", at=NOW - timedelta(days=2), kind="realised", usd=Decimal(50), hours=48))
         ledger.book(replace(promise, id="e3", change_id="c-2", at=NOW - timedelta(days=70)))
-        sources = ReportSources("111122223333", "eu-west-1", store, ledger, HistoryBook(table), Nobody(), Stack())
+        sources = ReportSources("111122223333", "eu-west-1", store, ledger, HistoryTable(table), Nobody(), Stack())
         yield ReportPorts(sources, FolderReports(tmp_path), NOBODY, NOBODY, REPORT_FORMATS, report_json.line)
 
 
@@ -102,7 +102,7 @@ def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises
     record = written.report.track_record
     assert record is not None
     assert (record.since, record.until) == (NOW - timedelta(days=180), NOW)
-    assert (record.ended, record.told) == (1, 1)
+    assert (record.ended, record.rated_changes) == (1, 1)
     assert record.overall.bias == pytest.approx(1.25)
     assert wire.loads(Report, Path(written.data).read_text()) == written.report
     assert "25 % slower than promised" in Path(written.page).read_text()
@@ -110,7 +110,7 @@ def test_what_ended_in_the_half_year_before_the_end_is_held_against_its_promises
 
 def test_rows_that_cannot_be_read_are_listed_and_the_report_is_written(ports: ReportPorts) -> None:
     book = ports.sources.past
-    assert isinstance(book, HistoryBook)
+    assert isinstance(book, HistoryTable)
     past = PastChange(NOW - timedelta(days=9), "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
     book.record("rank", "c-1", past)
     table: Table = book._table
@@ -133,7 +133,7 @@ def test_rows_that_cannot_be_read_are_listed_and_the_report_is_written(ports: Re
         "PROPOSAL#p PROPOSAL",
     ]
     assert written.report.track_record is not None
-    assert written.report.track_record.told == 1
+    assert written.report.track_record.rated_changes == 1
     page = Path(written.page).read_text()
     assert "5 stored rows could not be read and are in no figure of this report." in page
     assert all(name in page for name in names)
@@ -166,7 +166,7 @@ def test_a_channel_that_fails_does_not_lose_the_report(ports: ReportPorts) -> No
     [("weekly", "2026-01-05", "2026-01-12"), ("monthly", "2025-12-01", "2026-01-01")],
 )
 def test_the_window_is_the_last_whole_week_or_month(period: Any, start: str, end: str) -> None:
-    assert [f"{at:%Y-%m-%d}" for at in window(period, NOW)] == [start, end]
+    assert [f"{at:%Y-%m-%d}" for at in report_window(period, NOW)] == [start, end]
 
 
 def test_what_rightsizer_costs_is_estimated_and_says_how(ports: ReportPorts) -> None:
@@ -239,7 +239,7 @@ def test_one_file_of_a_report_that_fails_stops_neither_the_others_nor_the_tellin
     spoilt = [replace(form, render=broken) if form.suffix == suffix else form for form in REPORT_FORMATS]
     formats = REPORT_FORMATS if how == "refused" else spoilt
     given = with_spy(replace(ports, files=shelf, formats=formats), spy)
-    written = report(given, *window("weekly", NOW), NOW)
+    written = report(given, *report_window("weekly", NOW), NOW)
     assert not getattr(written, part)
     assert len(shelf.kept) == 2
     assert tell(given, written)
@@ -281,7 +281,7 @@ def test_each_file_of_json_lines_that_cannot_be_stored_is_named_in_the_email(
     ports: ReportPorts, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...], stored: list[str]
 ) -> None:
     given = with_many(ports, monkeypatch, Shelf(*refused))
-    written = report(given, *window("weekly", NOW), NOW)
+    written = report(given, *report_window("weekly", NOW), NOW)
     assert [where.removesuffix(".jsonl.gz")[-3:] for where in written.lines] == stored
     assert tell(given, written)
     (mail,) = cast("Spy", given.board).texts
@@ -295,7 +295,7 @@ def test_json_lines_that_cannot_be_read_to_the_end_are_named_in_the_email(
     ports: ReportPorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = with_many(ports, monkeypatch, Shelf(), readable=LARGE // 3 + 2)
-    written = report(given, *window("weekly", NOW), NOW)
+    written = report(given, *report_window("weekly", NOW), NOW)
     assert len(written.lines) == 1
     assert tell(given, written)
     assert (
@@ -307,7 +307,7 @@ def test_json_lines_that_cannot_be_read_to_the_end_are_named_in_the_email(
 def test_a_report_of_which_nothing_can_be_stored_fails_and_is_tried_again(ports: ReportPorts) -> None:
     spy = Spy()
     with pytest.raises(WriteRefusedError):
-        report(with_spy(replace(ports, files=Shelf("")), spy), *window("weekly", NOW), NOW)
+        report(with_spy(replace(ports, files=Shelf("")), spy), *report_window("weekly", NOW), NOW)
     assert (spy.posts, spy.texts) == ([], [])
 
 
@@ -317,7 +317,7 @@ def test_one_recipient_of_a_report_that_refuses_stops_no_other(
 ) -> None:
     spy = Spy(refused)
     given = with_spy(ports, spy)
-    assert not tell(given, report(given, *window("weekly", NOW), NOW))
+    assert not tell(given, report(given, *report_window("weekly", NOW), NOW))
     assert (len(spy.posts), len(spy.texts)) == (posts, texts)
 
 
@@ -328,7 +328,7 @@ def test_one_form_of_a_report_that_cannot_be_made_stops_no_other(
     spy = Spy()
     given = with_spy(ports, spy)
     monkeypatch.setattr(f"rightsizer.render.{part}", broken)
-    written = report(given, *window("weekly", NOW), NOW)
+    written = report(given, *report_window("weekly", NOW), NOW)
     assert not tell(given, written)
     assert (len(spy.posts), len(spy.texts)) == (posts, texts)
     assert written.page in spy.texts[0]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rightsizer.autoscaling.policies import Capacity, retarget
+from rightsizer.autoscaling.policies import CapacityExchange, retarget
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Option, Target
-from rightsizer.recommender.recommend import with_targets_left
+from rightsizer.recommender.recommend import add_unchanged_policies
 from tests.labelled import judged
 from tests.recommender import kit
 from tests.samples import recommendation
@@ -19,7 +19,7 @@ CONCURRENCY = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
 
 def chosen(policies: dict[str, float], count: int = 4) -> Option:
     endpoint = {"count": count, "scaled": [2, 8], "p95_s": 60.0, "policies": policies}
-    option = judged({"endpoint": endpoint}).chosen
+    option = judged({"endpoint": endpoint}).chosen_option
     assert option is not None
     return option
 
@@ -58,14 +58,14 @@ def test_what_is_named_is_what_the_change_puts() -> None:
         "PredefinedMetricSpecification": {"PredefinedMetricType": INVOCATIONS},
     }
     policy = {"PolicyName": "mine", "TargetTrackingScalingPolicyConfiguration": config}
-    after = retarget((ScalableTarget("r", "d", 2, 8, policies=(policy,)),), option.target, Capacity(4, 4))
+    after = retarget((ScalableTarget("r", "d", 2, 8, policies=(policy,)),), option.target, CapacityExchange(4, 4))
     assert after[0].policies[0]["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 50.58
 
 
 def test_schedules_of_the_owner_follow_the_capacity_of_an_instance_too() -> None:
     action = {"ScheduledActionName": "morning", "ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 0}}
     own = ScalableTarget("r", "d", 2, 8, scheduled=(action,))
-    after = retarget((own,), Target("ml.g5.xlarge", 4, per_instance=0.5), Capacity(4, 4))
+    after = retarget((own,), Target("ml.g5.xlarge", 4, per_instance=0.5), CapacityExchange(4, 4))
     assert after[0].scheduled[0]["ScalableTargetAction"] == {"MinCapacity": 6, "MaxCapacity": 0}
 
 
@@ -86,14 +86,14 @@ def test_each_policy_is_named_among_what_was_not_checked_whatever_is_found() -> 
 def test_steps_of_a_step_policy_are_named_too() -> None:
     step = {"PolicyName": "steps", "PolicyType": "StepScaling", "StepScalingPolicyConfiguration": {}}
     scaled = ScalableTarget("endpoint/chat/variant/AllTraffic", "d", 1, 4, policies=(step,))
-    found = with_targets_left(recommendation(), replace(kit.endpoint(), scaling=(scaled,)))
+    found = add_unchanged_policies(recommendation(), replace(kit.endpoint(), scaling=(scaled,)))
     assert found.not_checked[-1] == "other steps of the scaling policy steps: they stay as they are"
 
 
 def test_counts_by_the_hour_are_said_to_know_no_days_of_the_week() -> None:
     hourly = {"per_slot": 1500, "memory": 90, "hours": [8, 18], "quiet": 0.05}
     busy = {"type": "ml.g6.xlarge", "count": 3, "p95_s": 2.0, "min_instances": 1}
-    option = judged({"endpoint": busy, "usage": hourly}).chosen
+    option = judged({"endpoint": busy, "usage": hourly}).chosen_option
     assert option is not None
     assert option.target.hourly_counts is not None
     assert any("busiest day" in line for line in option.not_checked)

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from rightsizer import catalog, wire
-from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.ec2 import Market
+from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.ec2 import Ec2SpotMarket
 from rightsizer.aws.gpu_metrics import AgentMetrics
 from rightsizer.aws.groups import Groups
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import catalogue
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
-from rightsizer.domain.scaling_group import CapacityOption, Group
+from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityOption
 from rightsizer.domain.spot import Pool
 from rightsizer.domain.trigger import LookBeyond, SweepKind
 from rightsizer.errors import ThrottledError
@@ -37,16 +37,16 @@ def table(scene: Scene) -> Table:
     return Table(scene.box.client("dynamodb"), "t")
 
 
-def market(scene: Scene) -> Market:
-    return Market(scene.box.client("ec2"), scene.box.region, table(scene), lambda: scene.box.clock.now)
+def market(scene: Scene) -> Ec2SpotMarket:
+    return Ec2SpotMarket(scene.box.client("ec2"), scene.box.region, table(scene), lambda: scene.box.clock.now)
 
 
 def ports(scene: Scene) -> CapacityPorts:
     known = catalogue(catalog.instances(), catalog.accelerators())
     book = OrderedPrices([PriceList(None, lambda: scene.box.clock.now), Snapshot()], lambda: scene.box.clock.now)
     agent = AgentMetrics(scene.box.client("cloudwatch"))
-    ledger, errands = scene.ports.ledger, Errands(table(scene))
-    return CapacityPorts(scene.ports.book, market(scene), book, agent, known, ledger, errands)
+    ledger, capacity_changes = scene.ports.ledger, CapacityChangeTable(table(scene))
+    return CapacityPorts(scene.ports.book, market(scene), book, agent, known, ledger, capacity_changes)
 
 
 def price(scene: Scene, **usd: float) -> None:
@@ -56,10 +56,10 @@ def price(scene: Scene, **usd: float) -> None:
             scene.spot.pools.price(name.replace("_", "."), zone, before, amount)
 
 
-def asked(scene: Scene, state: ProposalState = ProposalState.PENDING) -> list[Errand]:
-    book, rows = Errands(table(scene)), table(scene).index(f"PROPOSAL#{state}")
+def asked(scene: Scene, state: ProposalState = ProposalState.PENDING) -> list[CapacityChange]:
+    book, rows = CapacityChangeTable(table(scene)), table(scene).index(f"PROPOSAL#{state}")
     found = [book.load(str(row["pk"]).removeprefix("PROPOSAL#")) for row in rows]
-    return [errand for errand in found if errand is not None]
+    return [capacity_change for capacity_change in found if capacity_change is not None]
 
 
 def proposed(scene: Scene) -> list[CapacityOption | Excluded]:
@@ -74,9 +74,9 @@ def test_the_facts_come_back_as_they_were_read(scene: Scene) -> None:
     done = remember_groups(scene.ports.groups, scene.ports.book, scene.box.clock.now)
     assert (done.kept, [row.name for row in done.unread]) == (1, ["odd"])
     found = scene.ports.book.group("gpu")
-    assert isinstance(found, Group)
+    assert isinstance(found, AutoScalingGroup)
     assert found.terminating_hook
-    assert found.purchase.uses_spot
+    assert found.purchase.may_use_spot
     assert set(found.pools) == {Pool("g5.xlarge", f"eu-west-1{zone}") for zone in "abc"}
     assert found.running == {"g5.xlarge|eu-west-1a": 2, "g5.xlarge|eu-west-1b": 1, "g5.xlarge|eu-west-1c": 1}
 
@@ -99,8 +99,8 @@ def test_one_group_that_aws_describes_oddly_stops_no_other(scene: Scene, garbled
     assert isinstance(reader, Groups)
     client = scene.box.client("autoscaling")
     (row,) = client.describe_auto_scaling_groups()["AutoScalingGroups"]
-    found = list(reader.readable_of([row, {**row, **garbled}, row], scene.box.clock.now))
-    assert [one.name for one in found if isinstance(one, Group)] == [group.name] * 2
+    found = list(reader.groups_of_rows([row, {**row, **garbled}, row], scene.box.clock.now))
+    assert [one.name for one in found if isinstance(one, AutoScalingGroup)] == [group.name] * 2
 
 
 def test_cheaper_types_that_fit_are_proposed_with_the_request_and_the_way_back(scene: Scene) -> None:
@@ -133,11 +133,11 @@ def test_in_automatic_mode_types_of_the_same_gpu_are_approved_and_others_are_ask
     scene.spot.group("gpu", types=["g5.xlarge"])
     price(scene, g5_xlarge=0.60, g5_2xlarge=0.20, g6_xlarge=0.10)
     proposed(scene)
-    (errand,) = asked(scene, ProposalState.APPROVED)
-    assert errand.decision is not None
-    assert errand.decision.by == "policy"
-    assert isinstance(errand.work, GroupPolicy)
-    assert [row["InstanceType"] for row in errand.work.new["LaunchTemplate"]["Overrides"]] == [
+    (capacity_change,) = asked(scene, ProposalState.APPROVED)
+    assert capacity_change.decision is not None
+    assert capacity_change.decision.by == "policy"
+    assert isinstance(capacity_change.work, GroupPolicy)
+    assert [row["InstanceType"] for row in capacity_change.work.new["LaunchTemplate"]["Overrides"]] == [
         "g5.xlarge",
         "g5.2xlarge",
     ]
@@ -147,8 +147,8 @@ def test_in_automatic_mode_another_gpu_model_is_asked_about(scene: Scene) -> Non
     scene.spot.group("gpu", types=["g5.xlarge"])
     price(scene, g5_xlarge=0.60, g6_xlarge=0.10)
     proposed(scene)
-    (errand,) = asked(scene)
-    assert errand.approvable
+    (capacity_change,) = asked(scene)
+    assert capacity_change.approvable
 
 
 def test_a_type_dearer_than_on_demand_is_not_let_in(scene: Scene) -> None:
@@ -175,9 +175,9 @@ def test_a_group_that_may_not_be_changed_says_what_would_allow_it(
     scene.spot.group("gpu", types=["g5.xlarge"], **over)
     price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
     proposed(scene)
-    (errand,) = asked(scene)
-    assert not errand.approvable
-    assert words in errand.enable
+    (capacity_change,) = asked(scene)
+    assert not capacity_change.approvable
+    assert words in capacity_change.enable
 
 
 def test_a_group_that_has_the_best_pools_already_is_left_with_the_reason(scene: Scene) -> None:
@@ -241,7 +241,7 @@ class Sent:
 
     looks: list[LookBeyond] = field(default_factory=list)
 
-    def send_beyond(self, look: LookBeyond) -> None:
+    def send_look(self, look: LookBeyond) -> None:
         self.looks.append(look)
 
 
@@ -299,11 +299,11 @@ def agent(scene: Scene, group: str, *, memory_mib: float, share: float, days: in
 def test_the_agent_s_metrics_say_what_the_group_needs(scene: Scene) -> None:
     agent(scene, "gpu", memory_mib=5120, share=0.55)
     now = scene.box.clock.now
-    found = AgentMetrics(scene.box.client("cloudwatch")).measured("gpu", now - timedelta(days=14), now)
+    found = AgentMetrics(scene.box.client("cloudwatch")).measured_use("gpu", now - timedelta(days=14), now)
     assert found is not None
     assert (found.gpu_memory_gib, found.gpu_share, found.memory_gib) == pytest.approx((5.0, 0.55, 6.0))
     assert (found.series, found.days > 13) == (1, True)
-    assert AgentMetrics(scene.box.client("cloudwatch")).measured("other", now - timedelta(days=14), now) is None
+    assert AgentMetrics(scene.box.client("cloudwatch")).measured_use("other", now - timedelta(days=14), now) is None
 
 
 def test_a_measured_busy_group_is_not_offered_a_slower_gpu(scene: Scene) -> None:

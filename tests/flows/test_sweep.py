@@ -9,7 +9,7 @@ from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.trigger import SweepDue, SweepKind, TickDue
 from rightsizer.errors import InputError, ThrottledError, WriteRefusedError
-from rightsizer.flows.sweep import PAGE, SweepPorts, Swept, sweep
+from rightsizer.flows.sweep import PAGE, SweepPorts, SweepResult, sweep
 from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.recommender.usage_cache import page_of
 from tests.samples import proposal
@@ -51,7 +51,7 @@ class Account:
             raise ThrottledError("later")
         return tuple(self.alarmed)
 
-    def evaluated(self) -> Mapping[str, datetime]:
+    def last_evaluations(self) -> Mapping[str, datetime]:
         return self.seen
 
     def note_spending(self, at: datetime) -> None:
@@ -72,13 +72,13 @@ class Account:
             raise ThrottledError("later")
         return tuple(self.unanswered)
 
-    def run(self, kind: SweepKind) -> Swept:
+    def run(self, kind: SweepKind) -> SweepResult:
         return sweep(SweepPorts(self, self, self, self, "rightsizer-gpu-idle", self), SweepDue(kind, NOW))
 
 
 def test_a_full_sweep_sends_every_endpoint_in_pages() -> None:
     account = Account([f"e{i}" for i in range(PAGE + 1)], evaluated=["e0"])
-    assert account.run(SweepKind.FULL) == Swept(PAGE + 1, PAGE + 1, 2)
+    assert account.run(SweepKind.FULL) == SweepResult(PAGE + 1, PAGE + 1, 2)
     assert [name for page, _, _ in account.pages for name in page] == list(account.names)
 
 
@@ -101,20 +101,20 @@ def test_a_light_sweep_sends_only_the_new_the_changed_and_the_alarmed() -> None:
 
 
 def test_an_empty_account_sends_nothing() -> None:
-    assert Account([]).run(SweepKind.FULL) == Swept(0, 0, 0)
+    assert Account([]).run(SweepKind.FULL) == SweepResult(0, 0, 0)
 
 
 @pytest.mark.parametrize("kind", SweepKind)
 def test_every_sweep_closes_what_nobody_answered(kind: SweepKind) -> None:
     account = Account([])
     account.unanswered = [proposal("p-1"), proposal("p-2", "other")]
-    assert account.run(kind) == Swept(0, 0, 0, 2)
+    assert account.run(kind) == SweepResult(0, 0, 0, 2)
 
 
 def test_a_table_that_is_busy_with_expiring_does_not_stop_the_sweep() -> None:
     account = Account(["a"])
     account.busy = True
-    assert account.run(SweepKind.FULL) == Swept(1, 1, 1, 0)
+    assert account.run(SweepKind.FULL) == SweepResult(1, 1, 1, 0)
 
 
 def test_a_full_sweep_adds_up_what_the_account_spends_and_a_light_one_does_not() -> None:

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from rightsizer import catalog
-from rightsizer.aws.capacity_changes import ErrandCalls, Errands
+from rightsizer.aws.capacity_changes import CapacityChangeCalls, CapacityChangeTable
 from rightsizer.aws.table import Table
 from rightsizer.aws.training import TrainingJobs
 from rightsizer.catalog import catalogue
-from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.domain.capacity_change import CapacityChange, ManualStep
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.trigger import JobMoved
 from rightsizer.errors import InputError, ThrottledError
-from rightsizer.flows.change_capacity import Errands as Flow
-from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts, cluster_moved, look_at_job
+from rightsizer.flows.change_capacity import CapacityChanges as Flow
+from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts, look_at_cluster, look_at_job
 from rightsizer.intake import parse
 from rightsizer.render import capacity_change
 from tests.flows.spot_scene import Scene, scene
@@ -27,15 +27,15 @@ KNOWN = catalogue(catalog.instances(), catalog.accelerators())
 HOUR = timedelta(hours=1)
 
 
-def book(scene: Scene) -> Errands:
-    return Errands(Table(scene.box.client("dynamodb"), "t"))
+def book(scene: Scene) -> CapacityChangeTable:
+    return CapacityChangeTable(Table(scene.box.client("dynamodb"), "t"))
 
 
 def training(scene: Scene) -> TrainingPorts:
     return TrainingPorts(TrainingJobs(scene.box.client("sagemaker")), book(scene), scene.ports.ledger, KNOWN)
 
 
-def look(scene: Scene, name: str = "bert") -> tuple[Errand, ...]:
+def look(scene: Scene, name: str = "bert") -> tuple[CapacityChange, ...]:
     return look_at_job(training(scene), name, scene.box.clock.now)
 
 
@@ -71,14 +71,18 @@ def test_open_jobs_are_read_page_by_page(scene: Scene) -> None:
 def test_the_owner_is_told_before_maxwait_runs_out_with_both_ways_to_go_on(scene: Scene) -> None:
     past = interrupted(scene, trained_h=2, waited_h=8)
     scene.spot.jobs.train("bert", tags={"rightsizer:owner": "nlp"}, SecondaryStatusTransitions=past)
-    (errand,) = look(scene)
-    assert (errand.owner, errand.approvable, errand.state) == ("nlp", False, ProposalState.PENDING)
-    assert isinstance(errand.work, ByHand)
-    assert errand.work.operation == "CreateTrainingJob"
-    assert "EnableManagedSpotTraining" not in errand.work.request
-    assert "MaxWaitTimeInSeconds" not in errand.work.request["StoppingCondition"]
-    assert fits_the_model("CreateTrainingJob", errand.work.request)
-    other = dict(errand.facts)
+    (capacity_change,) = look(scene)
+    assert (capacity_change.owner, capacity_change.approvable, capacity_change.state) == (
+        "nlp",
+        False,
+        ProposalState.PENDING,
+    )
+    assert isinstance(capacity_change.work, ManualStep)
+    assert capacity_change.work.operation == "CreateTrainingJob"
+    assert "EnableManagedSpotTraining" not in capacity_change.work.request
+    assert "MaxWaitTimeInSeconds" not in capacity_change.work.request["StoppingCondition"]
+    assert fits_the_model("CreateTrainingJob", capacity_change.work.request)
+    other = dict(capacity_change.facts)
     assert "EnableManagedSpotTraining" in other["Or on Spot of ml.g5.2xlarge"]
     assert look(scene) == (), "told once"
 
@@ -109,16 +113,16 @@ def test_a_job_that_waits_for_capacity_is_told_of_though_no_event_comes(scene: S
     scene.spot.jobs.train("bert", hours_ago=3, SecondaryStatusTransitions=past)
     assert look(scene) == ()
     scene.box.clock.advance(4 * HOUR)
-    (errand,) = look(scene)
-    assert errand.headline == "bert will not be done before MaxWait ends it"
+    (capacity_change,) = look(scene)
+    assert capacity_change.headline == "bert will not be done before MaxWait ends it"
 
 
 def test_without_checkpoints_the_owner_is_told_and_nothing_is_handed_over(scene: Scene) -> None:
     past = interrupted(scene, trained_h=2, waited_h=8)
     scene.spot.jobs.train("bert", SecondaryStatusTransitions=past, CheckpointConfig={"S3Uri": ""})
-    (errand,) = look(scene)
-    assert errand.command == ""
-    assert "begins from nothing" in errand.enable
+    (capacity_change,) = look(scene)
+    assert capacity_change.command == ""
+    assert "begins from nothing" in capacity_change.enable
 
 
 def test_a_job_whose_owner_said_off_is_counted_only(scene: Scene) -> None:
@@ -129,8 +133,8 @@ def test_a_job_whose_owner_said_off_is_counted_only(scene: Scene) -> None:
 
 def test_a_finished_on_demand_job_with_checkpoints_is_proposed_for_spot_once_for_all_its_runs(scene: Scene) -> None:
     finished(scene, "bert-2026-01-01-10-00-00-123")
-    (errand,) = look(scene, "bert-2026-01-01-10-00-00-123")
-    assert "EnableManagedSpotTraining" in errand.command
+    (capacity_change,) = look(scene, "bert-2026-01-01-10-00-00-123")
+    assert "EnableManagedSpotTraining" in capacity_change.command
     finished(scene, "bert-2026-01-02-10-00-00-456")
     assert look(scene, "bert-2026-01-02-10-00-00-456") == ()
 
@@ -162,7 +166,7 @@ def pooled(scene: Scene, mode: str = "auto") -> None:
 
 
 def flow(scene: Scene) -> Flow:
-    calls = ErrandCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
+    calls = CapacityChangeCalls(scene.box.client("autoscaling"), scene.box.client("sagemaker"))
     return Flow(book(scene), calls, calls, Switch, scene.ports.ledger, scene.told)
 
 
@@ -172,9 +176,9 @@ def pool(scene: Scene) -> str:
 
 def test_an_idle_warm_pool_of_an_opted_in_owner_is_released_by_apply(scene: Scene) -> None:
     pooled(scene)
-    (errand,) = look(scene)
-    assert errand.state is ProposalState.APPROVED
-    done = flow(scene).start(errand.id, scene.box.clock.now)
+    (capacity_change,) = look(scene)
+    assert capacity_change.state is ProposalState.APPROVED
+    done = flow(scene).start(capacity_change.id, scene.box.clock.now)
     assert (pool(scene), done.state) == ("Terminated", ProposalState.PROVEN)
 
 
@@ -186,17 +190,17 @@ def test_the_warm_pool_of_another_owner_is_left(scene: Scene, mode: str) -> None
 
 def test_a_warm_pool_that_a_job_took_meanwhile_is_not_touched(scene: Scene) -> None:
     pooled(scene)
-    (errand,) = look(scene)
+    (capacity_change,) = look(scene)
     scene.spot.jobs.jobs["bert"]["WarmPoolStatus"]["Status"] = "InUse"
-    assert flow(scene).start(errand.id, scene.box.clock.now).state is ProposalState.WITHDRAWN
+    assert flow(scene).start(capacity_change.id, scene.box.clock.now).state is ProposalState.WITHDRAWN
     assert scene.box.calls.of("sagemaker", "UpdateTrainingJob") == []
 
 
 def test_a_release_that_aws_refuses_is_handed_over(scene: Scene) -> None:
     pooled(scene)
-    (errand,) = look(scene)
+    (capacity_change,) = look(scene)
     scene.box.deny("sagemaker:UpdateTrainingJob")
-    done = flow(scene).start(errand.id, scene.box.clock.now)
+    done = flow(scene).start(capacity_change.id, scene.box.clock.now)
     assert done.state is ProposalState.HANDED_OVER
     assert "aws sagemaker update-training-job" in done.outcome
 
@@ -218,9 +222,9 @@ def test_a_handed_over_request_is_told_with_its_command_and_no_approve_button(sc
 SHORT = "We currently do not have sufficient capacity to launch new ml.g5.8xlarge instances."
 
 
-def hyperpod(scene: Scene, moved: JobMoved) -> tuple[Errand, ...]:
+def hyperpod(scene: Scene, moved: JobMoved) -> tuple[CapacityChange, ...]:
     ports = HyperPodPorts(TrainingJobs(scene.box.client("sagemaker")), book(scene), scene.ports.ledger, KNOWN)
-    return cluster_moved(ports, moved, scene.box.clock.now)
+    return look_at_cluster(ports, moved, scene.box.clock.now)
 
 
 def said(scene: Scene, detail: str, status: str = "Error") -> JobMoved:
@@ -233,29 +237,29 @@ def clustered(scene: Scene, *groups: dict[str, Any], **over: Any) -> None:
 
 def test_a_short_group_with_several_types_is_offered_more_with_all_groups_in_the_request(scene: Scene) -> None:
     clustered(scene, row("a", CurrentCount=4), row("b", InstanceRequirements=MANY, CapacityRequirements={"Spot": {}}))
-    (errand,) = hyperpod(scene, said(scene, SHORT))
-    assert isinstance(errand.work, ByHand)
-    assert errand.work.operation == "UpdateCluster"
-    assert [group["InstanceGroupName"] for group in errand.work.request["InstanceGroups"]] == ["a", "b"]
-    assert len(errand.work.request["InstanceGroups"][1]["InstanceRequirements"]["InstanceTypes"]) > 1
-    assert fits_the_model("UpdateCluster", errand.work.request)
+    (capacity_change,) = hyperpod(scene, said(scene, SHORT))
+    assert isinstance(capacity_change.work, ManualStep)
+    assert capacity_change.work.operation == "UpdateCluster"
+    assert [group["InstanceGroupName"] for group in capacity_change.work.request["InstanceGroups"]] == ["a", "b"]
+    assert len(capacity_change.work.request["InstanceGroups"][1]["InstanceRequirements"]["InstanceTypes"]) > 1
+    assert fits_the_model("UpdateCluster", capacity_change.work.request)
     assert hyperpod(scene, said(scene, SHORT)) == (), "asked once"
 
 
 def test_a_short_spot_group_of_one_type_gets_a_group_of_on_demand_beside_it(scene: Scene) -> None:
     clustered(scene, row("b", CapacityRequirements={"Spot": {}}))
-    (errand,) = hyperpod(scene, said(scene, SHORT))
-    assert isinstance(errand.work, ByHand)
-    added = errand.work.request["InstanceGroups"][-1]
+    (capacity_change,) = hyperpod(scene, said(scene, SHORT))
+    assert isinstance(capacity_change.work, ManualStep)
+    added = capacity_change.work.request["InstanceGroups"][-1]
     assert (added["InstanceType"], added["InstanceCount"]) == ("ml.g5.8xlarge", 3)
     assert added["CapacityRequirements"] == {"OnDemand": {}}
 
 
 def test_a_short_on_demand_group_gets_a_group_of_another_type_beside_it(scene: Scene) -> None:
     clustered(scene, row("a"))
-    (errand,) = hyperpod(scene, said(scene, SHORT))
-    assert isinstance(errand.work, ByHand)
-    assert errand.work.request["InstanceGroups"][-1]["InstanceType"] != "ml.g5.8xlarge"
+    (capacity_change,) = hyperpod(scene, said(scene, SHORT))
+    assert isinstance(capacity_change.work, ManualStep)
+    assert capacity_change.work.request["InstanceGroups"][-1]["InstanceType"] != "ml.g5.8xlarge"
 
 
 def test_an_event_that_speaks_of_no_capacity_reads_and_asks_nothing(scene: Scene) -> None:

@@ -14,8 +14,8 @@ from bench.calls import CONTEXT, batches, deploy, seed
 from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
-from rightsizer.aws.metrics import CloudWatchMetrics, Pace
-from rightsizer.flows.evaluate import Turns, turns_of
+from rightsizer.aws.metrics import CloudWatchMetrics, RateLimiter
+from rightsizer.flows.evaluate import Turns, divide_time
 from sandbox.account import Sandbox
 
 ENDPOINTS = 8
@@ -54,14 +54,14 @@ def test_nothing_is_begun_that_cannot_be_ended() -> None:
 
 
 def test_a_turn_holds_so_many_days_whatever_the_look_back_is() -> None:
-    made = [turns_of(days, Budget(300).left) for days in (14, 30, 63)]
+    made = [divide_time(days, Budget(300).left) for days in (14, 30, 63)]
     assert [(one.first, one.most) for one in made] == [(25, 250), (11, 116), (5, 55)]
 
 
 def test_the_turns_of_an_invocation_use_half_of_its_time() -> None:
     budget = Budget(300)
     used = []
-    for some, timely in turns_of(63, budget.left).divide(range(1000)):
+    for some, timely in divide_time(63, budget.left).divide(range(1000)):
         used.append((len(some), timely))
         budget.seconds -= 20 if timely else 0
     assert used == [*[(5, True)] * 7, (965, False)]
@@ -75,7 +75,7 @@ def test_a_long_reading_is_held_to_the_quota_and_a_short_one_does_not_wait() -> 
         slept.append(seconds)
         now[0] += seconds
 
-    pace = Pace(100.0, 1000.0, lambda: now[0], sleep)
+    pace = RateLimiter(100.0, 1000.0, lambda: now[0], sleep)
     for _ in range(10):
         pace.take(100)
     assert slept == []

@@ -15,8 +15,8 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Series, Signal, UsageDigest
-from rightsizer.flows.read_usage import Memory, UsageReader
+from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics, Series, VariantUsage
+from rightsizer.flows.read_usage import UsageCache, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.usage_cache import page_of
 from tests.recommender.kit import NOW, catalogue, endpoint, judge_digests, prices, steady, window
@@ -57,7 +57,7 @@ class Kept:
 
 
 def reader(metrics: Metrics, kept: Kept | None, *past: PastChange, days: int = 14) -> UsageReader:
-    memory = Memory(kept, 1, days) if kept else None
+    memory = UsageCache(kept, 1, days) if kept else None
     policy = Policy(lookback_days=days)
     return UsageReader(metrics, catalogue(), lambda _: History(endpoint=past), policy, memory)
 
@@ -68,7 +68,7 @@ def named(name: str) -> Endpoint:
 
 
 def complete(found: object, until: datetime) -> list[object]:
-    assert isinstance(found, UsageDigest)
+    assert isinstance(found, VariantUsage)
     return [d for d in found.days if d.day < until.date()]
 
 
@@ -107,7 +107,7 @@ def test_after_a_change_of_ours_the_days_before_it_are_still_known() -> None:
     moved = replace(endpoint("ml.g6.xlarge"), modified_at=NOW)
     ours = PastChange(NOW, "ml.g6e.xlarge", "ml.g6.xlarge", 1, 1, PastEnd.PROVEN)
     found = reader(metrics, kept, ours).read([moved], LATER)["chat"]
-    assert isinstance(found, UsageDigest)
+    assert isinstance(found, VariantUsage)
     assert {d.instance_type for d in found.days} == {"ml.g6e.xlarge", "ml.g6.xlarge"}
     assert metrics.asked[-1][1] == LATER - timedelta(hours=1), "the running day tells soonest whether users suffer"
 
@@ -147,14 +147,14 @@ def test_a_gap_of_days_is_read_from_where_the_memory_ends() -> None:
 def test_the_longest_look_back_is_remembered_whole_on_pages_of_its_own() -> None:
     old = replace(endpoint(), modified_at=NOW - timedelta(days=200))
     metrics, kept = Metrics(), Kept()
-    long = replace(reader(metrics, kept, days=63), memory=Memory(kept, 100, 63))
+    long = replace(reader(metrics, kept, days=63), memory=UsageCache(kept, 100, 63))
     long.read([old], NOW)
     assert metrics.asked[-1][0] == NOW - timedelta(days=63)
     assert [*kept.pages] == [page_of("chat", 100, 63)] != [page_of("chat", 100)]
     again = long.read([old], LATER)["chat"]
     start, end, _ = metrics.asked[-1]
     assert (end - start) <= timedelta(days=2)
-    assert isinstance(again, UsageDigest)
+    assert isinstance(again, VariantUsage)
     assert len(complete(again, NOW)) >= 61
 
 
@@ -178,7 +178,7 @@ class Live:
         ]
         signals = steady(30.0) | {("CPUUtilization", "SampleCount"): 0.0}
         for request in requests:
-            made = dict[Signal, Series]()
+            made = dict[MetricStatistic, Series]()
             for (metric, statistic), value in signals.items():
                 each = [value(i) if callable(value) else value for i in range(size)]
                 if statistic == "Sum":
@@ -186,7 +186,7 @@ class Live:
                 if statistic == "SampleCount":
                     each = [3.0 * m for m in minutes]
                 told = [v if m else math.nan for v, m in zip(each, minutes, strict=True)]
-                made[Signal(metric, statistic)] = Series(start, period_s, array("d", told))
+                made[MetricStatistic(metric, statistic)] = Series(start, period_s, array("d", told))
             yield MetricWindow(request.endpoint, request.variant, start, end, period_s, made)
 
 
@@ -194,7 +194,7 @@ def judged_at(now: datetime, modified: timedelta = timedelta(days=60)) -> Recomm
     """What is recommended for three autoscaled instances at that moment; when it was judged is left out."""
     there = replace(endpoint(count=3, p95_s=5.0), scaling=(SCALING,), modified_at=NOW - modified)
     usage = UsageReader(Live(now), catalogue(), lambda _: History(), Policy()).read([there], now)["chat"]
-    assert isinstance(usage, UsageDigest)
+    assert isinstance(usage, VariantUsage)
     found = judge_digests(there, usage, prices(), catalogue(), {}, History(), Policy(), now)
     return replace(found, evaluated_at=NOW)
 
@@ -217,7 +217,7 @@ def test_the_size_of_a_fleet_in_the_past_does_not_follow_from_its_size_now() -> 
     now = NOW + timedelta(hours=4)
     grown = replace(endpoint(count=6), scaling=(SCALING,))
     usage = UsageReader(Live(now), catalogue(), lambda _: History(), Policy()).read([grown], now)["chat"]
-    assert isinstance(usage, UsageDigest)
+    assert isinstance(usage, VariantUsage)
     assert {count for day in usage.days for count in day.instances} == {3.0}
 
 

@@ -16,14 +16,14 @@ import pytest
 
 from rightsizer import wire
 from rightsizer.aws import s3
-from rightsizer.aws.capacity_changes import Errands
-from rightsizer.aws.journal import TableJournal, change_item, revived
-from rightsizer.aws.ledger import HistoryBook, SavingsBook
+from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.journal import TableJournal, change_item, revive_change
+from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.spot_store import InterruptionBook
-from rightsizer.aws.table import Table, plain
-from rightsizer.domain.capacity_change import Errand, GroupPolicy
+from rightsizer.aws.spot_store import InterruptionTable
+from rightsizer.aws.table import Table, from_dynamodb
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.checks import SCHEMA
 from rightsizer.domain.history import PastChange
@@ -32,7 +32,7 @@ from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.scaling_group import Group, Interruption
+from rightsizer.domain.scaling_group import AutoScalingGroup, Interruption
 from rightsizer.domain.spot import Mark, Pool
 from rightsizer.domain.usage import KeptUsage
 from sandbox.account import Sandbox
@@ -48,10 +48,10 @@ NOUNS: dict[str, Any] = {
     "entry-estimated": LedgerEntry,
     "entry-realised": LedgerEntry,
     "entry-switch-cost": LedgerEntry,
-    "errand-applying": Errand,
-    "errand-pending": Errand,
-    "errand-rolled-back": Errand,
-    "group": Group,
+    "errand-applying": CapacityChange,
+    "errand-pending": CapacityChange,
+    "errand-rolled-back": CapacityChange,
+    "group": AutoScalingGroup,
     "occurrence": Occurrence,
     "past": PastChange,
     "pool": Mark,
@@ -98,14 +98,14 @@ def test_each_kept_row_has_its_test() -> None:
 
 @pytest.mark.parametrize("name", NOUNS)
 def test_each_field_that_the_first_release_wrote_is_read_as_it_was_meant(name: str) -> None:
-    read = wire.restored(NOUNS[name], golden(name)["doc"]["S"])
+    read = wire.load_stored(NOUNS[name], golden(name)["doc"]["S"])
     assert differences(document(name), wire.plain(read)) == []
     assert getattr(read, "unknown", {}) == {}
 
 
 @pytest.mark.parametrize("name", NOUNS)
 def test_a_document_that_is_written_again_has_a_schema_number_and_loses_nothing(name: str) -> None:
-    again = json.loads(wire.stored(wire.restored(NOUNS[name], golden(name)["doc"]["S"])))
+    again = json.loads(wire.dump_stored(wire.load_stored(NOUNS[name], golden(name)["doc"]["S"])))
     assert again["schema"] == SCHEMA
     assert "unknown" not in again
     assert differences(document(name), again) == []
@@ -113,21 +113,21 @@ def test_a_document_that_is_written_again_has_a_schema_number_and_loses_nothing(
 
 @pytest.mark.parametrize("name", ["change-applied", "change-proven", "change-running"])
 def test_the_hours_of_a_shadow_test_are_read_from_the_facts_of_the_first_release(name: str) -> None:
-    option = wire.restored(Change, golden(name)["doc"]["S"]).option
+    option = wire.load_stored(Change, golden(name)["doc"]["S"]).option
     assert (option.test_hours, with_older_facts(option).test_hours) == (None, 2.0)
 
 
 @pytest.mark.parametrize("name", ["change-applied", "change-proven", "change-running"])
 def test_the_item_of_a_change_is_written_again_as_it_was(name: str) -> None:
     item = golden(name)
-    again = change_item(revived(plain(item)))
+    again = change_item(revive_change(from_dynamodb(item)))
     assert {**again, "doc": None} == {**item, "doc": None}
 
 
 def test_the_digests_of_the_first_release_are_read() -> None:
     outer = golden("digests")
     records = json.loads(outer["records"])["kept"]
-    kept = s3._opened(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
+    kept = s3._unpack(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
     assert outer["format"] == 1
     assert [one.endpoint for one in kept] == ["search-embeddings"]
     assert all(isinstance(one, KeptUsage) for one in kept)
@@ -170,36 +170,36 @@ def test_the_stores_find_what_the_first_release_kept(table: Table) -> None:
 
 
 def test_the_journal_and_the_books_find_what_the_first_release_kept(table: Table) -> None:
-    journal, book = TableJournal(table._client, "t"), SavingsBook(table)
+    journal, book = TableJournal(table._client, "t"), SavingsTable(table)
     change = journal.load("c-5db143886004d0d1")
     start, end = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
     assert change is not None
     assert (change.state, change.version) == (ChangeState.PROVEN, int(golden("change-proven")["version"]["N"]))
     assert change.booked_until == datetime(2026, 11, 16, 6, 5, tzinfo=UTC)
-    assert journal.unbooked(datetime(2026, 11, 18, tzinfo=UTC)) == (change.id,)
+    assert journal.changes_to_book(datetime(2026, 11, 18, tzinfo=UTC)) == (change.id,)
     assert journal.last_change("search-embeddings") == change.id
-    assert journal.held_by("search-embeddings") == change.id
+    assert journal.holder_of("search-embeddings") == change.id
     assert journal.switch().by == "cli:arn:aws:iam::111122223333:user/ada"
     assert {entry.kind for entry in book.entries(start, end)} == {"estimated", "realised", "switch-cost"}
     assert [one.kind for one in book.occurrences(start, end)] == ["capacity-option"]
-    assert [one.ended for one in HistoryBook(table).history("search-embeddings", NOW).endpoint] == ["proven"]
+    assert [one.ended for one in HistoryTable(table).history("search-embeddings", NOW).endpoint] == ["proven"]
 
 
 def test_the_spot_books_find_what_the_first_release_kept(table: Table) -> None:
-    spot, errands = InterruptionBook(table), Errands(table)
+    spot, capacity_changes = InterruptionTable(table), CapacityChangeTable(table)
     start, end = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
     (interruption,) = spot.interruptions(start, end)
     (group,) = spot.groups()
     mark = spot.mark(Pool("g5.xlarge", "us-east-1a"))
-    errand = errands.load(golden("errand-rolled-back")["pk"]["S"].removeprefix("PROPOSAL#"))
+    capacity_change = capacity_changes.load(golden("errand-rolled-back")["pk"]["S"].removeprefix("PROPOSAL#"))
     assert (interruption.group, interruption.reason.code) == ("gpu", "not-opted-in")
     assert (group.name, group.desired, group.zones) == ("gpu", 4, ("us-east-1a", "us-east-1b", "us-east-1c"))
     assert mark is not None
     assert (mark.signal, mark.strikes) == ("interrupted", 1)
-    assert errand is not None
-    assert isinstance(errand.work, GroupPolicy)
-    assert (errand.state, errand.work.group) == (ProposalState.ROLLED_BACK, "gpu")
-    assert spot.first(golden("once")["pk"]["S"].removeprefix("ONCE#"), NOW) is False
+    assert capacity_change is not None
+    assert isinstance(capacity_change.work, GroupPolicy)
+    assert (capacity_change.state, capacity_change.work.group) == (ProposalState.ROLLED_BACK, "gpu")
+    assert spot.is_first(golden("once")["pk"]["S"].removeprefix("ONCE#"), NOW) is False
 
 
 def test_a_message_of_the_first_release_is_found(table: Table) -> None:

@@ -157,7 +157,7 @@ def test_a_way_to_change_an_endpoint_is_recommended_approved_and_carried_out(new
         at.sweep()
         (why,) = [out.reason.code for out in at.recommendations()[BIG].excluded if out.dimension is kind]
         assert why is Code.NOT_OPTED_IN
-        found = at.recommendations()[busy].chosen
+        found = at.recommendations()[busy].chosen_option
         assert found is not None
         assert (found.kind, found.target.instance_count) == (kind, 1)
         message = at.message(busy).plain()
@@ -282,9 +282,9 @@ def test_a_price_source_prices_what_it_knows_and_leaves_the_rest_to_the_next_one
         found = asked.recommendation
         assert (found.instance_type, found.price and found.price.source) == ("ml.g5.8xlarge", "contract")
         assert found.usd_per_month == Decimal("2.90") * HOURS_PER_MONTH * found.instance_count
-        assert found.chosen is not None
-        assert found.chosen.price is not None
-        assert found.chosen.price.source == "price-list-api"
+        assert found.chosen_option is not None
+        assert found.chosen_option.price is not None
+        assert found.chosen_option.price.source == "price-list-api"
 
 
 def test_no_two_report_formats_have_one_suffix_or_title() -> None:

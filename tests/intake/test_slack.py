@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.approvers import SlackKeys
 from rightsizer.domain.trigger import Click, NotClicked, NotVerified
-from rightsizer.intake.slack import interaction as read
+from rightsizer.intake.slack import parse_interaction as read
 
 EVENTS = Path(__file__).parents[2] / "events" / "slack"
 SECRET = "synthetic-signing-secret-of-the-examples"
@@ -37,7 +37,7 @@ class Keyring:
         self.asked.append("keys")
         return self.known
 
-    def renewed(self) -> SlackKeys | None:
+    def renew(self) -> SlackKeys | None:
         self.asked.append("renewed")
         return self.rotated
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.domain.capacity_change import Errand, ErrandMoved, PoolRelease
+from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved, PoolRelease
 from rightsizer.domain.proposal import ProposalMoved, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
-from rightsizer.intake.stream import moves as stream_moves
+from rightsizer.intake.stream import parse_moves as stream_moves
 
 EVENTS = Path(__file__).parents[2] / "events"
 
@@ -65,12 +65,12 @@ def test_an_item_of_another_sort_is_nothing_to_tell() -> None:
 def test_an_errand_among_the_proposals_is_told_as_one() -> None:
     now = datetime(2026, 11, 20, tzinfo=UTC)
     reason = Reason(Code.WARM_POOL_IDLE, "it idles")
-    asked = Errand("e-1", "job", "", PoolRelease("job"), "h", reason, now, now, ProposalState.APPROVED, True)
+    asked = CapacityChange("e-1", "job", "", PoolRelease("job"), "h", reason, now, now, ProposalState.APPROVED, True)
     image = {"pk": "PROPOSAL#e-1", "sk": "PROPOSAL", "kind": "errand", "state": "approved", "doc": wire.dumps(asked)}
     new = {key: {"S": value} for key, value in image.items()}
     old = new | {"state": {"S": "pending"}}
     (moved,) = stream_moves({"Records": [{"dynamodb": {"SequenceNumber": "1", "NewImage": new, "OldImage": old}}]})
-    assert moved == ErrandMoved("1", asked, ProposalState.PENDING)
+    assert moved == CapacityChangeMoved("1", asked, ProposalState.PENDING)
 
 
 trees = st.recursive(

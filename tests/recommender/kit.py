@@ -12,9 +12,9 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price, PriceTable
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Series, Signal, UsageDigest
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series, VariantUsage
 from rightsizer.recommender import recommend
-from rightsizer.recommender.context import Given
+from rightsizer.recommender.context import AccountInputs
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 CHIPS = {
@@ -112,7 +112,7 @@ def window(
     start = NOW - timedelta(days=days)
     size = days * 86400 // period_s
     series = {
-        Signal(*key): Series(
+        MetricStatistic(*key): Series(
             start, period_s, array("d", [value(i) if callable(value) else float(value) for i in range(size)])
         )
         for key, value in values.items()
@@ -155,12 +155,14 @@ def judge(
     now: datetime,
 ) -> Recommendation:
     """The recommendation with every registered dimension."""
-    return recommend.judge(endpoint, metrics, Given(prices, catalogue, quotas, history, policy, now), DIMENSIONS)
+    return recommend.recommend_from_metrics(
+        endpoint, metrics, AccountInputs(prices, catalogue, quotas, history, policy, now), DIMENSIONS
+    )
 
 
 def judge_digests(
     endpoint: Endpoint,
-    usage: UsageDigest | None,
+    usage: VariantUsage | None,
     prices: PriceTable,
     catalogue: Catalogue,
     quotas: Mapping[str, int],
@@ -169,4 +171,6 @@ def judge_digests(
     now: datetime,
 ) -> Recommendation:
     """The recommendation with every registered dimension, of days that are folded."""
-    return recommend.judge_digests(endpoint, usage, Given(prices, catalogue, quotas, history, policy, now), DIMENSIONS)
+    return recommend.recommend(
+        endpoint, usage, AccountInputs(prices, catalogue, quotas, history, policy, now), DIMENSIONS
+    )

@@ -19,7 +19,7 @@ from rightsizer.domain.price import Commitment
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
-from rightsizer.recommender.proposal import Reach, reach_for
+from rightsizer.recommender.proposal import ChangePermission, permission_for_option
 from rightsizer.recommender.scale_to_zero import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.recommender import kit
@@ -67,29 +67,29 @@ def test_asynchronous_is_priced_at_the_hours_that_it_is_awake() -> None:
 @pytest.mark.parametrize("window", [bursts(), bursts(gpu=0.02)])
 def test_no_alternative_is_applied_even_where_every_dimension_may_be(window: MetricWindow) -> None:
     found = judged(tolerant(), window, OPEN)
-    assert found.chosen is not None
-    assert not found.chosen.in_place
+    assert found.chosen_option is not None
+    assert not found.chosen_option.in_place
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NOT_IN_PLACE)
 
 
 def test_no_approve_button_is_shown_for_an_alternative() -> None:
-    chosen = judged(tolerant(), bursts()).chosen
+    chosen = judged(tolerant(), bursts()).chosen_option
     assert chosen is not None
-    assert not reach_for(chosen, Reach(True, "")).approvable
+    assert not permission_for_option(chosen, ChangePermission(True, "")).approvable
 
 
 def test_an_alternative_that_saves_more_stays_behind_what_is_done_in_place() -> None:
     found = judged(tolerant(300.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0))
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.INSTANCE_TYPE
-    assert only(found, OptionKind.ASYNC).saving_usd_per_month > found.chosen.saving_usd_per_month
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.INSTANCE_TYPE
+    assert only(found, OptionKind.ASYNC).saving_usd_per_month > found.chosen_option.saving_usd_per_month
     kinds = [option.kind for option in found.options]
     assert kinds.index(OptionKind.INSTANCE_POOLS) < kinds.index(OptionKind.ASYNC)
 
 
 def test_a_pool_names_the_new_type_first_and_costs_what_today_costs_while_the_fallback_serves() -> None:
     found = judged(kit.endpoint(p95_s=60.0), kit.window(kit.steady()))
-    pool, chosen = only(found, OptionKind.INSTANCE_POOLS), found.chosen
+    pool, chosen = only(found, OptionKind.INSTANCE_POOLS), found.chosen_option
     assert chosen is not None
     assert pool.target.pools == (chosen.target.instance_type, "ml.g6e.xlarge")
     assert pool.saving_usd_per_month == chosen.saving_usd_per_month
@@ -107,7 +107,7 @@ def test_no_pool_is_offered_in_a_region_that_has_none() -> None:
 def test_another_chip_is_at_least_a_medium_risk_and_names_the_compiler() -> None:
     quotas = {name: 0 for name in kit.TYPES if name != "ml.g5.xlarge"}
     found = judged(kit.endpoint("ml.g5.xlarge", p95_s=0.72), kit.window(kit.steady(memory=90.0)), quotas=quotas)
-    option = found.chosen
+    option = found.chosen_option
     assert option is not None
     assert option.target.instance_type == "ml.inf2.xlarge"
     assert option.risk >= Risk.MEDIUM
@@ -125,7 +125,7 @@ def test_another_chip_that_is_too_slow_by_its_datasheet_is_ruled_out_with_both_f
     window = [kit.window(kit.steady(memory=90.0))]
     tight = kit.endpoint("ml.g5.xlarge", p95_s=0.72)
     found = judge(tight, window, kit.prices(), known, {}, History(), Policy(), kit.NOW)
-    assert found.chosen is None
+    assert found.chosen_option is None
     assert "4.38 times slower" in _why(found, OptionKind.OTHER_ARCHITECTURE, slow.name)
 
 

@@ -11,7 +11,7 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.usage import UsageDigest
+from rightsizer.domain.usage import VariantUsage
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
@@ -30,7 +30,7 @@ def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.
     past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)
     return judge_digests(
         replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
-        UsageDigest("chat", "AllTraffic", tuple(days)),
+        VariantUsage("chat", "AllTraffic", tuple(days)),
         kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
         kit.catalogue(),
         {},
@@ -41,8 +41,8 @@ def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.
 
 
 def chosen(found: Recommendation) -> Option:
-    assert found.chosen is not None
-    return found.chosen
+    assert found.chosen_option is not None
+    return found.chosen_option
 
 
 def test_the_owners_minimum_comes_back_and_their_maximum_stays() -> None:

@@ -14,8 +14,8 @@ from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
-from rightsizer.recommender.context import Situation
-from rightsizer.recommender.finding import Suffering
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.finding import LatencyDegradation
 from tests.recommender import kit
 from tests.recommender.kit import judge
 from tests.recommender.test_dimensions import SCALED, allowing, by_day_only, chosen, judged, smaller
@@ -96,17 +96,17 @@ def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_op
     assert why == [[Code.OTHER_KIND]] * 2
 
 
-def answers_of(found: Recommendation, at: Situation) -> list[Option | Excluded]:
+def answers_of(found: Recommendation, context: EvaluationContext) -> list[Option | Excluded]:
     """What each dimension of the search says, open or closed."""
-    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in one.offer(at, found)]
+    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in one.offer(context, found)]
 
 
-HARM = Suffering(Reason(Code.UNDER_PROVISIONED, "users wait"), severe=False)
+HARM = LatencyDegradation(Reason(Code.UNDER_PROVISIONED, "users wait"), is_severe=False)
 
 
 @pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
 def test_nothing_closed_is_proposed_while_users_wait(
-    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
+    seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
     found = by_day_only(BUSY, Policy(), 1500.0)
     assert chosen(found).kind is OptionKind.SCHEDULE
@@ -117,7 +117,7 @@ def test_nothing_closed_is_proposed_while_users_wait(
     assert not any(isinstance(a, Option) for a in answers)
 
 
-def test_where_everything_is_open_nothing_is_closed(seen: list[Situation]) -> None:
+def test_where_everything_is_open_nothing_is_closed(seen: list[EvaluationContext]) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
     assert not any(isinstance(answer, Option) for answer in answers_of(found, seen[-1]))
 
@@ -165,7 +165,7 @@ def test_an_open_dimension_that_is_offered_is_not_ruled_out() -> None:
 
 @pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
 def test_open_dimensions_say_that_users_wait(
-    seen: list[Situation], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
+    seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
     found = by_day_only(BUSY, allowing(*ADDABLE), 1500.0)
     monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
@@ -205,8 +205,8 @@ def test_a_closed_dimension_that_saves_too_little_does_not_hide_a_large_alternat
     """Three instances of slow requests, quiet at night, whose owner would take an asynchronous endpoint."""
     made = kit.steady(per_slot=20.0, latency_s=12.0, memory=90.0)
     for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
-        usual = made[key]
-        made[key] = lambda i, usual=usual: usual if 96 <= i % 288 < 216 else 0.0  # type: ignore[misc]
+        baseline = made[key]
+        made[key] = lambda i, usual=baseline: usual if 96 <= i % 288 < 216 else 0.0  # type: ignore[misc]
     slow = replace(kit.endpoint("ml.g6.xlarge", 3, p95_s=60.0), tags={"rightsizer:async-ok": "true"})
     for least in (Decimal(50), Decimal(1000)):
         policy = replace(Policy(), minimum_saving_usd=least)

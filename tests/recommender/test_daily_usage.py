@@ -11,9 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from rightsizer.domain.usage import BIN, SLOTS, DayDigest, Fit, GpuSeries, MetricWindow, Series, Signal, Spread
+from rightsizer.domain.usage import (
+    BIN,
+    SLOTS,
+    DailyUsage,
+    Fit,
+    GpuSeries,
+    MetricStatistic,
+    MetricWindow,
+    Series,
+    Spread,
+)
 from rightsizer.errors import InputError
-from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu, with_kv_cache
+from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from tests.recommender import kit
 from tests.recommender.plain import near
 
@@ -29,7 +39,7 @@ def series(value: Values, period_s: int = 300, days: int = 1, start: datetime = 
 
 
 def window(values: Mapping[tuple[str, str], Values], period_s: int = 300, days: int = 1, **more: Any) -> MetricWindow:
-    known = {Signal(*key): series(value, period_s, days) for key, value in values.items()}
+    known = {MetricStatistic(*key): series(value, period_s, days) for key, value in values.items()}
     return MetricWindow("chat", "AllTraffic", START, START + timedelta(days=days), period_s, known, **more)
 
 
@@ -38,9 +48,9 @@ MEAN, P50, P95 = ("ModelLatency", "Average"), ("ModelLatency", "p50"), ("ModelLa
 PLAIN: dict[tuple[str, str], Values] = {CALLS: 6.0, GPU: 50.0}
 
 
-def one(values: Mapping[tuple[str, str], Values], setup: Setup | None = None, period_s: int = 300) -> DayDigest:
-    (digest,) = fold(window(values, period_s), setup or Setup(ONE, 1))
-    return digest
+def one(values: Mapping[tuple[str, str], Values], setup: VariantSetup | None = None, period_s: int = 300) -> DailyUsage:
+    (usage,) = daily_usage(window(values, period_s), setup or VariantSetup(ONE, 1))
+    return usage
 
 
 def first(count: int, value: float = NAN, other: float = 1.0) -> Callable[[int], float]:
@@ -49,7 +59,7 @@ def first(count: int, value: float = NAN, other: float = 1.0) -> Callable[[int],
 
 
 def test_a_day_keeps_its_requests_its_gpu_seconds_and_its_instances() -> None:
-    found = one(PLAIN, Setup(FOUR, 2))
+    found = one(PLAIN, VariantSetup(FOUR, 2))
     assert (found.day, found.instance_type, found.gpus) == (START.date(), "ml.g5.12xlarge", 4)
     assert found.requests == (6.0,) * SLOTS
     assert found.busy_s == (0.5 * 2 * 300,) * SLOTS
@@ -93,7 +103,7 @@ def test_the_line_of_cpu_against_gpu_work_has_the_sums_of_both() -> None:
 def test_no_requests_are_published_where_none_came_and_that_is_known_only_where_something_ran() -> None:
     found = one({CALLS: first(100, NAN, 4.0), GPU: first(50, NAN, 10.0)})
     assert found.requests == (None,) * 50 + (0.0,) * 50 + (4.0,) * 188
-    asleep = Setup(ONE, 1, counts=series(first(20, 0.0, 1.0)))
+    asleep = VariantSetup(ONE, 1, counts=series(first(20, 0.0, 1.0)))
     found = one({CALLS: first(100, NAN, 4.0), GPU: first(50, NAN, 10.0)}, asleep)
     assert found.requests == (0.0,) * 20 + (None,) * 30 + (0.0,) * 50 + (4.0,) * 188
     for metric in ("GPUMemoryUtilization", "CPUUtilization", "MemoryUtilization"):
@@ -101,32 +111,32 @@ def test_no_requests_are_published_where_none_came_and_that_is_known_only_where_
 
 
 def test_a_day_without_a_datapoint_is_left_out() -> None:
-    assert fold(window({}), Setup(ONE, 1)) == ()
+    assert daily_usage(window({}), VariantSetup(ONE, 1)) == ()
     two = window({CALLS: first(288, NAN, 4.0)}, days=2)
-    assert [d.day.day for d in fold(two, Setup(ONE, 1))] == [2]
-    assert [d.day.day for d in fold(window({CALLS: 4.0}, days=3), Setup(ONE, 1))] == [1, 2, 3]
+    assert [d.day.day for d in daily_usage(two, VariantSetup(ONE, 1))] == [2]
+    assert [d.day.day for d in daily_usage(window({CALLS: 4.0}, days=3), VariantSetup(ONE, 1))] == [1, 2, 3]
 
 
 def test_a_window_that_begins_within_a_day_has_that_day() -> None:
     late = window({})
     noon = START + timedelta(hours=12)
-    known = {Signal(*CALLS): Series(noon, 300, array("d", [5.0] * 144))}
-    (found,) = fold(replace(late, start=noon, series=known), Setup(ONE, 1))
+    known = {MetricStatistic(*CALLS): Series(noon, 300, array("d", [5.0] * 144))}
+    (found,) = daily_usage(replace(late, start=noon, series=known), VariantSetup(ONE, 1))
     assert found.day == START.date()
     assert found.requests == (None,) * 144 + (5.0,) * 144
 
 
 def test_datapoints_of_another_configuration_are_left_out() -> None:
     since = START + timedelta(hours=1, seconds=1)
-    found = one(PLAIN, Setup(ONE, 1, since=since))
+    found = one(PLAIN, VariantSetup(ONE, 1, since=since))
     assert found.requests == (None,) * 13 + (6.0,) * 275
-    assert fold(window(PLAIN), Setup(ONE, 1, since=START + timedelta(days=1))) == ()
-    assert one(PLAIN, Setup(ONE, 1, since=START - timedelta(days=9))).requests == (6.0,) * SLOTS
+    assert daily_usage(window(PLAIN), VariantSetup(ONE, 1, since=START + timedelta(days=1))) == ()
+    assert one(PLAIN, VariantSetup(ONE, 1, since=START - timedelta(days=9))).requests == (6.0,) * SLOTS
 
 
 def test_a_period_has_to_divide_five_minutes() -> None:
     with pytest.raises(InputError, match="digests need a period that divides 300 s, got 3600 s"):
-        fold(window(PLAIN, 3600), Setup(ONE, 1))
+        daily_usage(window(PLAIN, 3600), VariantSetup(ONE, 1))
 
 
 def test_the_first_metric_of_requests_with_a_datapoint_counts() -> None:
@@ -139,14 +149,14 @@ def test_the_first_metric_of_requests_with_a_datapoint_counts() -> None:
 def test_instances_are_told_or_counted_by_their_samples_or_taken_as_now() -> None:
     samples = ("CPUUtilization", "SampleCount")
     assert one(PLAIN | {samples: 15.0}).instances == (3.0,) * 24, "one a minute from each"
-    assert one(PLAIN | {samples: 15.0}, Setup(ONE, 1, publish_s=120)).instances == (6.0,) * 24
+    assert one(PLAIN | {samples: 15.0}, VariantSetup(ONE, 1, publish_s=120)).instances == (6.0,) * 24
     assert one(PLAIN | {samples: 1.0}).instances == (1.0,) * 24, "one at least"
-    half = one(PLAIN | {samples: first(6, NAN, 10.0)}, Setup(ONE, 4)).instances
+    half = one(PLAIN | {samples: first(6, NAN, 10.0)}, VariantSetup(ONE, 4)).instances
     assert half == (3.0, *(2.0,) * 23), "as now where there is no sample"
-    assert one(PLAIN | {samples: 15.0}, Setup(ONE, 0)).instances == (0.0,) * 24
-    told = one(PLAIN | {samples: 15.0}, Setup(ONE, 1, counts=series(first(12, NAN, 5.0))))
+    assert one(PLAIN | {samples: 15.0}, VariantSetup(ONE, 0)).instances == (0.0,) * 24
+    told = one(PLAIN | {samples: 15.0}, VariantSetup(ONE, 1, counts=series(first(12, NAN, 5.0))))
     assert told.instances == (None, *(5.0,) * 23)
-    other = Setup(ONE, 1, counts=series(5.0, 60))
+    other = VariantSetup(ONE, 1, counts=series(5.0, 60))
     assert one(PLAIN, other).instances == (None,) * 24, "counts of another period are none"
 
 
@@ -235,10 +245,10 @@ def gpus(*levels: tuple[Values, Values | None], instance: str = "i-0") -> tuple[
 QUAD: dict[tuple[str, str], Values] = {CALLS: 6.0, GPU: 60.0, ("GPUMemoryUtilization", "Average"): 80.0}
 
 
-def singly(each: Sequence[GpuSeries], since: datetime | None = None, hardware: Any = FOUR) -> DayDigest:
+def singly(each: Sequence[GpuSeries], since: datetime | None = None, hardware: Any = FOUR) -> DailyUsage:
     seen = window(QUAD, gpus=tuple(each))
-    (digest,) = fold(seen, Setup(hardware, 1))
-    return with_each_gpu(digest, seen, since)
+    (usage,) = daily_usage(seen, VariantSetup(hardware, 1))
+    return add_each_gpu(usage, seen, since)
 
 
 LEVELS: list[tuple[Values, Values | None]] = [(30.0, 20.0), (first(1, 90.0, 10.0), 50.0), (0.0, 5.0), (20.0, 5.0)]
@@ -294,8 +304,8 @@ def test_four_fifths_of_the_day_are_enough_and_only_those_since_the_last_change_
 
 def cached(cache: Series | None, since: datetime | None = None, **metrics: Values) -> Spread | None:
     seen = window(QUAD | {("GPUMemoryUtilization", "Average"): metrics.get("held", 80.0)}, kv_cache=cache)
-    (digest,) = fold(seen, Setup(ONE, 1))
-    return with_kv_cache(digest, seen, since).kv_cache
+    (usage,) = daily_usage(seen, VariantSetup(ONE, 1))
+    return add_kv_cache(usage, seen, since).kv_cache
 
 
 def test_the_use_of_the_kv_cache_is_known_where_most_of_the_day_was_seen() -> None:
@@ -308,5 +318,5 @@ def test_the_use_of_the_kv_cache_is_known_where_most_of_the_day_was_seen() -> No
     assert later == Spread(0.4, 0.4, 0.4, 0.4, 0.4)
     assert cached(series(first(12, 0.9, 0.4)), since=START + timedelta(minutes=54)) == Spread(0.4, 0.4, 0.4, 0.4, 0.9)
     blind = window(PLAIN, kv_cache=series(0.4))
-    (digest,) = fold(blind, Setup(ONE, 1))
-    assert with_kv_cache(digest, blind, None).kv_cache is None
+    (usage,) = daily_usage(blind, VariantSetup(ONE, 1))
+    assert add_kv_cache(usage, blind, None).kv_cache is None

@@ -10,7 +10,7 @@ import pytest
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import BIN, SLOTS, DayDigest, EachGpu, Fit, Spread
+from rightsizer.domain.usage import BIN, SLOTS, DailyUsage, EachGpu, Fit, Spread
 from rightsizer.recommender.demand import demand_of, latency_of
 from tests.recommender import kit
 from tests.recommender.plain import NEED, near
@@ -23,7 +23,7 @@ FAST, SLOW = 0, 300
 SLOW_S = BIN**SLOW / 1000
 
 
-def day(number: int = 0, per_slot: float | None = 10.0, gpu_s: float | None = 0.1, **more: Any) -> DayDigest:
+def day(number: int = 0, per_slot: float | None = 10.0, gpu_s: float | None = 0.1, **more: Any) -> DailyUsage:
     """A day with the same requests in each slot, each of which works `gpu_s` seconds on the GPU and takes 0.2 s."""
     count = per_slot or 0.0
     known = {
@@ -39,10 +39,10 @@ def day(number: int = 0, per_slot: float | None = 10.0, gpu_s: float | None = 0.
         "cpu": None,
         **more,
     }
-    return DayDigest(date(2026, 11, 1) + timedelta(days=number), "ml.g5.xlarge", 1, **known)
+    return DailyUsage(date(2026, 11, 1) + timedelta(days=number), "ml.g5.xlarge", 1, **known)
 
 
-def seen(days: Sequence[DayDigest], same: Sequence[DayDigest] | None = None, runs: Any = ONE, **more: Any) -> Demand:
+def seen(days: Sequence[DailyUsage], same: Sequence[DailyUsage] | None = None, runs: Any = ONE, **more: Any) -> Demand:
     return demand_of(days, same or days, runs, NEED, POLICY, **more)
 
 
@@ -124,7 +124,7 @@ def test_gpu_seconds_of_a_request_and_their_share_of_its_latency() -> None:
     [[day(per_slot=199.9 / SLOTS)], [day(gpu_s=0.0)], [day(gpu_s=None)], [day(latency=())]],
     ids=["too few requests", "an idle GPU", "no utilisation", "no latency"],
 )
-def test_gpu_seconds_are_not_told_by(days: list[DayDigest]) -> None:
+def test_gpu_seconds_are_not_told_by(days: list[DailyUsage]) -> None:
     found = seen(days)
     assert (found.gpu_s_per_request, found.gpu_share, found.concurrency) == (None, 1.0, 1.0)
 
@@ -259,7 +259,7 @@ def test_vcpus_are_not_told_without_cpu_metrics_or_where_the_gpu_makes_all_of_th
     assert seen([day(gpu_s=None, host=line(3.0, 1.0))]).host_threads is None
 
 
-def four(number: int = 0, busy: float | None = 0.2, held: float | None = 0.2, each: Any = None) -> DayDigest:
+def four(number: int = 0, busy: float | None = 0.2, held: float | None = 0.2, each: Any = None) -> DailyUsage:
     return day(
         number,
         gpu=None if busy is None else spread(0.0, busy),
@@ -268,7 +268,7 @@ def four(number: int = 0, busy: float | None = 0.2, held: float | None = 0.2, ea
     )
 
 
-def used(*days: DayDigest) -> tuple[int | None, bool]:
+def used(*days: DailyUsage) -> tuple[int | None, bool]:
     found = seen(days, runs=FOUR)
     return found.gpus_used, found.gpus_seen
 

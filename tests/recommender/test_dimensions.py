@@ -44,8 +44,8 @@ def smaller(**changes: Any) -> Endpoint:
 
 
 def chosen(found: Recommendation) -> Option:
-    assert found.chosen is not None, found.reason.sentence
-    return found.chosen
+    assert found.chosen_option is not None, found.reason.sentence
+    return found.chosen_option
 
 
 def test_without_a_setting_only_type_and_count_are_changed_by_themselves() -> None:

@@ -16,10 +16,10 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import DayDigest, GpuSeries, MetricWindow, Series, UsageDigest
-from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu
+from rightsizer.domain.usage import DailyUsage, GpuSeries, MetricWindow, Series, VariantUsage
+from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, daily_usage
 from rightsizer.recommender.demand import demand_of
-from rightsizer.recommender.fit import Limits, memory_need, refusal
+from rightsizer.recommender.fit import CandidateLimits, fit_refusal, memory_need
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
 
@@ -51,11 +51,11 @@ def judged(window: MetricWindow) -> Recommendation:
     return judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
 
 
-def digests(window: MetricWindow) -> list[DayDigest]:
-    return [with_each_gpu(d, window, None) for d in fold(window, Setup(kit.catalogue().types[TYPE], 1))]
+def digests(window: MetricWindow) -> list[DailyUsage]:
+    return [add_each_gpu(d, window, None) for d in daily_usage(window, VariantSetup(kit.catalogue().types[TYPE], 1))]
 
 
-def demand(days: Sequence[DayDigest], framework: str = "pytorch") -> Demand:
+def demand(days: Sequence[DailyUsage], framework: str = "pytorch") -> Demand:
     memory = memory_need(days, kit.catalogue(), Policy(), framework, None)
     return demand_of(days, days, kit.catalogue().types[TYPE], memory, Policy())
 
@@ -104,7 +104,7 @@ def test_one_day_that_was_not_seen_makes_it_a_bound_again() -> None:
     days[3] = replace(days[3], each_gpu=None)
     assert not demand(days).gpus_seen
     assert demand(days).gpus_used is None, "80 % of all four may be in use on that day"
-    usage = UsageDigest("chat", "AllTraffic", tuple(days))
+    usage = VariantUsage("chat", "AllTraffic", tuple(days))
     rest: Any = (kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert figures(judge_digests(kit.endpoint(TYPE), usage, *rest))[1] == "L1"
 
@@ -154,10 +154,13 @@ def test_a_candidate_must_offer_the_memory_of_the_fullest_gpu_and_no_more() -> N
     assert found.memory.peak_gib == pytest.approx(0.4 * 22.352)
     assert (found.gpus_used, before.gpus_used) == (2, 1)
     now, small = kit.catalogue().types[TYPE], kit.catalogue().types["ml.g4dn.xlarge"]
-    two, limits = replace(small, vcpu=48, memory_gib=192.0, accelerator_count=2), Limits(kit.prices().find(TYPE), None)
-    assert refusal(now, two, found, limits) is None
-    refused = [refusal(now, two, before, limits)]
-    refused += [refusal(now, two, demand(digests(published([(30.0, 70.0), (20.0, 5.0), *ONE_WORKS[2:]]))), limits)]
+    two, limits = (
+        replace(small, vcpu=48, memory_gib=192.0, accelerator_count=2),
+        CandidateLimits(kit.prices().find(TYPE), None),
+    )
+    assert fit_refusal(now, two, found, limits) is None
+    refused = [fit_refusal(now, two, before, limits)]
+    refused += [fit_refusal(now, two, demand(digests(published([(30.0, 70.0), (20.0, 5.0), *ONE_WORKS[2:]]))), limits)]
     assert [reason and reason.code for reason in refused] == [Code.MEMORY_TOO_SMALL] * 2
 
 
@@ -181,10 +184,10 @@ def test_datapoints_before_the_configuration_are_left_out() -> None:
     turn = kit.NOW.replace(hour=0, day=19)
     window = published([(lambda i: 50.0 if i < 288 * 13 else 0.0, 80.0), *ONE_WORKS[:3]])
     last = digests(window)[-1]
-    found = with_each_gpu(last, window, turn).each_gpu
+    found = add_each_gpu(last, window, turn).each_gpu
     assert found is not None
     assert found.peaks == (0.3, 0.004, 0.002, 0.0)
-    assert with_each_gpu(replace(last, each_gpu=None), window, kit.NOW).each_gpu is None
+    assert add_each_gpu(replace(last, each_gpu=None), window, kit.NOW).each_gpu is None
 
 
 @given(st.lists(st.floats(0, 100).map(lambda percent: round(percent, 2)), min_size=4, max_size=4))

@@ -6,13 +6,13 @@ import pytest
 
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
-from rightsizer.recommender.proposal import Today, instructions, property_diff, tag_command
+from rightsizer.recommender.proposal import CurrentFleet, permission_instructions, property_diff, tag_command
 from tests import samples
 from tests.recommender.test_proposal import ENDPOINT
 
 TARGET = Target("ml.g5.xlarge", 1)
-PLAIN = Today("ml.g5.4xlarge", 1)
-SCALED = Today("ml.g5.4xlarge", 2, (2, 8))
+PLAIN = CurrentFleet("ml.g5.4xlarge", 1)
+SCALED = CurrentFleet("ml.g5.4xlarge", 2, (2, 8))
 
 
 def test_the_tag_command_names_the_endpoint_by_its_lower_case_arn() -> None:
@@ -32,7 +32,7 @@ def test_cloudformation_gets_its_property_and_only_what_changes_differs() -> Non
 
 
 def test_terraform_gets_hcl() -> None:
-    text = property_diff("Terraform", "AllTraffic", Today("ml.g5.xlarge", 3), TARGET)
+    text = property_diff("Terraform", "AllTraffic", CurrentFleet("ml.g5.xlarge", 3), TARGET)
     assert "- initial_instance_count = 3" in text
     assert '  instance_type = "ml.g5.xlarge"' in text
 
@@ -59,7 +59,7 @@ def test_pools_take_the_place_of_the_instance_type() -> None:
 
 def test_counts_by_the_hour_are_scheduled_actions_at_each_change() -> None:
     hours = Target("ml.g5.4xlarge", 2, hourly_counts=(1,) * 8 + (2,) * 16)
-    text = property_diff("CloudFormation stack web", "AllTraffic", Today("ml.g5.4xlarge", 2), hours)
+    text = property_diff("CloudFormation stack web", "AllTraffic", CurrentFleet("ml.g5.4xlarge", 2), hours)
     assert text.count("cron(") == 2
     assert 'cron(0 8 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}' in text
 
@@ -69,11 +69,11 @@ def test_an_owned_endpoint_gets_the_difference_with_its_live_bounds() -> None:
     owned = replace(ENDPOINT, owned_by="Terraform", scaling=scaling)
     option = samples.option(kind=OptionKind.AUTOSCALING, target=Target("ml.g5.2xlarge", 1, minimum=1, maximum=4))
     found = samples.recommendation(options=(option,), instance_type="ml.g5.2xlarge", instance_count=1)
-    text = instructions(owned, found, "change it in Terraform")
+    text = permission_instructions(owned, found, "change it in Terraform")
     assert text.startswith("change it in Terraform\n")
     assert "- max_capacity = 8" in text
     assert "+ max_capacity = 4" in text
 
 
 def test_an_endpoint_that_nobody_owns_needs_no_difference() -> None:
-    assert instructions(ENDPOINT, samples.recommendation(), "why") == "why"
+    assert permission_instructions(ENDPOINT, samples.recommendation(), "why") == "why"

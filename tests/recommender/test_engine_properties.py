@@ -13,9 +13,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import NoPrice, PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.queueing import unqueued
+from rightsizer.recommender.queueing import find_service_time
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -40,8 +40,8 @@ def run(catalogue: Catalogue | None = None, prices: PriceTable | None = None, **
 @given(memory)
 def test_a_chosen_type_always_fits_the_memory_that_was_seen(share: float) -> None:
     found = run(memory=share)
-    if found.chosen is not None:
-        hardware = kit.catalogue().types[found.chosen.target.instance_type]
+    if found.chosen_option is not None:
+        hardware = kit.catalogue().types[found.chosen_option.target.instance_type]
         assert hardware.accelerator is not None
         seen = share / 100 * 44.7
         assert hardware.accelerator.usable_gib >= min(seen, 44.5)
@@ -58,14 +58,14 @@ def test_a_type_without_a_price_is_never_a_saving() -> None:
 
 def test_the_order_of_the_catalogue_does_not_matter() -> None:
     turned = Catalogue(dict(reversed(list(kit.catalogue().types.items()))))
-    assert run(turned).chosen == run().chosen
+    assert run(turned).chosen_option == run().chosen_option
 
 
 @few
 @given(st.floats(5, 40), st.floats(0, 40))
 def test_more_memory_in_use_never_picks_a_smaller_card(share: float, more: float) -> None:
     def usable(found: Recommendation) -> float:
-        name = found.chosen.target.instance_type if found.chosen else "ml.g6e.xlarge"
+        name = found.chosen_option.target.instance_type if found.chosen_option else "ml.g6e.xlarge"
         chip = kit.catalogue().types[name].accelerator
         return chip.usable_gib if chip else math.inf
 
@@ -100,17 +100,17 @@ def test_a_test_carries_the_replay_at_the_speed_that_it_is_to_show() -> None:
     tight = replace(kit.endpoint(p95_s=30.0), framework="vllm")
     tested = judge(tight, [slower], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert tested.gate is Gate.TEST
-    assert tested.chosen is not None
-    assert tested.chosen.p95_s is not None
+    assert tested.chosen_option is not None
+    assert tested.chosen_option.p95_s is not None
     assert tested.replay is not None
     assert tested.replay.worst_p95_s is not None
-    assert tested.chosen.p95_s <= tested.replay.worst_p95_s <= 30.0, "waiting included, within the objective"
+    assert tested.chosen_option.p95_s <= tested.replay.worst_p95_s <= 30.0, "waiting included, within the objective"
 
 
 def test_a_test_and_the_change_after_it_are_priced_apart_and_paid_back_together() -> None:
     tight = replace(kit.endpoint(p95_s=30.0), framework="vllm")
     days = [kit.window(kit.steady(latency_s=8.0))]
-    option = judge(tight, days, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW).chosen
+    option = judge(tight, days, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW).chosen_option
     assert option is not None
     policy, hours = Policy(), option.test_hours
     assert hours is not None
@@ -127,8 +127,8 @@ def test_a_test_and_the_change_after_it_are_priced_apart_and_paid_back_together(
 def test_waiting_is_taken_out_of_a_busy_queue_and_left_alone_in_an_idle_one() -> None:
     found = run(per_slot=6.0)
     assert found.evidence is not None
-    days = fold(kit.window(kit.steady()), Setup(kit.catalogue().types["ml.g6e.xlarge"], 1))
+    days = daily_usage(kit.window(kit.steady()), VariantSetup(kit.catalogue().types["ml.g6e.xlarge"], 1))
     latency = latency_of(days)
     assert latency is not None
-    assert unqueued(latency, [(0.0001, 1.0)], 1).mean_s > 0.99 * latency.mean_s
-    assert unqueued(latency, [(1.2, 1.0)], 1).mean_s < 0.8 * latency.mean_s
+    assert find_service_time(latency, [(0.0001, 1.0)], 1).mean_s > 0.99 * latency.mean_s
+    assert find_service_time(latency, [(1.2, 1.0)], 1).mean_s < 0.8 * latency.mean_s

@@ -6,20 +6,20 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.usage import SLOTS, DayDigest
+from rightsizer.domain.usage import SLOTS, DailyUsage
 from rightsizer.recommender.evidence import peak_of
 
 MONDAY = date(2026, 11, 2)
 DAILY = (0, 1, 2, 3, 4, 5, 6)
 
 
-def day(number: int, hours: dict[int, float], other: float = 10.0) -> DayDigest:
+def day(number: int, hours: dict[int, float], other: float = 10.0) -> DailyUsage:
     """Requests by hour; None of anything else is known."""
     requests = tuple(hours.get(slot * 24 // SLOTS, other) / 12 for slot in range(SLOTS))
     unknown: tuple[None, ...] = (None,) * SLOTS
     no_spreads = (None, None, None, None)
     when = MONDAY + timedelta(days=number)
-    return DayDigest(when, "ml.g5.xlarge", 1, requests, unknown, (1.0,) * 24, (), 0.0, 0.0, *no_spreads)
+    return DailyUsage(when, "ml.g5.xlarge", 1, requests, unknown, (1.0,) * 24, (), 0.0, 0.0, *no_spreads)
 
 
 def test_it_is_the_hour_that_is_busiest_on_most_days() -> None:

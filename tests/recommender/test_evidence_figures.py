@@ -8,8 +8,8 @@ import pytest
 
 from rightsizer.domain.demand import Demand, KvPool, MemoryClass
 from rightsizer.domain.history import PastEnd
-from rightsizer.domain.usage import SLOTS, DayDigest
-from rightsizer.recommender.evidence import by_day, evidence_of, gpus_of, hourly_requests, peak_of
+from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.evidence import evidence_of, gpus_text, hourly_requests, peak_of, requests_by_hour
 from tests.recommender import kit
 from tests.recommender.plain import NEED, demand, past
 
@@ -20,12 +20,12 @@ FOUR, ONE = kit.catalogue().types["ml.g5.12xlarge"], kit.catalogue().types["ml.g
 LATER = MIDNIGHT + timedelta(days=30)
 
 
-def day(number: int, slots: dict[int, float], busy: dict[int, float] | None = None) -> DayDigest:
+def day(number: int, slots: dict[int, float], busy: dict[int, float] | None = None) -> DailyUsage:
     """Requests and GPU seconds by slot; the others are unknown."""
     requests, work = (tuple(some.get(slot) for slot in range(SLOTS)) for some in (slots, busy or {}))
     none = (None,) * 4
     when = FIRST + timedelta(days=number)
-    return DayDigest(when, "ml.g5.xlarge", 1, requests, work, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(when, "ml.g5.xlarge", 1, requests, work, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 PLAIN = {
@@ -80,7 +80,7 @@ def test_several_gpus_are_named_and_how_unevenly_they_work() -> None:
     [(None, False, "perhaps all"), (2, False, "at most 2"), (2, True, "2"), (None, True, "all")],
 )
 def test_gpus_that_worked_are_a_bound_unless_they_were_seen_singly(used: int | None, seen: bool, text: str) -> None:
-    assert gpus_of(demand(gpus_used=used, gpus_seen=seen), FOUR) == f"{text} of the 4 GPUs of ml.g5.12xlarge"
+    assert gpus_text(demand(gpus_used=used, gpus_seen=seen), FOUR) == f"{text} of the 4 GPUs of ml.g5.12xlarge"
 
 
 def test_the_pool_of_a_server_is_shown_beside_its_weights() -> None:
@@ -145,9 +145,9 @@ def test_requests_of_each_hour_have_their_place_and_unknown_hours_are_unknown() 
 
 
 def test_the_sums_of_a_days_hours_take_what_is_unknown_as_nothing() -> None:
-    found = by_day([day(0, {12: 5.0}), day(0, {13: 2.0, 24: 1.0}), day(3, {287: 3.0})])
+    found = requests_by_hour([day(0, {12: 5.0}), day(0, {13: 2.0, 24: 1.0}), day(3, {287: 3.0})])
     assert found == ((0.0, 7.0, 1.0, *(0.0,) * 21), (*(0.0,) * 23, 3.0))
-    assert by_day([]) == ()
+    assert requests_by_hour([]) == ()
 
 
 def test_an_hour_is_a_peak_from_a_fifth_above_the_mean_hour_on() -> None:

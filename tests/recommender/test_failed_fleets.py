@@ -9,12 +9,12 @@ import pytest
 
 from rightsizer.domain.endpoint import Mode, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Goal, OptionKind
+from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
-from rightsizer.recommender.finding import spent
+from rightsizer.domain.usage import SLOTS, DailyUsage, VariantUsage
+from rightsizer.recommender.finding import late_budget_multiple
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_dimensions import TRACKING
@@ -23,7 +23,7 @@ TYPE = "ml.g6e.xlarge"
 PER_SLOT, SERVICE_S = 3000.0, 1.0
 """Ten requests a second of a second each: ten workers are busy on average."""
 POLICY = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=frozenset(OptionKind))
-GOAL = Goal(3.0, True, "tag")
+GOAL = LatencyObjective(3.0, True, "tag")
 POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
 
 
@@ -31,11 +31,11 @@ def index(latency_s: float) -> int:
     return round(math.log(1000 * latency_s) / math.log(1.02))
 
 
-def day(number: int, instances: float, late: float = 0.0) -> DayDigest:
+def day(number: int, instances: float, late: float = 0.0) -> DailyUsage:
     """A day of the fleet on which the share `late` of the requests took five seconds in place of one."""
     calls = PER_SLOT * SLOTS
     bins = ((index(SERVICE_S), calls * (1 - late)), (index(5.0), calls * late))
-    return DayDigest(
+    return DailyUsage(
         date(2026, 11, 1) + timedelta(days=number),
         TYPE,
         1,
@@ -52,8 +52,8 @@ def day(number: int, instances: float, late: float = 0.0) -> DayDigest:
     )
 
 
-def judged(days: Sequence[DayDigest], now: int, changes: Sequence[PastChange] = ()) -> Recommendation:
-    usage = UsageDigest("chat", "AllTraffic", tuple(days))
+def judged(days: Sequence[DailyUsage], now: int, changes: Sequence[PastChange] = ()) -> Recommendation:
+    usage = VariantUsage("chat", "AllTraffic", tuple(days))
     endpoint = kit.endpoint(count=now, p95_s=GOAL.p95_s)
     history, others = History(tuple(changes)), tuple(name for name in kit.TYPES if name != TYPE)
     prices = kit.prices(without=others)  # only counts are left to choose
@@ -67,8 +67,8 @@ def changed(days_ago: int, count: int, ended: str) -> PastChange:
 
 
 def count_of(found: Recommendation) -> float:
-    assert found.chosen is not None
-    target = found.chosen.target
+    assert found.chosen_option is not None
+    target = found.chosen_option.target
     assert target.instance_type == TYPE
     return sum(target.hourly_counts) / 24 if target.hourly_counts else target.instance_count
 
@@ -129,7 +129,7 @@ def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_r
 
 def test_a_cooldown_does_not_hide_that_the_allowed_late_requests_are_used_up() -> None:
     days = [*(day(i, 40.0) for i in range(3, 16)), *(day(i, 36.0, late=0.0035) for i in range(16, 19))]
-    usage, history = UsageDigest("chat", "AllTraffic", tuple(days)), History((changed(3, 36, "proven"),))
+    usage, history = VariantUsage("chat", "AllTraffic", tuple(days)), History((changed(3, 36, "proven"),))
     rests = replace(POLICY, cooldown_hours=500.0, cooldown_type_hours=500.0)
     endpoint = kit.endpoint(count=36, p95_s=GOAL.p95_s)
     found = judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, rests, kit.NOW)
@@ -137,7 +137,7 @@ def test_a_cooldown_does_not_hide_that_the_allowed_late_requests_are_used_up() -
 
 
 def test_what_is_listed_and_needs_a_test_first_shows_what_the_test_costs() -> None:
-    usage = UsageDigest("chat", "AllTraffic", tuple(day(i, 40.0) for i in range(3, 19)))
+    usage = VariantUsage("chat", "AllTraffic", tuple(day(i, 40.0) for i in range(3, 19)))
     endpoint = kit.endpoint(count=40, p95_s=GOAL.p95_s)
     found = judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, History(()), POLICY, kit.NOW)
     assert found.gate is Gate.PROPOSE
@@ -185,7 +185,7 @@ def test_nobody_is_asked_to_grow_for_the_budget_where_nobody_is_asked_at_all(mod
     endpoint = kit.endpoint(count=12, p95_s=GOAL.p95_s, mode=mode)
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     history = History((changed(3, 12, "proven"),))
-    usage = UsageDigest("chat", "AllTraffic", tuple(days))
+    usage = VariantUsage("chat", "AllTraffic", tuple(days))
     found = judge_digests(endpoint, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
     assert found.gate is Gate.SILENT
 
@@ -205,7 +205,7 @@ def test_growth_for_the_budget_comes_before_a_test_that_would_take_a_day() -> No
     gates = []
     for late in (0.0, 0.003):
         days = (*before, *(day(i, 12.0, late=late) for i in range(16, 19)))
-        usage, history = UsageDigest("chat", "AllTraffic", days), History((changed(3, 12, "proven"),))
+        usage, history = VariantUsage("chat", "AllTraffic", days), History((changed(3, 12, "proven"),))
         gates.append(judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW).gate)
     assert gates == [Gate.TEST, Gate.APPLY]
 
@@ -214,17 +214,17 @@ def test_behind_the_owners_policies_a_spent_budget_alone_does_not_bring_their_mi
     """The fleet carries its load, and its sizing asks for less than runs: nothing grows, and nothing gets smaller."""
     days = [*(day(i, 40.0) for i in range(3, 16)), *(day(i, 18.0, late=0.003) for i in range(16, 19))]
     scaled = replace(kit.endpoint(count=18, p95_s=GOAL.p95_s), scaling=(replace(POLICIES, minimum=18, maximum=40),))
-    usage, history = UsageDigest("chat", "AllTraffic", tuple(days)), History((changed(3, 18, "proven"),))
+    usage, history = VariantUsage("chat", "AllTraffic", tuple(days)), History((changed(3, 18, "proven"),))
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     found = judge_digests(scaled, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
     assert (found.gate, found.gate_reason.code) == (Gate.SILENT, Code.LATE_BUDGET_SPENT)
 
 
 def test_what_is_spent_of_the_allowed_late_requests_is_a_multiple_of_them() -> None:
-    assert spent([], GOAL, 0.0, POLICY) == 0.0
-    assert abs(spent([day(1, 4.0, late=0.002)], GOAL, 0.0, POLICY) - 1.0) < 1e-6
-    assert abs(spent([day(1, 4.0, late=0.01), day(2, 4.0)], GOAL, 0.001, POLICY) - 2.0) < 1e-6
-    assert spent([day(1, 4.0)], GOAL, 0.01, POLICY) < 0
+    assert late_budget_multiple([], GOAL, 0.0, POLICY) == 0.0
+    assert abs(late_budget_multiple([day(1, 4.0, late=0.002)], GOAL, 0.0, POLICY) - 1.0) < 1e-6
+    assert abs(late_budget_multiple([day(1, 4.0, late=0.01), day(2, 4.0)], GOAL, 0.001, POLICY) - 2.0) < 1e-6
+    assert late_budget_multiple([day(1, 4.0)], GOAL, 0.01, POLICY) < 0
 
 
 def test_late_requests_of_the_past_do_not_keep_a_fleet_awake_whose_traffic_has_stopped() -> None:
@@ -234,6 +234,6 @@ def test_late_requests_of_the_past_do_not_keep_a_fleet_awake_whose_traffic_has_s
     change = [changed(6, 36, "proven")]
     assert judged([*before, *strained], 36, change).gate_reason.code is Code.LATE_BUDGET_SPENT
     found = judged([*before, *strained, *silent], 36, change)
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.SCALE_TO_ZERO
     assert found.gate is Gate.APPLY, found.gate_reason.sentence

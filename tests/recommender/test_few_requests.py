@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.backtest.later_days import DayAfter, Moved, Told, after, hindsight, verdict_of
-from rightsizer.domain.backtest import Verdict
-from rightsizer.domain.demand import Plan
+from rightsizer.backtest.later_days import FleetMove, LaterDay, LaterFigures, hindsight, hindsight_verdict, later_fleet
+from rightsizer.domain.backtest import HindsightVerdict
+from rightsizer.domain.demand import Fleet
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Goal, Option, Risk, RiskResource, Target
+from rightsizer.domain.option import LatencyObjective, Option, Risk, RiskResource, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import SLOTS, DayDigest, Spread
-from rightsizer.recommender.candidates import Draft, draft_of
-from rightsizer.recommender.context import Given, Situation, situated
-from rightsizer.recommender.finding import spent, suffering
-from rightsizer.recommender.fleet_size import carries, carries_alone
-from rightsizer.recommender.options import offer
+from rightsizer.domain.usage import SLOTS, DailyUsage, Spread
+from rightsizer.recommender.candidates import CandidateType, check_candidate
+from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.finding import late_budget_multiple, latency_degradation
+from rightsizer.recommender.fleet_size import can_one_instance_carry, replay_if_carried
+from rightsizer.recommender.options import size_and_price
 from tests import samples
 from tests.recommender import kit
 from tests.recommender.test_failed_fleets import TYPE, index
@@ -30,7 +30,7 @@ SMALL = "ml.g6.xlarge"
 SHARE = 0.002
 LOW = Spread(0.1, 0.1, 0.11, 0.11, 0.11)
 """Little GPU memory and host memory in use."""
-GOAL = Goal(4.5, True, "tag")
+GOAL = LatencyObjective(4.5, True, "tag")
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,21 @@ def test_no_more_are_allowed_than_the_share_the_count_or_the_objective_lets(
     assert may == share or may * requests <= POLICY.late_a_week * days / 7 + 1e-9
 
 
-def sparse(number: int, requests: int, heavy: int = 0, instance_type: str = TYPE) -> DayDigest:
+def sparse(number: int, requests: int, heavy: int = 0, instance_type: str = TYPE) -> DailyUsage:
     """A day with that many requests of a second, hours apart, the last `heavy` of which take four."""
     slots = [0.0] * SLOTS
     for n in range(requests):
         slots[(n * SLOTS) // requests] = 1.0
     bins = ((index(1.0), float(requests - heavy)), (index(4.0), float(heavy)))
-    return DayDigest(
+    return DailyUsage(
         date(2026, 11, 1) + timedelta(days=number), instance_type, 1, tuple(slots), tuple(slots), (1.0,) * 24,
         tuple(b for b in bins if b[1]), requests + 3.0 * heavy, 0.0, LOW, LOW, LOW, None,
     )  # fmt: skip
 
 
-def at_of(days: Sequence[DayDigest], p95_s: float | None, policy: Policy, slowdown: float | None = None) -> Situation:
+def at_of(
+    days: Sequence[DailyUsage], p95_s: float | None, policy: Policy, slowdown: float | None = None
+) -> EvaluationContext:
     tested = PastChange(
         kit.NOW - timedelta(days=2),
         TYPE,
@@ -90,16 +92,16 @@ def at_of(days: Sequence[DayDigest], p95_s: float | None, policy: Policy, slowdo
         latency_ratio=slowdown,
     )
     history = History((tested,) if slowdown else ())
-    given = Given(kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
-    found = situated(kit.endpoint(p95_s=p95_s), days, given)
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
+    found = evaluation_context(kit.endpoint(p95_s=p95_s), days, inputs)
     assert found is not None
     return found
 
 
-def draft(at: Situation) -> Draft | Reason:
-    small = at.given.catalogue.find(SMALL)
+def draft(context: EvaluationContext) -> CandidateType | Reason:
+    small = context.inputs.catalogue.find(SMALL)
     assert small is not None
-    return draft_of(at, small)
+    return check_candidate(context, small)
 
 
 RARE = replace(POLICY, act_without_gpu_metrics=True)
@@ -107,12 +109,16 @@ RARE = replace(POLICY, act_without_gpu_metrics=True)
 
 def test_one_heavy_request_in_a_week_does_not_rule_out_a_type_that_carries_all_the_others() -> None:
     days = [sparse(n, 12, heavy=1 if n == 12 else 0) for n in range(5, 19)]
-    at = at_of(days, GOAL.p95_s, RARE, slowdown=1.5)
-    found = draft(at)
-    assert isinstance(found, Draft)
-    assert found.sure
+    context = at_of(days, GOAL.p95_s, RARE, slowdown=1.5)
+    found = draft(context)
+    assert isinstance(found, CandidateType)
+    assert found.is_certain
     strict = at_of(days, GOAL.p95_s, replace(RARE, late_a_week=0.0, grown_share=0.0), slowdown=1.5)
-    assert at.bearable == at_of(days, GOAL.p95_s, replace(RARE, grown_share=0.0)).bearable > strict.bearable
+    assert (
+        context.worst_slowdown
+        == at_of(days, GOAL.p95_s, replace(RARE, grown_share=0.0)).worst_slowdown
+        > strict.worst_slowdown
+    )
     refused = draft(strict)
     assert isinstance(refused, Reason)
     assert refused.code is Code.TOO_SLOW
@@ -121,10 +127,10 @@ def test_one_heavy_request_in_a_week_does_not_rule_out_a_type_that_carries_all_t
 def test_where_no_objective_is_declared_every_request_counts() -> None:
     days = [sparse(n, 12, heavy=1 if n == 12 else 0) for n in range(5, 19)]
     strict = at_of(days, None, replace(RARE, late_a_week=0.0))
-    assert at_of(days, None, RARE).stretch == strict.stretch
+    assert at_of(days, None, RARE).allowed_slowdown == strict.allowed_slowdown
 
 
-def late_on(count: int, days: int = 14, each: int = 10) -> list[DayDigest]:
+def late_on(count: int, days: int = 14, each: int = 10) -> list[DailyUsage]:
     """Days of a few requests, each of the first `count` with one of four seconds."""
     return [sparse(n, each, heavy=1 if n < count else 0) for n in range(days)]
 
@@ -136,9 +142,9 @@ UNDECLARED = replace(SHORT, declared=False)
 def test_what_a_choice_may_cause_does_not_bring_the_type_before_back_and_chance_beyond_it_neither() -> None:
     """Two a week in two weeks are four, and two standard deviations of four are four more."""
     for late, back in ((4, False), (8, False), (9, True)):
-        assert (suffering(late_on(late), SHORT, 0.0, POLICY) is not None) == back
-    assert suffering(late_on(3), UNDECLARED, 0.0, POLICY) is not None
-    assert suffering(late_on(3, each=36), UNDECLARED, 0.0, POLICY) is not None
+        assert (latency_degradation(late_on(late), SHORT, 0.0, POLICY) is not None) == back
+    assert latency_degradation(late_on(3), UNDECLARED, 0.0, POLICY) is not None
+    assert latency_degradation(late_on(3, each=36), UNDECLARED, 0.0, POLICY) is not None
 
 
 def test_of_many_requests_twice_the_share_brings_the_type_before_back_as_ever() -> None:
@@ -146,33 +152,35 @@ def test_of_many_requests_twice_the_share_brings_the_type_before_back_as_ever() 
     for heavy, back in ((8, False), (9, True)):
         bins = ((index(1.0), 2000.0 - heavy), (index(4.0), float(heavy)))
         many = [replace(sparse(n, 250), latency=bins) for n in range(14)]
-        assert (suffering(many, SHORT, 0.0, POLICY) is not None) == back
+        assert (latency_degradation(many, SHORT, 0.0, POLICY) is not None) == back
 
 
 def test_requests_that_were_late_anyway_leave_less_to_be_allowed() -> None:
     """Four of a hundred late before: one more of a hundred may be, and no count beyond it."""
     days = [sparse(n, 20, heavy=2 if n < 5 else 1) for n in range(14)]  # 11.2 of 280 were to be expected, 19 came
-    assert suffering(days, SHORT, 0.04, POLICY) is not None
-    assert suffering(days, SHORT, 0.05, POLICY) is None
-    assert at_of(days, 3.0, RARE).allowed(SHARE) == SHARE, "6.8 % are late as it is"
+    assert latency_degradation(days, SHORT, 0.04, POLICY) is not None
+    assert latency_degradation(days, SHORT, 0.05, POLICY) is None
+    assert at_of(days, 3.0, RARE).allowed_late_share(SHARE) == SHARE, "6.8 % are late as it is"
     few = late_on(14, each=5)
-    assert spent(few, SHORT, 0.04, POLICY) == pytest.approx((14 - 2.8) / (0.01 * 70))
-    assert spent(few, SHORT, 0.06, POLICY) == pytest.approx((14 - 4.2) / (POLICY.late_budget * 70))
+    assert late_budget_multiple(few, SHORT, 0.04, POLICY) == pytest.approx((14 - 2.8) / (0.01 * 70))
+    assert late_budget_multiple(few, SHORT, 0.06, POLICY) == pytest.approx((14 - 4.2) / (POLICY.late_budget * 70))
 
 
 def test_the_budget_of_few_requests_is_their_count_and_that_of_a_week_from_the_first_day() -> None:
-    assert spent(late_on(2), SHORT, 0.0, POLICY) == pytest.approx(0.5)
-    assert spent(late_on(1, days=1, each=60), SHORT, 0.0, POLICY) == pytest.approx(0.5)
-    assert spent(late_on(2), UNDECLARED, 0.0, POLICY) == pytest.approx(2 / (POLICY.late_budget * 140))
+    assert late_budget_multiple(late_on(2), SHORT, 0.0, POLICY) == pytest.approx(0.5)
+    assert late_budget_multiple(late_on(1, days=1, each=60), SHORT, 0.0, POLICY) == pytest.approx(0.5)
+    assert late_budget_multiple(late_on(2), UNDECLARED, 0.0, POLICY) == pytest.approx(2 / (POLICY.late_budget * 140))
 
 
 def test_a_day_on_two_types_is_one_day() -> None:
     twice = [d for day in late_on(4) for d in (replace(day, latency=day.latency[:1]), day)]
-    assert spent(twice, SHORT, 0.0, POLICY) == pytest.approx(spent(late_on(4), SHORT, 0.0, POLICY))
+    assert late_budget_multiple(twice, SHORT, 0.0, POLICY) == pytest.approx(
+        late_budget_multiple(late_on(4), SHORT, 0.0, POLICY)
+    )
     halves = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10, heavy=1 if n < 9 else 0))]
-    assert suffering(halves, SHORT, 0.0, POLICY) is not None
+    assert latency_degradation(halves, SHORT, 0.0, POLICY) is not None
     both = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10))]
-    assert at_of(both, 4.5, RARE).allowed(SHARE) == pytest.approx(2 * 14 / 7 / 280)
+    assert at_of(both, 4.5, RARE).allowed_late_share(SHARE) == pytest.approx(2 * 14 / 7 / 280)
 
 
 def test_quiet_days_do_not_make_a_busy_week_one_of_few_requests() -> None:
@@ -180,94 +188,96 @@ def test_quiet_days_do_not_make_a_busy_week_one_of_few_requests() -> None:
     quiet = [sparse(n, 5) for n in range(5, 17)]
     silent = [replace(sparse(n, 1), requests=(0.0,) * SLOTS, latency=(), latency_total_s=0.0) for n in range(5, 17)]
     unknown = [replace(d, requests=(None,) * SLOTS) for d in silent]
-    alone = at_of(busy_days, 4.5, RARE).allowed(SHARE)
+    alone = at_of(busy_days, 4.5, RARE).allowed_late_share(SHARE)
     assert alone == pytest.approx(2 * 2 / 7 / 200)
     for others in (quiet, silent, unknown):
-        assert at_of([*others, *busy_days], 4.5, RARE).allowed(SHARE) == pytest.approx(alone)
+        assert at_of([*others, *busy_days], 4.5, RARE).allowed_late_share(SHARE) == pytest.approx(alone)
 
 
 def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alone() -> None:
     """One request in four weeks takes longer than the objective once it is half as slow again: two a week may."""
     days = [sparse(n, 12, heavy=1 if n in (6, 12) else 0) for n in range(5, 19)]
-    plan = Plan((1,) * 24, 1, False, 1.5)
-    at = at_of(days, 4.5, RARE)
+    fleet = Fleet((1,) * 24, 1, False, 1.5)
+    context = at_of(days, 4.5, RARE)
     strict = at_of(days, 4.5, replace(RARE, late_a_week=0.0))
-    late, most = at.served(plan).late, at.stream.requests
-    assert POLICY.grown_share * most < late <= at.allowed(POLICY.excess_share) * most
+    late, most = context.replay(fleet).late, context.stream.requests
+    assert POLICY.grown_share * most < late <= context.allowed_late_share(POLICY.excess_share) * most
     for load in (1.0, 1.1):
-        assert carries(at, replace(plan, load=load)) is not None
-        assert carries(strict, replace(plan, load=load)) is None
-    assert carries_alone(at, plan)
-    assert not carries_alone(strict, plan)
+        assert replay_if_carried(context, replace(fleet, load=load)) is not None
+        assert replay_if_carried(strict, replace(fleet, load=load)) is None
+    assert can_one_instance_carry(context, fleet)
+    assert not can_one_instance_carry(strict, fleet)
     lenient = replace(RARE, late_a_week=0.0, excess_share=1.0)
     grown = at_of(days, 4.5, lenient)
-    assert carries(grown, replace(plan, load=1.1)) is None, "by the share at 20 % more load"
-    assert not carries_alone(grown, plan)
+    assert replay_if_carried(grown, replace(fleet, load=1.1)) is None, "by the share at 20 % more load"
+    assert not can_one_instance_carry(grown, fleet)
     counted = at_of(days, 4.5, replace(lenient, late_a_week=2.0))
-    assert carries(counted, replace(plan, load=1.1)) is not None
-    assert carries_alone(counted, plan)
+    assert replay_if_carried(counted, replace(fleet, load=1.1)) is not None
+    assert can_one_instance_carry(counted, fleet)
 
 
 def test_where_a_count_of_late_requests_decides_the_latency_is_no_longer_the_lowest_risk() -> None:
     for heavy, risk in ((0, Risk.LOW), (None, Risk.VERY_LOW)):
         each = 12 if heavy is not None else 280
-        at = at_of([sparse(n, each) for n in range(5, 19)], 30.0, RARE, slowdown=1.2)
-        found = draft(at)
-        assert isinstance(found, Draft)
-        option = offer(at, found)
+        context = at_of([sparse(n, each) for n in range(5, 19)], 30.0, RARE, slowdown=1.2)
+        found = draft(context)
+        assert isinstance(found, CandidateType)
+        option = size_and_price(context, found)
         assert isinstance(option, Option)
         assert option.risks[RiskResource.LATENCY] is risk
 
 
 def test_the_back_test_judges_few_requests_as_the_choice_did() -> None:
-    told = Told(400, 4, 4, 0, moves=False, declared=True, days=14)
-    verdict, why = verdict_of(told, None, POLICY)
-    assert verdict is Verdict.HELD
+    told = LaterFigures(400, 4, 4, 0, moves=False, declared=True, days=14)
+    verdict, why = hindsight_verdict(told, None, POLICY)
+    assert verdict is HindsightVerdict.HELD
     assert "1 % more may be" in why.sentence
-    assert verdict_of(replace(told, late=5, likely=5), None, POLICY)[0] is Verdict.LATE
-    assert verdict_of(replace(told, declared=False), None, POLICY)[0] is Verdict.LATE
+    assert hindsight_verdict(replace(told, late=5, likely=5), None, POLICY)[0] is HindsightVerdict.LATE
+    assert hindsight_verdict(replace(told, declared=False), None, POLICY)[0] is HindsightVerdict.LATE
     usual = replace(told, late=21, likely=21, before=18)
-    assert verdict_of(usual, None, POLICY)[0] is Verdict.LATE, "4.5 % were late anyway: 0.5 % more may be"
-    assert verdict_of(replace(usual, late=20, likely=20), None, POLICY)[0] is Verdict.HELD
+    assert hindsight_verdict(usual, None, POLICY)[0] is HindsightVerdict.LATE, (
+        "4.5 % were late anyway: 0.5 % more may be"
+    )
+    assert hindsight_verdict(replace(usual, late=20, likely=20), None, POLICY)[0] is HindsightVerdict.HELD
 
 
 def test_nothing_is_dared_untested_on_fewer_requests_than_a_test_would_need() -> None:
     policy = replace(RARE, tests=False, untested_chance=0.5, untested_requests=20)
     for days, taken in (([sparse(18, 19)], False), ([sparse(18, 20)], True)):
         found = draft(at_of(days, 3.0, policy))
-        assert isinstance(found, Draft)
-        assert found.sure == taken
+        assert isinstance(found, CandidateType)
+        assert found.is_certain == taken
 
 
-@pytest.mark.parametrize(("declared", "verdict"), [(True, Verdict.HELD), (False, Verdict.LATE)])
+@pytest.mark.parametrize(("declared", "verdict"), [(True, HindsightVerdict.HELD), (False, HindsightVerdict.LATE)])
 def test_the_days_after_are_judged_by_the_objective_that_was_declared_and_by_their_number(
-    declared: bool, verdict: Verdict
+    declared: bool, verdict: HindsightVerdict
 ) -> None:
     days = [sparse(n, 30) for n in range(14)]
-    known = Given(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
     target = Target(TYPE, 1)
-    moved = Moved(kit.endpoint(), kit.endpoint(), samples.option(target=target), replace(GOAL, declared=declared))
-    serving = after(moved, days, known)
+    moved = FleetMove(kit.endpoint(), kit.endpoint(), samples.option(target=target), replace(GOAL, declared=declared))
+    serving = later_fleet(moved, days, known)
     late = [1.0 if n < 4 else 0.0 for n in range(14)]
-    served = [DayAfter(d, 30.0, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d, x in zip(days, late, strict=True)]
+    served = [LaterDay(d, 30.0, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d, x in zip(days, late, strict=True)]
     assert hindsight(moved, serving, served, days, known).verdict is verdict
     on_two_types = [sparse(n // 2, 15) for n in range(28)]
-    shares = [DayAfter(d, 15.0, 5 / 28, 5 / 28, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d in on_two_types]
-    assert hindsight(moved, serving, shares, on_two_types, known).verdict is Verdict.LATE
+    shares = [LaterDay(d, 15.0, 5 / 28, 5 / 28, 0.0, False, 1.0, 1.0, (1.0,) * 24, None) for d in on_two_types]
+    assert hindsight(moved, serving, shares, on_two_types, known).verdict is HindsightVerdict.LATE
 
 
 def test_quiet_days_do_not_lengthen_what_is_counted_by_weeks_anywhere() -> None:
     """Two busy days of two hundred requests beside twelve of five: what the choice counts as two days is two days."""
     busy_days = [sparse(n, 100, heavy=2) for n in (12, 13)]
     days = [*(sparse(n, 5) for n in range(12)), *busy_days]
-    assert suffering(days, SHORT, 0.0, POLICY) is not None
-    assert spent([*days, sparse(14, 100), sparse(15, 100)], SHORT, 0.0, POLICY) == pytest.approx(2.0)
-    assert spent(days, SHORT, 0.0, POLICY) == pytest.approx(2.0)
-    known = Given(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
-    moved = Moved(kit.endpoint(), kit.endpoint(), samples.option(target=Target(TYPE, 1)), SHORT)
+    assert latency_degradation(days, SHORT, 0.0, POLICY) is not None
+    assert late_budget_multiple([*days, sparse(14, 100), sparse(15, 100)], SHORT, 0.0, POLICY) == pytest.approx(2.0)
+    assert late_budget_multiple(days, SHORT, 0.0, POLICY) == pytest.approx(2.0)
+    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    moved = FleetMove(kit.endpoint(), kit.endpoint(), samples.option(target=Target(TYPE, 1)), SHORT)
     late = [0.0] * 12 + [1.5, 1.5]
     served = [
-        DayAfter(d, d.request_count, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None)
+        LaterDay(d, d.request_count, x, x, 0.0, False, 1.0, 1.0, (1.0,) * 24, None)
         for d, x in zip(days, late, strict=True)
     ]
-    assert hindsight(moved, after(moved, days, known), served, days, known).verdict is Verdict.LATE
+    assert hindsight(moved, later_fleet(moved, days, known), served, days, known).verdict is HindsightVerdict.LATE

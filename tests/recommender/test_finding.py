@@ -13,26 +13,26 @@ from hypothesis import strategies as some
 from rightsizer.domain.demand import Latency, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Goal
+from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import BIN, SLOTS, DayDigest
+from rightsizer.domain.usage import BIN, SLOTS, DailyUsage
 from rightsizer.recommender.finding import (
     MUCH,
     SEVERE,
     UNUSUAL,
     idle_reason,
-    outgrown,
-    spent,
-    starving,
-    suffering,
-    too_little,
+    late_budget_multiple,
+    latency_degradation,
+    outgrown_reason,
+    too_little_data_reason,
+    too_small_reason,
 )
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY, NEED, demand
 
 POLICY = Policy()
-USUAL_GOAL, DECLARED = Goal(1.0, False, "as usual"), Goal(1.0, True, "tag rightsizer:p95-ms")
+USUAL_GOAL, DECLARED = LatencyObjective(1.0, False, "as usual"), LatencyObjective(1.0, True, "tag rightsizer:p95-ms")
 
 
 def words(found: Reason | None) -> tuple[Code, str] | None:
@@ -44,33 +44,39 @@ def endpoint(**more: Any) -> Endpoint:
 
 
 def test_only_an_endpoint_in_service_is_judged() -> None:
-    assert too_little(endpoint(), demand(), POLICY) is None
+    assert too_little_data_reason(endpoint(), demand(), POLICY) is None
     sentence = "its status is Updating; only InService endpoints are judged"
-    assert words(too_little(endpoint(status="Updating"), demand(), POLICY)) == (Code.NOT_IN_SERVICE, sentence)
+    assert words(too_little_data_reason(endpoint(status="Updating"), demand(), POLICY)) == (
+        Code.NOT_IN_SERVICE,
+        sentence,
+    )
 
 
 def test_without_gpu_metrics_nothing_is_judged_unless_the_policy_takes_those_of_the_host() -> None:
     blind = demand(gpu_mean=None, valid_share=0.0, days=2.04)
     sentence = "no GPU utilisation was published in 2.0 days; low use cannot be told from no data"
     wanted = (Code.NO_GPU_METRICS, sentence)
-    assert words(too_little(endpoint(), blind, POLICY)) == wanted
+    assert words(too_little_data_reason(endpoint(), blind, POLICY)) == wanted
     hosts = Policy(act_without_gpu_metrics=True)
-    assert too_little(endpoint(), blind, hosts) is None
-    assert words(too_little(endpoint(), replace(blind, host_memory_gib=None), hosts)) == wanted
+    assert too_little_data_reason(endpoint(), blind, hosts) is None
+    assert words(too_little_data_reason(endpoint(), replace(blind, host_memory_gib=None), hosts)) == wanted
 
 
 def test_half_a_day_of_datapoints_is_the_least() -> None:
-    assert too_little(endpoint(), demand(days=0.5), POLICY) is None
+    assert too_little_data_reason(endpoint(), demand(days=0.5), POLICY) is None
     sentence = "only 7 hours of datapoints since its configuration changed"
-    assert words(too_little(endpoint(), demand(days=0.3), POLICY)) == (Code.TOO_FEW_DAYS, sentence)
+    assert words(too_little_data_reason(endpoint(), demand(days=0.3), POLICY)) == (Code.TOO_FEW_DAYS, sentence)
 
 
 def test_four_of_five_periods_need_gpu_datapoints_from_the_first_whole_day_on() -> None:
-    assert too_little(endpoint(), demand(valid_share=0.8), POLICY) is None
+    assert too_little_data_reason(endpoint(), demand(valid_share=0.8), POLICY) is None
     sentence = "79 % of the periods have GPU datapoints, 80 % are needed"
-    assert words(too_little(endpoint(), demand(valid_share=0.79), POLICY)) == (Code.TOO_MANY_GAPS, sentence)
-    assert words(too_little(endpoint(), demand(valid_share=0.79, days=1.0), POLICY)) == (Code.TOO_MANY_GAPS, sentence)
-    assert too_little(endpoint(), demand(valid_share=0.1, days=0.99), POLICY) is None
+    assert words(too_little_data_reason(endpoint(), demand(valid_share=0.79), POLICY)) == (Code.TOO_MANY_GAPS, sentence)
+    assert words(too_little_data_reason(endpoint(), demand(valid_share=0.79, days=1.0), POLICY)) == (
+        Code.TOO_MANY_GAPS,
+        sentence,
+    )
+    assert too_little_data_reason(endpoint(), demand(valid_share=0.1, days=0.99), POLICY) is None
 
 
 QUIET = demand(requests=0.0, silent_days=14, gpu_peak=0.004, valid_share=0.98)
@@ -109,21 +115,23 @@ def bin_of(seconds: float) -> int:
     return round(math.log(1000 * seconds) / math.log(BIN))
 
 
-def day(late: float, total: float, number: int = 0) -> DayDigest:
+def day(late: float, total: float, number: int = 0) -> DailyUsage:
     """A day of so many requests, of which so many took two seconds and the others a fifth of one."""
     latency = ((bin_of(0.2), total - late), (bin_of(2.0), late))
     none = (None,) * 4
     when = date(2026, 11, 1) + timedelta(days=number)
     slots = (total / SLOTS,) * SLOTS
-    return DayDigest(when, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, latency, 0.2 * total, 0.0, *none)
+    return DailyUsage(when, "ml.g5.xlarge", 1, slots, slots, (1.0,) * 24, latency, 0.2 * total, 0.0, *none)
 
 
-def hurts(days: Sequence[DayDigest], usual: float, goal: Goal = USUAL_GOAL) -> tuple[str, bool] | None:
-    found = suffering(days, goal, usual, POLICY)
+def hurts(
+    days: Sequence[DailyUsage], baseline: float, objective: LatencyObjective = USUAL_GOAL
+) -> tuple[str, bool] | None:
+    found = latency_degradation(days, objective, baseline, POLICY)
     if found is None:
         return None
     assert found.reason.code is Code.UNDER_PROVISIONED
-    return found.reason.sentence, found.severe
+    return found.reason.sentence, found.is_severe
 
 
 def test_late_requests_beyond_twice_the_budget_speak_against_our_change() -> None:
@@ -175,31 +183,33 @@ def test_twenty_requests_are_the_least_that_tell() -> None:
 
 def test_one_late_request_in_twenty_beyond_the_usual_brings_the_old_fleet_back_at_once() -> None:
     assert SEVERE == 0.05
-    for late, usual, wanted in ((500, 0.0, False), (501, 0.0, True), (600, 0.01, False), (601, 0.01, True)):
-        found = hurts([day(late, 10_000)], usual)
+    for late, baseline, wanted in ((500, 0.0, False), (501, 0.0, True), (600, 0.01, False), (601, 0.01, True)):
+        found = hurts([day(late, 10_000)], baseline)
         assert found is not None
-        assert found[1] is wanted, (late, usual)
+        assert found[1] is wanted, (late, baseline)
 
 
 def test_days_without_latency_say_nothing() -> None:
     assert hurts([], 0.0) is None
-    assert spent([], USUAL_GOAL, 0.0, POLICY) == 0.0
-    assert spent([replace(day(0, 100), latency=())], USUAL_GOAL, 0.5, POLICY) == 0.0
+    assert late_budget_multiple([], USUAL_GOAL, 0.0, POLICY) == 0.0
+    assert late_budget_multiple([replace(day(0, 100), latency=())], USUAL_GOAL, 0.5, POLICY) == 0.0
 
 
 def test_the_budget_is_spent_in_multiples_of_what_may_be_late() -> None:
-    assert spent([day(20, 10_000)], USUAL_GOAL, 0.0, POLICY) == pytest.approx(1.0)
-    assert spent([day(120, 10_000)], USUAL_GOAL, 0.01, POLICY) == pytest.approx(1.0)
-    assert spent([day(0, 10_000)], USUAL_GOAL, 0.01, POLICY) == pytest.approx(-5.0)
-    assert spent([day(1, 100)], USUAL_GOAL, 0.0, POLICY) == pytest.approx(5.0)
-    assert spent([day(1, 100)], DECLARED, 0.0, POLICY) == pytest.approx(0.5), "two a week, from the first day on"
+    assert late_budget_multiple([day(20, 10_000)], USUAL_GOAL, 0.0, POLICY) == pytest.approx(1.0)
+    assert late_budget_multiple([day(120, 10_000)], USUAL_GOAL, 0.01, POLICY) == pytest.approx(1.0)
+    assert late_budget_multiple([day(0, 10_000)], USUAL_GOAL, 0.01, POLICY) == pytest.approx(-5.0)
+    assert late_budget_multiple([day(1, 100)], USUAL_GOAL, 0.0, POLICY) == pytest.approx(5.0)
+    assert late_budget_multiple([day(1, 100)], DECLARED, 0.0, POLICY) == pytest.approx(0.5), (
+        "two a week, from the first day on"
+    )
     fortnight = [day(1, 100, number) for number in range(14)]
-    assert spent(fortnight, DECLARED, 0.0, POLICY) == pytest.approx(3.5), "fourteen late ones of four"
+    assert late_budget_multiple(fortnight, DECLARED, 0.0, POLICY) == pytest.approx(3.5), "fourteen late ones of four"
 
 
 @given(late=some.integers(0, 1000), usual=some.floats(0.0, 0.05))
 def test_more_late_requests_never_spend_less(late: int, usual: float) -> None:
-    fewer, more = (spent([day(n, 2000)], DECLARED, usual, POLICY) for n in (late, late + 1))
+    fewer, more = (late_budget_multiple([day(n, 2000)], DECLARED, usual, POLICY) for n in (late, late + 1))
     assert more > fewer
 
 
@@ -208,7 +218,7 @@ SMALL, LARGE = kit.catalogue().types["ml.g5.xlarge"], kit.catalogue().types["ml.
 
 def grown(runs: InstanceType = SMALL, before: InstanceType = LARGE, **memory: Any) -> tuple[Code, str] | None:
     need = {"need_gib": 22.1, "peak_gib": 20.05, **memory}
-    return words(outgrown(runs, before, replace(NEED, **need)))
+    return words(outgrown_reason(runs, before, replace(NEED, **need)))
 
 
 def test_memory_that_outgrew_the_smaller_card_brings_the_larger_one_back() -> None:
@@ -239,9 +249,9 @@ def test_a_type_without_a_card_is_outgrown_by_any_need() -> None:
 
 
 def starves(
-    latency: Latency = LATENCY, goal: Goal = DECLARED, instances: float = 1.0, **more: Any
+    latency: Latency = LATENCY, objective: LatencyObjective = DECLARED, instances: float = 1.0, **more: Any
 ) -> tuple[Code, str] | None:
-    return words(starving(demand(**more), latency, goal, POLICY, instances))
+    return words(too_small_reason(demand(**more), latency, objective, POLICY, instances))
 
 
 SLOW = replace(LATENCY, mean_s=0.31, p95_s=1.01)
@@ -256,7 +266,7 @@ def test_a_missed_objective_is_want_of_capacity_where_the_workers_are_busy_too()
     assert starves(SLOW, instances=1.04) is None
     assert starves(SLOW, instances=0.5) is not None, "part of an instance counts as one"
     assert starves(replace(SLOW, mean_s=0.29), instances=0.5) is None
-    assert starves(SLOW, goal=USUAL_GOAL) is None
+    assert starves(SLOW, objective=USUAL_GOAL) is None
 
 
 def test_an_objective_that_is_missed_by_a_quarter_is_want_of_capacity_anyhow() -> None:
@@ -264,10 +274,10 @@ def test_an_objective_that_is_missed_by_a_quarter_is_want_of_capacity_anyhow() -
     free = replace(LATENCY, mean_s=0.01)
     assert starves(replace(free, p95_s=1.25)) is None
     assert starves(replace(free, p95_s=1.26)) is not None
-    assert starves(replace(free, p95_s=9.0), goal=USUAL_GOAL) is None
+    assert starves(replace(free, p95_s=9.0), objective=USUAL_GOAL) is None
     loose = replace(DECLARED, p95_s=2.0)
-    assert starves(replace(free, p95_s=2.5), goal=loose) is None
-    assert starves(replace(free, p95_s=2.51), goal=loose) is not None
+    assert starves(replace(free, p95_s=2.5), objective=loose) is None
+    assert starves(replace(free, p95_s=2.51), objective=loose) is not None
 
 
 def test_failures_of_a_busy_gpu_are_want_of_capacity() -> None:
@@ -278,8 +288,8 @@ def test_failures_of_a_busy_gpu_are_want_of_capacity() -> None:
     assert starves(fine, error_share=0.0125, gpu_peak=0.95) is None
     assert starves(fine, error_share=0.0125, gpu_peak=None) is None
     loose = replace(DECLARED, error_share=0.02)
-    assert starves(fine, goal=loose, error_share=0.0125, gpu_peak=0.96) is None
-    assert starves(fine, goal=replace(loose, error_share=0.01), error_share=0.0125, gpu_peak=0.96) == (
+    assert starves(fine, objective=loose, error_share=0.0125, gpu_peak=0.96) is None
+    assert starves(fine, objective=replace(loose, error_share=0.01), error_share=0.0125, gpu_peak=0.96) == (
         Code.UNDER_PROVISIONED,
         sentence.replace("0.5 %", "1 %"),
     )

@@ -6,14 +6,14 @@ from datetime import date, timedelta
 from rightsizer.domain.demand import MemoryClass
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import SLOTS, DayDigest, Spread
+from rightsizer.domain.usage import SLOTS, DailyUsage, Spread
 from rightsizer.recommender.fit import memory_need
 from tests.recommender import kit
 from tests.recommender.kit import catalogue, judge
 
 
-def day(number: int, instance_type: str, gpus: int, top: float) -> DayDigest:
-    return DayDigest(
+def day(number: int, instance_type: str, gpus: int, top: float) -> DailyUsage:
+    return DailyUsage(
         date(2026, 11, 1) + timedelta(days=number),
         instance_type,
         gpus,

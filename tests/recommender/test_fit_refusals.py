@@ -13,8 +13,8 @@ from rightsizer.domain.demand import Demand, KvPool, MemoryClass, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
-from rightsizer.domain.usage import SLOTS, DayDigest, EachGpu, Spread
-from rightsizer.recommender.fit import Limits, memory_need, pool_refusal, refusal, spread_over
+from rightsizer.domain.usage import SLOTS, DailyUsage, EachGpu, Spread
+from rightsizer.recommender.fit import CandidateLimits, fit_refusal, gpus_per_request, memory_need, pool_refusal
 from tests.recommender import kit
 from tests.recommender.plain import NEED, PRICE, card, demand, near
 
@@ -23,14 +23,14 @@ CATALOGUE = kit.catalogue(kit.OTHERS)
 TYPES = CATALOGUE.types
 FOUR, ONE, L4 = TYPES["ml.g5.12xlarge"], TYPES["ml.g5.xlarge"], TYPES["ml.g6.xlarge"]
 LARGE, T4 = TYPES["ml.g6e.xlarge"], TYPES["ml.g4dn.xlarge"]
-LIMITS = Limits(PRICE, None)
+LIMITS = CandidateLimits(PRICE, None)
 L4_CARD = card("ml.g6.xlarge")
 
 
 def refused(
-    candidate: InstanceType, load: Demand | None = None, now: InstanceType = LARGE, limits: Limits = LIMITS
+    candidate: InstanceType, load: Demand | None = None, now: InstanceType = LARGE, limits: CandidateLimits = LIMITS
 ) -> tuple[Code, str] | None:
-    found = refusal(now, candidate, load or demand(), limits)
+    found = fit_refusal(now, candidate, load or demand(), limits)
     return None if found is None else (found.code, found.sentence)
 
 
@@ -46,11 +46,11 @@ def test_a_type_that_can_serve_is_not_refused() -> None:
 
 def test_a_type_has_to_be_priced_and_sold() -> None:
     sentence = "ml.g5.xlarge has no price in this Region, so it is no candidate"
-    assert refused(ONE, limits=Limits(None, None)) == (Code.NO_PRICE, sentence)
+    assert refused(ONE, limits=CandidateLimits(None, None)) == (Code.NO_PRICE, sentence)
     unlisted = replace(PRICE, listed=False)
     sentence = "no price list shows that us-east-1 sells ml.g5.xlarge for hosting; its price is an estimate of 2026-09"
-    assert refused(ONE, limits=Limits(unlisted, None)) == (Code.NOT_SOLD, sentence)
-    assert refused(ONE, limits=Limits(unlisted, None, runs_now=True)) is None
+    assert refused(ONE, limits=CandidateLimits(unlisted, None)) == (Code.NOT_SOLD, sentence)
+    assert refused(ONE, limits=CandidateLimits(unlisted, None, runs_now=True)) is None
 
 
 HARDWARE = [
@@ -98,7 +98,7 @@ def test_another_processor_or_an_older_gpu_is_refused() -> None:
     ],
 )
 def test_a_request_needs_as_many_gpus_at_once_as_it_works_longer_than_it_takes(load: Demand, gpus: int) -> None:
-    assert spread_over(FOUR, load) == gpus
+    assert gpus_per_request(FOUR, load) == gpus
 
 
 def test_fewer_gpus_than_a_request_needs_are_refused() -> None:
@@ -118,7 +118,7 @@ def test_the_need_with_its_margin_has_to_fit_the_card() -> None:
 
 
 def test_a_smaller_card_keeps_room_for_a_new_version_where_the_policy_asks_for_it() -> None:
-    roomy = Limits(PRICE, None, memory_room=0.3)
+    roomy = CandidateLimits(PRICE, None, memory_room=0.3)
     assert refused(ONE, needing(17.0, peak_gib=16.9), limits=roomy) is None
     sentence = (
         "ml.g5.xlarge offers 22.0 GiB, and 17.0 GiB per GPU were seen: on a smaller card 30 % are kept free for a new"
@@ -173,11 +173,11 @@ def test_the_host_needs_its_memory_and_its_vcpus_where_there_are_fewer() -> None
 
 def test_a_quota_of_none_is_refused_and_an_unknown_one_is_not() -> None:
     sentence = "the account's quota for ml.g5.xlarge endpoints is 0"
-    assert refused(ONE, limits=Limits(PRICE, 0)) == (Code.NO_QUOTA, sentence)
-    assert refused(ONE, limits=Limits(PRICE, 1)) is None
+    assert refused(ONE, limits=CandidateLimits(PRICE, 0)) == (Code.NO_QUOTA, sentence)
+    assert refused(ONE, limits=CandidateLimits(PRICE, 1)) is None
 
 
-def day(number: int, top: float, low: float | None = None, name: str = "ml.g6e.xlarge", **more: Any) -> DayDigest:
+def day(number: int, top: float, low: float | None = None, name: str = "ml.g6e.xlarge", **more: Any) -> DailyUsage:
     """A day whose GPU memory had this peak and, of the lowest slots, this share."""
     least = 0.5 * top if low is None else low
     spread = Spread(least, 0.9 * top, top, top, top)
@@ -185,10 +185,10 @@ def day(number: int, top: float, low: float | None = None, name: str = "ml.g6e.x
     when = date(2026, 11, 1) + timedelta(days=number)
     plain: dict[str, Any] = {"gpu_memory": spread, "host_memory": None, "cpu": None, "gpu": None}
     gpus = TYPES[name].accelerator_count
-    return DayDigest(when, name, gpus, none, none, (1.0,) * 24, (), 0.0, 0.0, **{**plain, **more})
+    return DailyUsage(when, name, gpus, none, none, (1.0,) * 24, (), 0.0, 0.0, **{**plain, **more})
 
 
-def need(days: Sequence[DayDigest], framework: str = "pytorch", size: int | None = None, kills: int = 0) -> MemoryNeed:
+def need(days: Sequence[DailyUsage], framework: str = "pytorch", size: int | None = None, kills: int = 0) -> MemoryNeed:
     return memory_need(days, CATALOGUE, POLICY, framework, size, kills)
 
 
@@ -299,7 +299,7 @@ def test_more_requests_at_once_need_more_of_the_pool() -> None:
     assert pooled(TYPES["ml.m5.2xlarge"], 9.0) is None
 
 
-def kv(number: int, top: float, peak: float, p95: float = 0.3, **more: Any) -> DayDigest:
+def kv(number: int, top: float, peak: float, p95: float = 0.3, **more: Any) -> DailyUsage:
     return day(number, top, kv_cache=Spread(0.1, 0.2, p95, peak, peak), **more)
 
 
@@ -328,7 +328,7 @@ def test_a_pool_whose_use_is_seen_every_day_tells_the_need() -> None:
         pytest.param([kv(0, 0.9, 0.5, p95=0.0)], 10, id="hardly ever in use when looked at"),
     ],
 )
-def test_a_pool_tells_nothing_where(days: list[DayDigest], size: int) -> None:
+def test_a_pool_tells_nothing_where(days: list[DailyUsage], size: int) -> None:
     found = need(days, "vllm", size * GIB)
     assert (found.need_gib, found.pool) == (None, None)
 

@@ -13,20 +13,20 @@ from rightsizer.domain.price import Commitment, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender import choose
-from rightsizer.recommender.gate import Case, gate
+from rightsizer.recommender.gate import GateCase, decide_gate
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
 
-def one_case(monkeypatch: pytest.MonkeyPatch) -> Case:
+def one_case(monkeypatch: pytest.MonkeyPatch) -> GateCase:
     """The gate's first case of a steady load, opted in and sure."""
-    cases: list[Case] = []
+    cases: list[GateCase] = []
 
-    def seen(case: Case, *rest: object) -> object:
+    def seen(case: GateCase, *rest: object) -> object:
         cases.append(case)
-        return gate(case, *rest)  # type: ignore[arg-type]
+        return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choose, "gate", seen)
+    monkeypatch.setattr(choose, "decide_gate", seen)
     policy = Policy(confidence_smaller=1.0)
     judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
     return cases[0]
@@ -37,7 +37,7 @@ def test_an_option_that_is_too_likely_to_harm_is_not_even_proposed(monkeypatch: 
     case = one_case(monkeypatch)
     for risk, wanted in ((Risk.HIGH, Gate.PROPOSE), (Risk.VERY_HIGH, Gate.SILENT)):
         risky = replace(case, option=replace(case.option, risk=risk))
-        verdict, why = gate(risky, History(), policy, kit.NOW)
+        verdict, why = decide_gate(risky, History(), policy, kit.NOW)
         assert verdict is wanted
         assert why.code is Code.RISK_TOO_HIGH
 
@@ -51,20 +51,20 @@ def test_hours_that_halve_the_fleet_on_average_ask_a_person(
     others: tuple[int, ...], wanted: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four in one hour are as many as today; two in all others are half, and fewer make less than half of all hours."""
-    cases: list[Case] = []
+    cases: list[GateCase] = []
 
-    def seen(case: Case, *rest: object) -> object:
+    def seen(case: GateCase, *rest: object) -> object:
         cases.append(case)
-        return gate(case, *rest)  # type: ignore[arg-type]
+        return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choose, "gate", seen)
+    monkeypatch.setattr(choose, "decide_gate", seen)
     policy = Policy(by_itself=frozenset(OptionKind))
     history, load = History(), [kit.window(kit.steady())]
     judge(kit.endpoint(count=4), load, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
     case = cases[0]
     hours = replace(case.option.target, instance_type=case.instance_type, hourly_counts=(4, *others))
     option = replace(case.option, kind=OptionKind.SCHEDULE, target=hours, risk=Risk.LOW, risks={})
-    verdict, why = gate(replace(case, option=option), History(), policy, kit.NOW)
+    verdict, why = decide_gate(replace(case, option=option), History(), policy, kit.NOW)
     assert verdict is wanted
     assert ("more than half" in why.sentence) is (wanted is Gate.PROPOSE)
 
@@ -95,8 +95,8 @@ def test_a_type_that_no_price_list_sells_is_no_candidate_but_may_go_on_running()
     load = [kit.window(kit.steady())]
     table = kit.prices()
     first = judge(kit.endpoint(), load, table, kit.catalogue(), {}, History(), Policy(), kit.NOW)
-    assert first.chosen is not None
-    chosen = first.chosen.target.instance_type
+    assert first.chosen_option is not None
+    chosen = first.chosen_option.target.instance_type
     for name in (chosen, "ml.g6e.xlarge"):
         price = table.prices[name]
         assert isinstance(price, Price)
@@ -133,7 +133,7 @@ def test_a_saving_that_is_too_small_is_said_against_the_limit_that_it_misses(
 ) -> None:
     case = one_case(monkeypatch)
     small = replace(case, option=replace(case.option, saving_usd_per_month=Decimal(usd)), share=share)
-    verdict, why = gate(small, History(), Policy(), kit.NOW)
+    verdict, why = decide_gate(small, History(), Policy(), kit.NOW)
     assert (verdict, why) == (Gate.SILENT, Reason(Code.SAVING_TOO_SMALL, f"not worth a change: {sentence}"))
 
 
@@ -156,6 +156,6 @@ def test_the_payback_is_never_said_to_be_nought_days(
         case.option, switch_usd=Decimal(once), payback_days=days, test_usd=Decimal(0), risk=Risk.VERY_LOW, risks={}
     )
     demand = replace(case.demand, confidence=99.0)
-    verdict, why = gate(replace(case, option=option, demand=demand, declared=True), History(), Policy(), kit.NOW)
+    verdict, why = decide_gate(replace(case, option=option, demand=demand, declared=True), History(), Policy(), kit.NOW)
     assert verdict is Gate.APPLY
     assert why.sentence.endswith(f"days' worth of evidence, {said}")

@@ -13,7 +13,7 @@ from rightsizer.domain.option import OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.gate import OFF, REPORT, Case, asked, cooling, gate, restoring
+from rightsizer.recommender.gate import OFF, REPORT, GateCase, ask_person, cooldown_reason, decide_gate, decide_restore
 from tests.recommender import kit
 from tests.recommender.plain import demand, option, past
 
@@ -25,7 +25,7 @@ def endpoint(**more: Any) -> Endpoint:
     return replace(kit.endpoint(), **more)
 
 
-def case(**more: Any) -> Case:
+def case(**more: Any) -> GateCase:
     """A change of type that nothing speaks against, with `more` said of it."""
     safe: dict[str, Any] = {
         "endpoint": endpoint(),
@@ -36,11 +36,11 @@ def case(**more: Any) -> Case:
         "declared": True,
         "lengthening": 0.0,
     }
-    return Case(**{**safe, **more})
+    return GateCase(**{**safe, **more})
 
 
-def verdict(found: Case, *pasts: PastChange, **policy: Any) -> tuple[Gate, Code, str]:
-    answer, reason = gate(found, History(endpoint=pasts), Policy(**policy), kit.NOW)
+def verdict(found: GateCase, *pasts: PastChange, **policy: Any) -> tuple[Gate, Code, str]:
+    answer, reason = decide_gate(found, History(endpoint=pasts), Policy(**policy), kit.NOW)
     return answer, reason.code, reason.sentence
 
 
@@ -183,7 +183,7 @@ def test_a_person_is_asked_where(name: str) -> None:
     assert verdict(found) == (Gate.PROPOSE, code, sentence)
 
 
-def fleet(today: int, then: int, hours: tuple[int, ...] | None = None) -> Case:
+def fleet(today: int, then: int, hours: tuple[int, ...] | None = None) -> GateCase:
     variants = (replace(kit.endpoint().variants[0], desired_count=today),)
     target = Target("ml.g6e.xlarge", then, hourly_counts=hours)
     return case(
@@ -243,7 +243,7 @@ def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
         "as many instances as today",
     ],
 )
-def test_at_the_threshold_itself_a_change_is_applied(found: Case, policy: dict[str, Any]) -> None:
+def test_at_the_threshold_itself_a_change_is_applied(found: GateCase, policy: dict[str, Any]) -> None:
     assert verdict(found, **policy)[0] is Gate.APPLY
 
 
@@ -268,7 +268,7 @@ def test_the_same_type_wants_three_days_of_evidence_and_no_declared_slowness() -
 
 
 def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = None) -> str | None:
-    found = cooling(History(endpoint=pasts), policy or Policy(), kit.NOW, to)
+    found = cooldown_reason(History(endpoint=pasts), policy or Policy(), kit.NOW, to)
     return None if found is None else f"{found.code.value}: {found.sentence}"
 
 
@@ -303,7 +303,7 @@ def test_the_last_change_decides_and_a_test_or_a_want_of_capacity_of_another_typ
 FAILED: dict[str, Any] = {"ended": PastEnd.ROLLED_BACK, "from_type": "ml.g6e.xlarge", "failure": "alarm"}
 
 
-def small_fleet(**more: Any) -> Case:
+def small_fleet(**more: Any) -> GateCase:
     return replace(fleet(4, 2), **more)
 
 
@@ -363,13 +363,13 @@ def test_a_failure_of_an_endpoint_whose_variants_are_unknown_is_of_the_same_mode
 
 
 def test_growth_waits_for_nobody_on_a_plain_endpoint_in_mode_auto() -> None:
-    assert restoring(endpoint(), WHY) == (Gate.APPLY, WHY)
+    assert decide_restore(endpoint(), WHY) == (Gate.APPLY, WHY)
     for slower in (
         endpoint(owned_by="CloudFormation"),
         endpoint(kind=EndpointKind.ASYNC),
         endpoint(mode=Mode.PROPOSE),
     ):
-        assert restoring(slower, WHY) == (Gate.PROPOSE, WHY)
+        assert decide_restore(slower, WHY) == (Gate.PROPOSE, WHY)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_growth_waits_for_nobody_on_a_plain_endpoint_in_mode_auto() -> None:
     ],
 )
 def test_a_person_is_asked_unless_the_tag_says_that_nobody_is(mode: Mode, wanted: tuple[Gate, Reason]) -> None:
-    assert asked(endpoint(mode=mode), WHY) == wanted
+    assert ask_person(endpoint(mode=mode), WHY) == wanted
 
 
 def test_one_below_the_least_evidence_of_a_proposal_or_at_it() -> None:

@@ -12,7 +12,7 @@ from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.recommend import digested
+from rightsizer.recommender.recommend import add_daily_usage
 from rightsizer.render import sentences
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
@@ -56,8 +56,10 @@ def test_what_was_counted_on_another_type_is_not_said_of_the_one_that_runs() -> 
     old, new = catalogue.find("ml.g5.12xlarge"), catalogue.find("ml.g5.48xlarge")
     assert old is not None
     assert new is not None
-    first = digested(then, [kit.window(IDLE)], old, past, Policy()).days
-    usage = digested(today, [kit.window(IDLE, days=3)], new, past, Policy(), [d for d in first if d.day < moved.date()])
+    first = add_daily_usage(then, [kit.window(IDLE)], old, past, Policy()).days
+    usage = add_daily_usage(
+        today, [kit.window(IDLE, days=3)], new, past, Policy(), [d for d in first if d.day < moved.date()]
+    )
     found = judge_digests(today, usage, prices, catalogue, {}, past, Policy(), kit.NOW)
     assert "it uses" not in found.reason.sentence
     assert found.evidence is not None
@@ -77,7 +79,7 @@ def test_one_gpu_is_no_matter_of_how_many() -> None:
     )
     assert found.evidence is not None
     assert "GPUs" not in found.evidence.figures
-    assert not found.chosen or not any("in place of" in note for note in found.chosen.notes)
+    assert not found.chosen_option or not any("in place of" in note for note in found.chosen_option.notes)
 
 
 def test_the_same_card_fewer_times_is_fewer_gpus_and_asks_a_person() -> None:
@@ -89,7 +91,7 @@ def test_the_same_card_fewer_times_is_fewer_gpus_and_asks_a_person() -> None:
     assert "1 in place of 4 GPUs" in option.notes[0]
     assert "CUDA_VISIBLE_DEVICES" in option.notes[0]
     assert sentences.change(option) == "run on 1 × ml.g5.2xlarge, which has fewer GPUs of the same kind"
-    assert found.chosen == option
+    assert found.chosen_option == option
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
     assert "1 in place of 4 GPUs in an instance" in found.gate_reason.sentence
 

@@ -12,7 +12,7 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.recommend import digested
+from rightsizer.recommender.recommend import add_daily_usage
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
 
@@ -34,12 +34,14 @@ def test_who_tolerates_cold_starts_and_was_not_asked_may_sleep_long_before_it_is
     assert found.finding is Finding.OVER_PROVISIONED
     assert found.reason.code is Code.CHEAPER_OPTION
     assert "no request in" in found.reason.sentence
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
-    assert found.chosen.target.idle_minutes == 15
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.SCALE_TO_ZERO
+    assert found.chosen_option.target.idle_minutes == 15
     assert found.gate is Gate.PROPOSE
     assert found.usd_per_month is not None
-    assert 0.9 * float(found.usd_per_month) < float(found.chosen.saving_usd_per_month) < float(found.usd_per_month)
+    assert (
+        0.9 * float(found.usd_per_month) < float(found.chosen_option.saving_usd_per_month) < float(found.usd_per_month)
+    )
 
 
 def test_it_sleeps_by_itself_only_where_the_settings_open_that_dimension() -> None:
@@ -128,9 +130,9 @@ def test_what_is_paid_for_lists_no_ways_to_save() -> None:
 def test_an_asynchronous_one_is_woken_by_its_queue_and_its_callers_change_nothing() -> None:
     silent = {("GPUUtilization", "Average"): 0.0, ("ApproximateBacklogSize", "Maximum"): 0.0}
     found = judged(silent, COLD, kind=EndpointKind.ASYNC, mode=Mode.PROPOSE)
-    assert found.chosen is not None
-    assert (found.chosen.kind, found.chosen.in_place) == (OptionKind.SCALE_TO_ZERO, True)
-    assert found.chosen.client_change == ""
+    assert found.chosen_option is not None
+    assert (found.chosen_option.kind, found.chosen_option.in_place) == (OptionKind.SCALE_TO_ZERO, True)
+    assert found.chosen_option.client_change == ""
 
 
 @pytest.mark.parametrize("kind", [EndpointKind.INFERENCE_COMPONENTS, EndpointKind.MULTI_MODEL, EndpointKind.SHADOW])
@@ -156,7 +158,7 @@ def test_an_idle_endpoint_whose_instances_are_gone_already_costs_nothing_and_is_
     ran, gone = (kit.endpoint(count=count, kind=EndpointKind.ASYNC) for count in (1, 0))
     g5 = kit.catalogue().find(ran.variants[0].instance_type)
     assert g5 is not None
-    usage = digested(ran, [kit.window(silent, days=15)], g5, History(), Policy())
+    usage = add_daily_usage(ran, [kit.window(silent, days=15)], g5, History(), Policy())
     found = judge_digests(gone, usage, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert (found.finding, found.gate) == (Finding.IDLE, Gate.SILENT)
     assert found.gate_reason.code is Code.SAVING_TOO_SMALL

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.changes.preflight import refusals
+from rightsizer.changes.dimension import Approved, PlannedChange
+from rightsizer.changes.preflight import preflight_refusals
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.history import History
@@ -16,7 +16,7 @@ from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option
-from rightsizer.recommender.proposal import reach_of
+from rightsizer.recommender.proposal import permission_for_endpoint
 from tests import samples
 from tests.changes.test_preflight import NOW, ground, proposed
 from tests.recommender import kit
@@ -33,7 +33,7 @@ def judged(kind: EndpointKind, count: int = 1) -> Recommendation:
 
 def refused(kind: EndpointKind, option: Option) -> bool:
     """Whether the check before the first write refuses the kind."""
-    found = refusals(ground(proposal=proposed(kind=kind), option=option))
+    found = preflight_refusals(ground(proposal=proposed(kind=kind), option=option))
     return bool({Code.OTHER_KIND, Code.NOT_IN_PLACE} & {reason.code for reason in found})
 
 
@@ -43,9 +43,9 @@ def test_a_type_or_a_count_is_in_place_where_the_preflight_lets_it_pass(kind: En
     carried = [o for o in judged(kind, count).options if dimension_of(o.kind).applies_to]
     plain = [o for o in carried if o.kind not in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE)]
     assert plain, "a kind with an instance type is judged"
-    reach = reach_of(kit.endpoint(kind=kind), writes=True, untagged=False)
+    permission = permission_for_endpoint(kit.endpoint(kind=kind), writes=True, untagged=False)
     for option in plain:
-        assert option.in_place is reach.approvable
+        assert option.in_place is permission.approvable
         assert refused(kind, option) is not option.in_place
         assert refused(kind, replace(option, in_place=True)) is not option.in_place, "the kind itself is refused"
 
@@ -69,4 +69,4 @@ def test_no_instance_at_all_is_in_place_where_the_plan_of_it_is_made(kind: Endpo
     before = Before("old", NOW, "", (runs,))
     given = Approved(change, ground_of, ground_of.config, before, kit.catalogue(), ChangeLimits())
     dimension = dimension_of(OptionKind.SCALE_TO_ZERO)
-    assert (kind in dimension.applies_to) is isinstance(dimension.plan(given), Planned)
+    assert (kind in dimension.applies_to) is isinstance(dimension.plan(given), PlannedChange)

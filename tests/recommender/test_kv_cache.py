@@ -17,10 +17,10 @@ from rightsizer.domain.option import Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import DayDigest, MetricWindow, Series
-from rightsizer.recommender.daily_usage import Setup, fold, with_kv_cache
+from rightsizer.domain.usage import DailyUsage, MetricWindow, Series
+from rightsizer.recommender.daily_usage import VariantSetup, add_kv_cache, daily_usage
 from rightsizer.recommender.demand import demand_of
-from rightsizer.recommender.finding import outgrown
+from rightsizer.recommender.finding import outgrown_reason
 from rightsizer.recommender.fit import memory_need, pool_refusal
 from rightsizer.recommender.packing import needs_of
 from rightsizer.recommender.pricing import memory_risk
@@ -42,11 +42,11 @@ def window(share: float | Callable[[int], float] | None, memory: float = 90.0, d
     return replace(made, kv_cache=Series(made.start, made.period_s, values))
 
 
-def digests(made: MetricWindow) -> list[DayDigest]:
-    return [with_kv_cache(d, made, None) for d in fold(made, Setup(TYPES[HOME], 1))]
+def digests(made: MetricWindow) -> list[DailyUsage]:
+    return [add_kv_cache(d, made, None) for d in daily_usage(made, VariantSetup(TYPES[HOME], 1))]
 
 
-def need(days: Sequence[DayDigest], weights_gib: float | None = 10.0, framework: str = "vllm") -> MemoryNeed:
+def need(days: Sequence[DailyUsage], weights_gib: float | None = 10.0, framework: str = "vllm") -> MemoryNeed:
     size = None if weights_gib is None else int(weights_gib / 1.2 * GIB)
     return memory_need(days, kit.catalogue(), Policy(), framework, size)
 
@@ -127,8 +127,8 @@ def test_a_day_counts_where_four_fifths_of_it_were_seen(hours: int, seen: bool) 
 
 def test_datapoints_before_the_configuration_are_left_out() -> None:
     made = window(lambda i: 0.9 if i < 144 else 0.2, days=1)
-    (day,) = fold(made, Setup(TYPES[HOME], 1))
-    found = with_kv_cache(day, made, kit.NOW - timedelta(hours=12)).kv_cache
+    (day,) = daily_usage(made, VariantSetup(TYPES[HOME], 1))
+    found = add_kv_cache(day, made, kit.NOW - timedelta(hours=12)).kv_cache
     assert found is not None
     assert found.peak == 0.2
 
@@ -153,7 +153,7 @@ def test_a_pool_that_fills_on_our_smaller_card_is_no_reason_to_leave_it() -> Non
     found = need(days, 10.0)
     assert found.need_gib is not None
     assert found.need_gib > 22
-    assert outgrown(TYPES[SMALL], TYPES[HOME], found) is None
+    assert outgrown_reason(TYPES[SMALL], TYPES[HOME], found) is None
 
 
 def test_requests_that_take_longer_need_more_of_the_pool() -> None:
@@ -174,10 +174,10 @@ def test_requests_that_take_longer_need_more_of_the_pool() -> None:
 
 def test_the_option_needs_no_test_of_the_memory_but_a_person() -> None:
     before, found = judged(window(None)), judged(window(0.02))
-    assert before.chosen is None or before.chosen.risks[RiskResource.GPU_MEMORY] is Risk.HIGH
-    assert found.chosen is not None
-    assert found.chosen.risks[RiskResource.GPU_MEMORY] is Risk.MEDIUM
-    assert any("prefixes" in said for said in found.chosen.not_checked)
+    assert before.chosen_option is None or before.chosen_option.risks[RiskResource.GPU_MEMORY] is Risk.HIGH
+    assert found.chosen_option is not None
+    assert found.chosen_option.risks[RiskResource.GPU_MEMORY] is Risk.MEDIUM
+    assert any("prefixes" in said for said in found.chosen_option.not_checked)
     assert not any("the server pre-allocates" in said for said in found.not_checked)
 
 

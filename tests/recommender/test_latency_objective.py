@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.plan.config import watching
-from rightsizer.changes.proof import judge as proven
+from rightsizer.changes.plan.config import alarm_steps
+from rightsizer.changes.proof import proof_verdict as proven
 from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, allowed_errors, tracked_p95_s
 from rightsizer.domain.history import History
 from rightsizer.domain.plan import Before, VariantCount
@@ -95,7 +95,7 @@ def test_proof_and_roll_back_alarms_do_not_go_by_what_a_policy_hovers_about() ->
     change = samples.change(START, turned_at=START, baseline={"p95_s": 2.9}, before=before)
     found = proven(change, [slow], START.replace(hour=13), LIMITS)
     assert found.judgement != "bad"
-    steps = watching(change, "new", (runs,), ChangeLimits())
+    steps = alarm_steps(change, "new", (runs,), ChangeLimits())
     assert [s.params["Threshold"] for s in steps if s.params["MetricName"] == "ModelLatency"] == [2 * 2_900_000.0]
 
 

@@ -13,9 +13,9 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.recommender.packing import packs
+from rightsizer.recommender.packing import find_packs
 from rightsizer.render.report_page import report
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, make_report
 from rightsizer.wire import dumps, loads
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -42,7 +42,7 @@ def with_needs(name: str, gib: float = 10.0, busy: Sequence[float] = (0.1,) * 24
 
 
 def packed(*found: Recommendation) -> tuple[Pack, ...]:
-    return packs(found, Policy())
+    return find_packs(found, Policy())
 
 
 def test_two_light_endpoints_share_one_card_and_save_the_other_instance() -> None:
@@ -117,7 +117,9 @@ def test_several_gpus_hidden_memory_and_fleets_have_no_needs() -> None:
 def test_the_report_says_who_could_share_and_survives_the_wire() -> None:
     found = [ONE, small("faces")]
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    told = replace(tally(Records("111122223333", "us-east-1", found, (), (), ()), at, at, at), packs=packed(*found))
+    told = replace(
+        make_report(Records("111122223333", "us-east-1", found, (), (), ()), at, at, at), packs=packed(*found)
+    )
     page = report(told)
     assert "chat, faces" in page
     assert "one multi-model endpoint" in page
@@ -127,7 +129,7 @@ def test_the_report_says_who_could_share_and_survives_the_wire() -> None:
 @given(st.lists(st.tuples(st.floats(0.1, 44), st.floats(0, 0.6)), max_size=9))
 def test_no_group_ever_overfills_its_card_and_nobody_is_in_two(given: list[tuple[float, float]]) -> None:
     found = [with_needs(f"e{i}", gib, (load,) * 24) for i, (gib, load) in enumerate(given)]
-    made = packs(found, Policy())
+    made = find_packs(found, Policy())
     names = [name for pack in made for name in pack.endpoints]
     assert len(names) == len(set(names))
     for pack in made:

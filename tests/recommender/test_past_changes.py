@@ -10,9 +10,15 @@ import pytest
 
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import SLOTS, DayDigest
-from rightsizer.recommender.past_changes import Link, gpu_ratios, lesson, taken_back
-from rightsizer.recommender.slowdown import chance, middle, outcomes, weight, width
+from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.past_changes import MeasuredType, gpu_ratios, learn_about, with_left_types
+from rightsizer.recommender.slowdown import (
+    chance_within,
+    measured_outcomes,
+    outcome_weight,
+    slowdown_bound,
+    slowdown_middle,
+)
 from tests.recommender.kit import NOW, catalogue, endpoint, judge, prices, steady, window
 
 TYPES = catalogue()
@@ -24,13 +30,13 @@ def measured(source: str, to: str, ratio: float, latency: float | None = None) -
 
 def told(candidate: str, *past: PastChange, **more: Any) -> Any:
     reference, hardware = TYPES.types["ml.g6e.xlarge"], TYPES.types[candidate]
-    return lesson(History(endpoint=past), reference, hardware, TYPES.find, lambda t: 1.0, **more)
+    return learn_about(History(endpoint=past), reference, hardware, TYPES.find, lambda t: 1.0, **more)
 
 
-def day(instance_type: str, requests: float, busy: float) -> DayDigest:
+def day(instance_type: str, requests: float, busy: float) -> DailyUsage:
     counts, work = (requests,) * SLOTS, (busy,) * SLOTS
     none = (None,) * 4
-    return DayDigest(date(2026, 11, 1), instance_type, 1, counts, work, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(date(2026, 11, 1), instance_type, 1, counts, work, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 def test_a_test_on_the_reference_type_tells_the_ratio() -> None:
@@ -40,14 +46,14 @@ def test_a_test_on_the_reference_type_tells_the_ratio() -> None:
 def test_a_test_on_another_type_counts_through_what_that_type_showed_in_production() -> None:
     past = measured("ml.p5.4xlarge", "ml.g6.xlarge", 6.0, latency=5.0)
     assert told("ml.g6.xlarge", past).gpu_ratio is None
-    found = told("ml.g6.xlarge", past, links={"ml.p5.4xlarge": Link(0.5, 0.6)})
+    found = told("ml.g6.xlarge", past, links={"ml.p5.4xlarge": MeasuredType(0.5, 0.6)})
     assert found.gpu_ratio == 3.0
     assert found.latency_ratio == 3.0
 
 
 def test_what_serves_production_counts_more_than_a_test() -> None:
     past = measured("ml.g6e.xlarge", "ml.g6.xlarge", 2.5)
-    found = told("ml.g6.2xlarge", past, links={"ml.g6.xlarge": Link(2.2, 2.0)})
+    found = told("ml.g6.2xlarge", past, links={"ml.g6.xlarge": MeasuredType(2.2, 2.0)})
     assert found.gpu_ratio == 2.2
     assert found.served
 
@@ -100,7 +106,7 @@ DOWN, UP = moved("ml.g6e.xlarge", "ml.g6.xlarge", 0), moved("ml.g6.xlarge", "ml.
 
 
 def failed(*past: PastChange) -> list[PastChange]:
-    return [p for p in taken_back(History(endpoint=past), PRICES.get).endpoint if p.refuted]
+    return [p for p in with_left_types(History(endpoint=past), PRICES.get).endpoint if p.is_refuted]
 
 
 def test_a_cheaper_fleet_that_was_left_for_the_type_before_counts_as_failed_on_that_day() -> None:
@@ -119,9 +125,9 @@ def test_a_type_that_was_left_once_failed_once_however_often_it_was_tried() -> N
 
 
 def test_a_type_that_was_left_had_started_and_served_all_the_same() -> None:
-    history = taken_back(History(endpoint=(DOWN, UP)), PRICES.get)
+    history = with_left_types(History(endpoint=(DOWN, UP)), PRICES.get)
     reference = TYPES.types["ml.g6e.xlarge"]
-    found = lesson(history, reference, TYPES.types["ml.g6.xlarge"], TYPES.find, lambda t: 1.0)
+    found = learn_about(history, reference, TYPES.types["ml.g6.xlarge"], TYPES.find, lambda t: 1.0)
     assert found.started
     assert found.refuted is not None
 
@@ -145,7 +151,7 @@ def test_a_type_that_was_left_had_started_and_served_all_the_same() -> None:
     ],
 )
 def test_other_changes_stay_what_they_were(past: tuple[PastChange, ...]) -> None:
-    assert taken_back(History(endpoint=past), PRICES.get).endpoint == past
+    assert with_left_types(History(endpoint=past), PRICES.get).endpoint == past
 
 
 def elsewhere(ratio: float | None, framework: str = "vllm", to: str = "ml.g6.xlarge") -> PastChange:
@@ -159,16 +165,18 @@ def test_what_other_endpoints_of_the_framework_measured_is_held_against_the_data
     same = elsewhere(1.0, to="ml.g6e.2xlarge")
     faster = elsewhere(0.9, to="ml.p5.4xlarge")
     history = History(account=(*some, same, faster))
-    assert outcomes(history, TYPES.find, "vllm", Policy()) == pytest.approx((0.5, 1.0))
-    assert outcomes(replace(history, account=(elsewhere(phi, ""),)), TYPES.find, "", Policy()) == ()
+    assert measured_outcomes(history, TYPES.find, "vllm", Policy()) == pytest.approx((0.5, 1.0))
+    assert measured_outcomes(replace(history, account=(elsewhere(phi, ""),)), TYPES.find, "", Policy()) == ()
 
 
 def test_a_move_that_went_back_unmeasured_counts_as_the_bound_and_one_absurd_one_as_twice_that() -> None:
     back = replace(elsewhere(None), ended=PastEnd.ROLLED_BACK, failure="alarm")
     absurd, full = elsewhere(99.0), replace(back, failure="capacity")
-    found = outcomes(History(account=(back, absurd, full)), TYPES.find, "vllm", Policy())
+    found = measured_outcomes(History(account=(back, absurd, full)), TYPES.find, "vllm", Policy())
     assert found == pytest.approx((1.25, 99.0 / (362 / 121)))
-    assert width((99.0,), Policy()) == width((2.5,), Policy()) < width((99.0,) * 39, Policy())
+    assert (
+        slowdown_bound((99.0,), Policy()) == slowdown_bound((2.5,), Policy()) < slowdown_bound((99.0,) * 39, Policy())
+    )
 
 
 def test_a_change_of_count_or_to_a_faster_chip_says_nothing_of_slower_ones() -> None:
@@ -178,39 +186,39 @@ def test_a_change_of_count_or_to_a_faster_chip_says_nothing_of_slower_ones() -> 
 
 
 def test_without_outcomes_the_bound_is_the_prior() -> None:
-    assert width((), Policy()) == Policy().slowdown_bound
-    assert middle((), Policy()) == Policy().slowdown_mid
+    assert slowdown_bound((), Policy()) == Policy().slowdown_bound
+    assert slowdown_middle((), Policy()) == Policy().slowdown_mid
 
 
 def test_bounds_tighten_with_outcomes_and_never_below_them() -> None:
     few, many = (0.6,) * 5, (0.6,) * 200
-    assert Policy().slowdown_bound > width(few, Policy()) > width(many, Policy()) >= 0.6
-    assert middle(few, Policy()) == pytest.approx(0.2 * 0.6 + 0.8 * 0.71)
-    assert weight((1.0,) * 20, Policy()) == 0.5
+    assert Policy().slowdown_bound > slowdown_bound(few, Policy()) > slowdown_bound(many, Policy()) >= 0.6
+    assert slowdown_middle(few, Policy()) == pytest.approx(0.2 * 0.6 + 0.8 * 0.71)
+    assert outcome_weight((1.0,) * 20, Policy()) == 0.5
 
 
 def test_outcomes_that_were_worse_than_the_prior_widen_the_bound() -> None:
-    assert width((2.0,) * 20, Policy()) == pytest.approx(0.5 * 2.0 + 0.5 * 1.25)
+    assert slowdown_bound((2.0,) * 20, Policy()) == pytest.approx(0.5 * 2.0 + 0.5 * 1.25)
 
 
 def test_a_few_quick_outcomes_prove_no_type_quicker_than_its_datasheet() -> None:
-    assert width((0.3,) * 38, Policy()) >= 38 / 58
+    assert slowdown_bound((0.3,) * 38, Policy()) >= 38 / 58
 
 
 @pytest.mark.parametrize("value", [0.3, 0.6, 0.9])
 def test_one_more_quick_outcome_never_loosens_the_bound_at_once(value: float) -> None:
-    bounds = [width((value,) * n, Policy()) for n in range(1, 400)]
+    bounds = [slowdown_bound((value,) * n, Policy()) for n in range(1, 400)]
     steps = [before - after for before, after in pairwise(bounds)]
     assert max(steps) < 0.025, f"at {2 + steps.index(max(steps))} outcomes"
     assert bounds[-1] == pytest.approx(value, abs=0.06), "many outcomes are believed"
 
 
 def test_the_chance_of_a_type_follows_what_the_account_saw() -> None:
-    prior = chance(0.71, 1.0)
+    prior = chance_within(0.71, 1.0)
     assert prior == pytest.approx(0.5)
-    assert chance(0.71, 1.0, (0.9,) * 20, 0.5) == pytest.approx(0.25)
-    assert chance(0.71, 1.0, (0.5,) * 20, 0.5) == pytest.approx(0.75)
-    assert chance(0.71, 0.0, (0.5,), 0.5) == 0.0
+    assert chance_within(0.71, 1.0, (0.9,) * 20, 0.5) == pytest.approx(0.25)
+    assert chance_within(0.71, 1.0, (0.5,) * 20, 0.5) == pytest.approx(0.75)
+    assert chance_within(0.71, 0.0, (0.5,), 0.5) == 0.0
 
 
 def test_a_test_that_measured_nothing_proves_no_start() -> None:
@@ -230,7 +238,7 @@ def test_a_shadow_that_failed_its_requests_refutes_the_type() -> None:
     found = told("ml.g6.xlarge", failed)
     assert found.refuted is failed
     assert not found.started
-    assert not failed.no_start  # it started: other endpoints with the model may try it
+    assert not failed.has_failed_start  # it started: other endpoints with the model may try it
 
 
 def test_the_account_learns_for_an_endpoint_of_the_same_framework_and_says_so() -> None:
@@ -242,8 +250,8 @@ def test_the_account_learns_for_an_endpoint_of_the_same_framework_and_says_so() 
 
     quick = tuple(elsewhere(0.45 * 362 / 121, "pytorch") for _ in range(200))
     plain, taught, others = decided("pytorch"), decided("pytorch", *quick), decided("vllm", *quick)
-    assert plain.chosen is None or plain.chosen.target.instance_type != "ml.g6.xlarge"
-    assert taught.chosen is not None
-    assert taught.chosen.target.instance_type == "ml.g6.xlarge"
-    assert "200 outcomes of pytorch" in taught.chosen.facts["learnt from the account"]
+    assert plain.chosen_option is None or plain.chosen_option.target.instance_type != "ml.g6.xlarge"
+    assert taught.chosen_option is not None
+    assert taught.chosen_option.target.instance_type == "ml.g6.xlarge"
+    assert "200 outcomes of pytorch" in taught.chosen_option.facts["learnt from the account"]
     assert others.options == plain.options

@@ -10,18 +10,18 @@ import pytest
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import SLOTS, DayDigest
+from rightsizer.domain.usage import SLOTS, DailyUsage
 from rightsizer.recommender.past_changes import (
     LEFT,
     Lesson,
-    Link,
+    MeasuredType,
     failures,
     gpu_ratios,
-    lesson,
-    of_model,
-    resting,
-    taken_back,
-    threads,
+    host_threads,
+    learn_about,
+    rest_until,
+    with_failed_starts,
+    with_left_types,
 )
 from tests.recommender import kit
 from tests.recommender.plain import near, past
@@ -35,9 +35,9 @@ SLOWER = {"ml.g5.xlarge": 2.0, "ml.g6.xlarge": 3.0, "ml.g4dn.xlarge": 4.0, "ml.p
 
 
 def told(
-    candidate: str, *pasts: PastChange, links: dict[str, Link] | None = None, reference: InstanceType = LARGE
+    candidate: str, *pasts: PastChange, links: dict[str, MeasuredType] | None = None, reference: InstanceType = LARGE
 ) -> Lesson:
-    return lesson(
+    return learn_about(
         History(endpoint=pasts),
         reference,
         TYPES[candidate],
@@ -82,18 +82,18 @@ def test_what_happened_to_types_that_nobody_knows_is_passed_over() -> None:
 def test_a_change_from_another_card_counts_only_through_a_link() -> None:
     seen = past("ml.g5.xlarge", from_type="ml.p5.4xlarge", ended=TESTED, realised_slowdown=6.0, latency_ratio=5.0)
     assert told("ml.g5.xlarge", seen) == Lesson(started=True)
-    linked = told("ml.g5.xlarge", seen, links={"ml.p5.4xlarge": Link(0.5, 0.6)})
+    linked = told("ml.g5.xlarge", seen, links={"ml.p5.4xlarge": MeasuredType(0.5, 0.6)})
     assert linked == Lesson(3.0, near(3.0), started=True)
-    other = told("ml.g6.xlarge", seen, links={"ml.p5.4xlarge": Link(0.5, 0.6)})
+    other = told("ml.g6.xlarge", seen, links={"ml.p5.4xlarge": MeasuredType(0.5, 0.6)})
     assert other == Lesson(started=True, other_q=1.5)
     bare = replace(LARGE, accelerator=None)
     assert told("ml.g5.xlarge", seen, reference=bare) == Lesson(started=True)
 
 
 def test_a_type_that_serves_production_counts_by_its_card() -> None:
-    assert told("ml.g5.2xlarge", links={"ml.g5.xlarge": Link(2.2, 2.0)}) == Lesson(2.2, served=True)
-    assert told("ml.g6.xlarge", links={"ml.g5.xlarge": Link(2.2, 2.0)}) == Lesson()
-    assert told("ml.m5.2xlarge", links={"ml.t3.2xlarge": Link(2.2, 2.0)}).gpu_ratio == 2.2, "neither has a card"
+    assert told("ml.g5.2xlarge", links={"ml.g5.xlarge": MeasuredType(2.2, 2.0)}) == Lesson(2.2, served=True)
+    assert told("ml.g6.xlarge", links={"ml.g5.xlarge": MeasuredType(2.2, 2.0)}) == Lesson()
+    assert told("ml.m5.2xlarge", links={"ml.t3.2xlarge": MeasuredType(2.2, 2.0)}).gpu_ratio == 2.2, "neither has a card"
 
 
 def test_a_move_to_a_quicker_card_says_nothing_of_others() -> None:
@@ -143,9 +143,9 @@ def test_failed_starts_belong_to_a_model_and_a_type() -> None:
     theirs = past("ml.g6.xlarge", 10, ended=BACK, failure="health-check", models=("chat",))
     stranger = replace(theirs, models=("other",))
     history = History(endpoint=(own, old, slow), account=(theirs, stranger, past(models=("chat",))))
-    assert of_model(history, "chat").endpoint == (theirs, own, slow), "in the order of their dates"
-    assert of_model(history, "chat").account == history.account
-    assert of_model(history, "").endpoint == (own, old, slow)
+    assert with_failed_starts(history, "chat").endpoint == (theirs, own, slow), "in the order of their dates"
+    assert with_failed_starts(history, "chat").account == history.account
+    assert with_failed_starts(history, "").endpoint == (own, old, slow)
 
 
 COSTS = {"ml.g6e.xlarge": Decimal("2.6"), "ml.g5.xlarge": Decimal("1.4"), "ml.g6.xlarge": Decimal("1.3")}
@@ -154,7 +154,7 @@ UP = past("ml.g6e.xlarge", 10, from_type="ml.g5.xlarge")
 
 
 def left(*pasts: PastChange) -> tuple[PastChange, ...]:
-    return taken_back(History(endpoint=pasts), COSTS.get).endpoint
+    return with_left_types(History(endpoint=pasts), COSTS.get).endpoint
 
 
 def test_a_cheaper_type_that_was_left_again_failed_on_the_day_on_which_it_was_left() -> None:
@@ -185,18 +185,18 @@ def test_a_type_did_not_fail_where(pasts: tuple[PastChange, ...]) -> None:
 def test_as_dear_as_before_is_no_cheaper() -> None:
     even = {"ml.g6e.xlarge": Decimal("2.8"), "ml.g5.xlarge": Decimal("1.4")}
     twice = (replace(DOWN, to_count=2), UP)
-    assert taken_back(History(endpoint=twice), even.get).endpoint == twice
+    assert with_left_types(History(endpoint=twice), even.get).endpoint == twice
     fewer = (replace(DOWN, to_count=2, mean_instances=1.9), UP)
     more = (replace(DOWN, from_count=2, to_count=3), UP)
-    assert taken_back(History(endpoint=more), even.get).endpoint[0].failure == LEFT, "three for two"
-    assert taken_back(History(endpoint=fewer), even.get).endpoint[0].failure == LEFT
+    assert with_left_types(History(endpoint=more), even.get).endpoint[0].failure == LEFT, "three for two"
+    assert with_left_types(History(endpoint=fewer), even.get).endpoint[0].failure == LEFT
 
 
 EIGHT, FOUR = TYPES["ml.g6e.2xlarge"], "ml.g6e.xlarge"
 
 
 def used(*pasts: PastChange, share: float = 0.5, reference: InstanceType = EIGHT) -> float | None:
-    return threads(History(endpoint=pasts), reference, CATALOGUE.find, share)
+    return host_threads(History(endpoint=pasts), reference, CATALOGUE.find, share)
 
 
 def smaller(ratio: float | None, to: str = FOUR) -> PastChange:
@@ -237,10 +237,10 @@ def test_where_the_gpu_makes_nearly_all_of_the_latency_no_vcpus_can_be_told() ->
     assert used(smaller(1.25), reference=replace(EIGHT, accelerator=None)) is None
 
 
-def day(name: str, requests: Any, busy: Any) -> DayDigest:
+def day(name: str, requests: Any, busy: Any) -> DailyUsage:
     none = (None,) * 4
     slots, work = (requests, *(None,) * (SLOTS - 1)), (busy, *(None,) * (SLOTS - 1))
-    return DayDigest(date(2026, 11, 1), name, 1, slots, work, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(date(2026, 11, 1), name, 1, slots, work, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 def test_gpu_seconds_are_compared_over_slots_in_which_both_are_known() -> None:
@@ -256,7 +256,7 @@ def test_gpu_seconds_are_compared_over_slots_in_which_both_are_known() -> None:
 
 def rests(failed: PastChange, times: int = 1, load: float | None = None) -> int | None:
     """Days from the failure until the end of its rest."""
-    until = resting(failed, times, load, POLICY, kit.NOW)
+    until = rest_until(failed, times, load, POLICY, kit.NOW)
     return None if until is None else (until - failed.at).days
 
 

@@ -8,8 +8,8 @@ from rightsizer.domain.demand import Demand, Load, MemoryClass, MemoryNeed
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.pricing import host_risk, load_risk, memory_risk, quota_risk, step, vcpu_risk
-from rightsizer.recommender.slowdown import slowdown
+from rightsizer.recommender.pricing import host_risk, load_risk, memory_risk, quota_risk, risk_level, vcpu_risk
+from rightsizer.recommender.slowdown import expected_slowdown
 
 LARGE = Accelerator("A", "NVIDIA", 100, 500, 48, 48.0, (8, 6))
 SMALL = replace(LARGE, model="B", memory_gib=16, usable_gib=16.0)
@@ -119,19 +119,19 @@ def test_a_fleet_above_the_quota_cannot_start_and_an_unknown_quota_is_a_low_risk
     [(0.0049, 0), (0.005, 1), (0.0199, 1), (0.02, 2), (0.0499, 2), (0.05, 3), (0.199, 3), (0.20, 4), (1.0, 4)],
 )
 def test_a_probability_of_harm_becomes_a_level(probability: float, wanted: int) -> None:
-    assert step(probability, Policy()) == Risk(wanted)
+    assert risk_level(probability, Policy()) == Risk(wanted)
 
 
 def test_a_gpu_that_is_faster_in_both_is_bounded_by_today_and_five_percent() -> None:
     faster = replace(LARGE, model="C", fp16_tflops=101, memory_bandwidth_gbps=505)
-    assert slowdown(LARGE, faster, Policy()).bound == 1.05
+    assert expected_slowdown(LARGE, faster, Policy()).bound == 1.05
     much_faster = replace(LARGE, model="D", fp16_tflops=200, memory_bandwidth_gbps=1000)
-    assert slowdown(LARGE, much_faster, Policy()).bound == pytest.approx(0.5 * 1.25)
+    assert expected_slowdown(LARGE, much_faster, Policy()).bound == pytest.approx(0.5 * 1.25)
 
 
 def test_a_gpu_that_is_slower_in_one_respect_is_bounded_by_the_worse_ratio_and_a_quarter() -> None:
     mixed = replace(LARGE, model="E", fp16_tflops=400, memory_bandwidth_gbps=250)
-    found = slowdown(LARGE, mixed, Policy())
+    found = expected_slowdown(LARGE, mixed, Policy())
     assert (found.phi, found.bound) == (2.0, 2.5)
     assert found.mid == pytest.approx(2.0 * 0.71)
     assert found.hopeful == pytest.approx(2.0 * 0.33)

@@ -12,15 +12,15 @@ from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, Ri
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment
 from rightsizer.recommender import pricing
-from rightsizer.recommender.elsewhere import volumes
+from rightsizer.recommender.elsewhere import volume_notes
 from rightsizer.recommender.pricing import (
     MANAGED,
     cost_of,
     delete_option,
     kept_by_commitment,
-    monthly,
-    nap_option,
+    monthly_cost,
     restore_option,
+    scale_to_zero_option,
     type_option,
 )
 from tests.recommender import kit
@@ -100,7 +100,7 @@ def test_a_cent_is_a_saving_too() -> None:
 
 
 def test_the_saving_has_to_pay_for_the_test_and_for_the_change() -> None:
-    found = pricing.tested(option(saving_usd_per_month=Decimal(300), switch_usd=Decimal(2)), Decimal(8))
+    found = pricing.with_test_cost(option(saving_usd_per_month=Decimal(300), switch_usd=Decimal(2)), Decimal(8))
     assert (found.test_usd, found.payback_days, found.switch_usd) == (Decimal(8), 1.0, Decimal(2))
 
 
@@ -118,7 +118,7 @@ def test_deleting_saves_all_of_it_and_is_its_owners_act() -> None:
 
 
 def test_scaling_to_zero_names_its_timeout_and_what_callers_must_do() -> None:
-    found = nap_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.625, in_place=False)
+    found = scale_to_zero_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.625, in_place=False)
     assert (found.kind, found.effort) == (OptionKind.SCALE_TO_ZERO, Effort.HIGH)
     assert found.target == Target("ml.g5.xlarge", 2, minimum=0, idle_minutes=30)
     assert (found.usd_per_month, found.price, found.confidence) == (Decimal(1000), PRICE, 14.0)
@@ -134,10 +134,10 @@ def test_scaling_to_zero_names_its_timeout_and_what_callers_must_do() -> None:
 
 
 def test_an_endpoint_of_components_or_with_a_queue_sleeps_without_another_name() -> None:
-    parts = nap_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.5, in_place=False, of_components=True)
+    parts = scale_to_zero_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.5, in_place=False, of_components=True)
     assert parts.client_change == "must retry while the endpoint wakes"
     assert (parts.not_checked, parts.restart_needed) == ((MANAGED,), False)
-    queue = nap_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.5, in_place=True)
+    queue = scale_to_zero_option(("ml.g5.xlarge", 2), PRICE, MONEY, 14.0, 30, 0.5, in_place=True)
     assert (queue.client_change, queue.in_place, queue.restart_needed) == ("", True, False)
 
 
@@ -162,16 +162,16 @@ def test_the_last_good_configuration_comes_back_as_what_it_was(target: Target, k
 
 def test_volumes_are_said_to_be_in_no_figure_unless_both_types_have_their_own_disks() -> None:
     types = kit.catalogue(kit.OTHERS).types
-    assert volumes(ONE, OTHER) == ()
+    assert volume_notes(ONE, OTHER) == ()
     line = "what the EBS volumes of {} cost (up to 512 GB an instance): they are in no figure"
-    assert volumes(ONE, types["ml.t3.2xlarge"]) == (line.format("ml.t3.2xlarge"),)
+    assert volume_notes(ONE, types["ml.t3.2xlarge"]) == (line.format("ml.t3.2xlarge"),)
     both = line.format("ml.m5.2xlarge and ml.t3.2xlarge")
-    assert volumes(types["ml.t3.2xlarge"], types["ml.m5.2xlarge"]) == (both,)
+    assert volume_notes(types["ml.t3.2xlarge"], types["ml.m5.2xlarge"]) == (both,)
 
 
 def test_a_month_has_730_hours_and_is_rounded_to_cents() -> None:
-    assert monthly(PRICE, 1) == Decimal("1027.84")
-    assert monthly(PRICE, 1.33333) == Decimal("1370.42")
+    assert monthly_cost(PRICE, 1) == Decimal("1027.84")
+    assert monthly_cost(PRICE, 1.33333) == Decimal("1370.42")
 
 
 NO_PLAN = Commitment(Decimal(0), 0.0, known=True)

@@ -12,7 +12,12 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.proposal import Reach, proposal_for, reach_for, reach_of
+from rightsizer.recommender.proposal import (
+    ChangePermission,
+    permission_for_endpoint,
+    permission_for_option,
+    proposal_for,
+)
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 REF = EndpointRef("111122223333", "eu-west-1", "bert")
@@ -70,7 +75,7 @@ RECOMMENDATION = Recommendation(
     options=(OPTION,),
     evidence=None,
 )
-IN_REACH = Reach(True, "")
+IN_REACH = ChangePermission(True, "")
 
 
 def test_automatic_mode_approves_by_policy_and_says_so() -> None:
@@ -83,7 +88,7 @@ def test_automatic_mode_approves_by_policy_and_says_so() -> None:
 
 
 def test_what_the_role_cannot_reach_is_asked_and_not_applied() -> None:
-    proposal = proposal_for(RECOMMENDATION, Reach(False, "tag it"), 14, NOW)
+    proposal = proposal_for(RECOMMENDATION, ChangePermission(False, "tag it"), 14, NOW)
     assert proposal is not None
     assert (proposal.state, proposal.approvable, proposal.enable) == (ProposalState.PENDING, False, "tag it")
 
@@ -120,29 +125,32 @@ def test_the_same_option_is_asked_under_one_id_and_another_configuration_under_a
     ],
 )
 def test_an_endpoint_out_of_reach_says_how_to_bring_it_in(endpoint: Endpoint, untagged: bool, words: str) -> None:
-    reach = reach_of(endpoint, writes=True, untagged=untagged)
-    assert not reach.approvable
-    assert words in reach.enable
+    permission = permission_for_endpoint(endpoint, writes=True, untagged=untagged)
+    assert not permission.approvable
+    assert words in permission.enable
 
 
 def test_a_tag_is_not_offered_for_what_only_the_owner_can_carry_out() -> None:
     elsewhere = replace(OPTION, in_place=False, client_change="must call another endpoint")
-    for reach in (IN_REACH, Reach(False, "tag it", tag=True)):
-        found = reach_for(elsewhere, reach)
+    for permission in (IN_REACH, ChangePermission(False, "tag it", tag=True)):
+        found = permission_for_option(elsewhere, permission)
         assert (found.approvable, "must call another endpoint" in found.enable) == (False, True)
-    assert reach_for(elsewhere, Reach(False, "change it in Terraform")).enable == "change it in Terraform"
+    assert (
+        permission_for_option(elsewhere, ChangePermission(False, "change it in Terraform")).enable
+        == "change it in Terraform"
+    )
 
 
 def test_the_reach_mirrors_the_permissions_of_the_stack() -> None:
     untagged = replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False)
-    assert reach_of(ENDPOINT, writes=True, untagged=False).approvable
-    assert reach_of(untagged, writes=True, untagged=True).approvable
-    assert "MayChange" in reach_of(ENDPOINT, writes=False, untagged=False).enable
+    assert permission_for_endpoint(ENDPOINT, writes=True, untagged=False).approvable
+    assert permission_for_endpoint(untagged, writes=True, untagged=True).approvable
+    assert "MayChange" in permission_for_endpoint(ENDPOINT, writes=False, untagged=False).enable
 
 
 @pytest.mark.parametrize("kind", [EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT])
 def test_what_the_journal_changes_after_an_approval_can_be_approved(kind: EndpointKind) -> None:
-    assert reach_of(replace(ENDPOINT, kind=kind), writes=True, untagged=False).approvable
+    assert permission_for_endpoint(replace(ENDPOINT, kind=kind), writes=True, untagged=False).approvable
 
 
 def test_an_option_that_is_not_carried_out_in_place_has_no_approve_button_and_is_never_automatic() -> None:
@@ -155,6 +163,6 @@ def test_an_option_that_is_not_carried_out_in_place_has_no_approve_button_and_is
 
 def test_an_endpoint_whose_tags_could_not_be_read_is_out_of_reach_for_that_reason() -> None:
     blind = replace(ENDPOINT, mode=Mode.REPORT, tags_unread=Reason(Code.THROTTLED, "AWS throttles sagemaker:ListTags"))
-    reach = reach_of(blind, writes=True, untagged=True)
-    assert (reach.approvable, reach.tag) == (False, False)
-    assert "AWS throttles" in reach.enable
+    permission = permission_for_endpoint(blind, writes=True, untagged=True)
+    assert (permission.approvable, permission.tag) == (False, False)
+    assert "AWS throttles" in permission.enable

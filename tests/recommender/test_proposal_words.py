@@ -12,35 +12,37 @@ from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.proposal import (
-    Reach,
-    Today,
-    instructions,
+    ChangePermission,
+    CurrentFleet,
+    permission_for_endpoint,
+    permission_for_option,
+    permission_instructions,
     property_diff,
     proposal_for,
     proposal_id,
-    reach_for,
-    reach_of,
     tag_command,
-    unless_undone,
+    withhold_undone_count,
 )
 from tests.recommender.test_proposal import ENDPOINT, IN_REACH, NOW, OPTION, RECOMMENDATION, REF
 
-TAG = Reach(False, "its tag is absent", tag=True)
+TAG = ChangePermission(False, "its tag is absent", tag=True)
 
 
-def reach(writes: bool = True, untagged: bool = False, **more: Any) -> Reach:
-    return reach_of(replace(ENDPOINT, **more), writes=writes, untagged=untagged)
+def reach(writes: bool = True, untagged: bool = False, **more: Any) -> ChangePermission:
+    return permission_for_endpoint(replace(ENDPOINT, **more), writes=writes, untagged=untagged)
 
 
 def test_each_reason_that_closes_an_approval() -> None:
-    assert reach() == Reach(True, "")
+    assert reach() == ChangePermission(True, "")
     unread = Reason(Code.THROTTLED, "AWS throttles")
-    assert reach(tags_unread=unread) == Reach(False, "its tags could not be read: AWS throttles")
+    assert reach(tags_unread=unread) == ChangePermission(False, "its tags could not be read: AWS throttles")
     owned = "change it in Terraform; a change from outside would drift and be reverted"
-    assert reach(owned_by="Terraform") == Reach(False, owned)
+    assert reach(owned_by="Terraform") == ChangePermission(False, owned)
     kind = "an endpoint of the kind serverless is changed by its owner"
-    assert reach(kind=EndpointKind.SERVERLESS) == Reach(False, kind)
-    assert reach(writes=False) == Reach(False, "deploy the stack with MayChange=tagged; this one changes nothing")
+    assert reach(kind=EndpointKind.SERVERLESS) == ChangePermission(False, kind)
+    assert reach(writes=False) == ChangePermission(
+        False, "deploy the stack with MayChange=tagged; this one changes nothing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,19 +58,21 @@ def test_each_reason_that_closes_an_approval() -> None:
 def test_the_owners_tag_opens_the_approval(mode: Mode, declared: bool, untagged: bool, said: str | None) -> None:
     found = reach(mode=mode, mode_declared=declared, untagged=untagged)
     text = f"its tag rightsizer:mode is {said}; its owner lets it be changed with"
-    assert found == (Reach(True, "") if said is None else Reach(False, text, tag=True))
+    assert found == (ChangePermission(True, "") if said is None else ChangePermission(False, text, tag=True))
 
 
 def test_what_its_owner_does_is_said_in_place_of_a_button() -> None:
     away = replace(OPTION, kind=OptionKind.SERVERLESS, in_place=False)
-    assert reach_for(OPTION, IN_REACH) is IN_REACH
+    assert permission_for_option(OPTION, IN_REACH) is IN_REACH
     text = "serverless is done by the owner: it is not done on the same endpoint"
-    assert reach_for(away, IN_REACH) == Reach(False, text)
+    assert permission_for_option(away, IN_REACH) == ChangePermission(False, text)
     renamed = replace(away, client_change="call another endpoint")
-    assert reach_for(renamed, TAG) == Reach(False, "serverless is done by the owner: call another endpoint")
-    closed = Reach(False, "read only")
-    assert reach_for(away, closed) is closed
-    assert reach_for(replace(away, kind=OptionKind.DELETE), IN_REACH) is IN_REACH
+    assert permission_for_option(renamed, TAG) == ChangePermission(
+        False, "serverless is done by the owner: call another endpoint"
+    )
+    closed = ChangePermission(False, "read only")
+    assert permission_for_option(away, closed) is closed
+    assert permission_for_option(replace(away, kind=OptionKind.DELETE), IN_REACH) is IN_REACH
 
 
 SCALED = ScalableTarget(
@@ -76,10 +80,12 @@ SCALED = ScalableTarget(
 )
 
 
-def undone(target: Target, own: ScalableTarget = SCALED, given: Reach = IN_REACH, **more: Any) -> Reach:
+def undone(
+    target: Target, own: ScalableTarget = SCALED, given: ChangePermission = IN_REACH, **more: Any
+) -> ChangePermission:
     option = replace(OPTION, **{"kind": OptionKind.INSTANCE_COUNT, "target": target, **more})
     scaled = replace(ENDPOINT, scaling=(own,))
-    return unless_undone(scaled, replace(RECOMMENDATION, options=(option,)), given)
+    return withhold_undone_count(scaled, replace(RECOMMENDATION, options=(option,)), given)
 
 
 ONE = Target("ml.g5.2xlarge", 1)
@@ -88,15 +94,15 @@ ONE = Target("ml.g5.2xlarge", 1)
 def test_a_count_that_scaling_would_undo_is_the_owners() -> None:
     policies = "the policies of Application Auto Scaling set its count"
     changes = f"{policies}, from 2 to 8; its owner changes the target of its policy"
-    assert undone(replace(ONE, instance_count=2)) == Reach(False, changes)
-    assert undone(replace(ONE, instance_count=3), given=TAG) == Reach(False, changes)
+    assert undone(replace(ONE, instance_count=2)) == ChangePermission(False, changes)
+    assert undone(replace(ONE, instance_count=3), given=TAG) == ChangePermission(False, changes)
     lower = (
         f"{policies} and would undo another one; its owner can lower the minimum of its scalable target to 1, from 2:\n"
         "aws application-autoscaling register-scalable-target --region eu-west-1 --service-namespace sagemaker"
         " --resource-id endpoint/bert/variant/AllTraffic --scalable-dimension sagemaker:variant:DesiredInstanceCount"
         " --min-capacity 1"
     )
-    assert undone(ONE) == Reach(False, lower)
+    assert undone(ONE) == ChangePermission(False, lower)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_a_count_that_scaling_would_undo_is_the_owners() -> None:
         {"target": replace(ONE, minimum=0)},
         {"target": replace(ONE, maximum=0)},
         {"target": replace(ONE, target_value=0.0)},
-        {"target": ONE, "given": Reach(False, "read only")},
+        {"target": ONE, "given": ChangePermission(False, "read only")},
     ],
     ids=["no count", "no policy", "another variant", "a minimum", "a maximum", "a target value", "out of reach anyhow"],
 )
@@ -118,7 +124,7 @@ def test_scaling_undoes_nothing_where(told: dict[str, Any]) -> None:
 
 def test_without_an_option_nothing_is_undone_or_proposed() -> None:
     silent = replace(RECOMMENDATION, options=())
-    assert unless_undone(replace(ENDPOINT, scaling=(SCALED,)), silent, IN_REACH) is IN_REACH
+    assert withhold_undone_count(replace(ENDPOINT, scaling=(SCALED,)), silent, IN_REACH) is IN_REACH
     assert proposal_for(silent, IN_REACH, 7, NOW) is None
 
 
@@ -157,11 +163,11 @@ def test_the_tag_command_in_full() -> None:
     assert tag_command(REF, "auto") == line.format(REF.arn, "auto")
 
 
-PLAIN, BOUNDED = Today("ml.g5.2xlarge", 3), Today("ml.g5.2xlarge", 3, (2, 8))
+PLAIN, BOUNDED = CurrentFleet("ml.g5.2xlarge", 3), CurrentFleet("ml.g5.2xlarge", 3, (2, 8))
 HOURS = (1,) * 8 + (2,) * 12 + (1,) * 4
 
 
-def lines(owner: str, target: Target, today: Today = PLAIN) -> list[str]:
+def lines(owner: str, target: Target, today: CurrentFleet = PLAIN) -> list[str]:
     return property_diff(owner, "AllTraffic", today, target).splitlines()
 
 
@@ -288,7 +294,7 @@ def test_a_placement_is_told_in_the_source_of_each_component() -> None:
 
 
 def told(endpoint: Endpoint, recommendation: Recommendation = RECOMMENDATION) -> str:
-    return instructions(endpoint, recommendation, "why")
+    return permission_instructions(endpoint, recommendation, "why")
 
 
 def test_an_owner_gets_the_reason_and_the_difference() -> None:
@@ -297,7 +303,7 @@ def test_an_owner_gets_the_reason_and_the_difference() -> None:
     assert told(owned, replace(RECOMMENDATION, options=())) == "why"
     gone = replace(RECOMMENDATION, options=(replace(OPTION, kind=OptionKind.DELETE),))
     assert told(owned, gone) == "why\n- the endpoint resource of bert (keep its configuration: it brings it back)"
-    today = Today("ml.g5.2xlarge", 1)
+    today = CurrentFleet("ml.g5.2xlarge", 1)
     assert told(owned) == f"why\n{property_diff('CloudFormation', 'AllTraffic', today, OPTION.target)}"
     bounds = replace(RECOMMENDATION, options=(replace(OPTION, target=Target("ml.g5.2xlarge", 1, minimum=1)),))
     scaled = replace(owned, scaling=(replace(SCALED, resource_id="endpoint/bert/variant/Other"), SCALED))

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.queueing import rates_of, unqueued
+from rightsizer.recommender.queueing import find_service_time, rates_of
 from rightsizer.recommender.slowdown import host_factor
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -42,21 +42,21 @@ def queued(workers: int, load: float, spread: float, seed: int) -> Latency:
 @pytest.mark.parametrize("spread", [0.04, 0.45])
 def test_the_service_behind_a_waiting_queue_is_found_to_a_tenth(workers: int, load: float, spread: float) -> None:
     latency = queued(workers, load, spread, seed=workers)
-    found = unqueued(latency, [(load * workers, 40_000.0)], workers)
+    found = find_service_time(latency, [(load * workers, 40_000.0)], workers)
     assert found.mean_s == pytest.approx(1.0, rel=0.1)
     assert found.mean_s <= latency.mean_s
 
 
 def test_busy_hours_explain_waiting_that_the_mean_rate_does_not() -> None:
     latency = Latency(1.5, 1.0, 3.0, 4.0, 1.0)
-    smooth = unqueued(latency, [(0.3, 1000.0)], 1)
-    rough = unqueued(latency, [(0.05, 500.0), (0.55, 500.0)], 1)
+    smooth = find_service_time(latency, [(0.3, 1000.0)], 1)
+    rough = find_service_time(latency, [(0.05, 500.0), (0.55, 500.0)], 1)
     assert rough.mean_s < smooth.mean_s
 
 
 @given(st.floats(0.01, 100), st.floats(0.0, 4.0), st.floats(0.0, 50), st.integers(1, 16))
 def test_a_service_is_never_longer_than_its_latency(mean: float, spread: float, rate: float, workers: int) -> None:
-    found = unqueued(Latency(mean, mean, mean, mean, spread), [(rate, 100.0)], workers)
+    found = find_service_time(Latency(mean, mean, mean, mean, spread), [(rate, 100.0)], workers)
     assert 0 <= found.mean_s <= mean
     assert 0 <= found.power <= 1
 
@@ -74,7 +74,7 @@ def demand(
         ("GPUUtilization", "Average"): gpu,
         ("CPUUtilization", "Average"): lambda i: 100 * level + threads * gpu(i),
     }
-    days = fold(kit.window(metrics), Setup(hardware, count))
+    days = daily_usage(kit.window(metrics), VariantSetup(hardware, count))
     memory = memory_need(days, kit.catalogue(), Policy(), "pytorch", None)
     latency = latency_of(days)
     assert latency is not None
@@ -109,7 +109,7 @@ def test_cpu_work_that_has_nothing_to_do_with_requests_is_not_charged_to_them() 
         ("GPUUtilization", "Average"): lambda i: gpu[i],
         ("CPUUtilization", "Average"): lambda i: 100 * noise[i] + gpu[i],
     }
-    days = fold(kit.window(metrics), Setup(hardware, 1))
+    days = daily_usage(kit.window(metrics), VariantSetup(hardware, 1))
     memory = memory_need(days, kit.catalogue(), Policy(), "pytorch", None)
     noisy = demand_of(days, days, hardware, memory, Policy()).host_threads
     assert found.host_threads is not None
@@ -137,7 +137,7 @@ def test_a_smaller_size_of_the_same_gpu_is_offered_without_a_test_where_the_host
         found[threads] = judge(
             given_, [kit.window(metrics)], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
         )
-    chosen = found[1.5].chosen
+    chosen = found[1.5].chosen_option
     assert chosen is not None
     assert chosen.target.instance_type == "ml.g6e.xlarge"
     assert found[1.5].gate.value == "apply"
@@ -149,7 +149,7 @@ def test_a_lonely_request_meets_nobody_and_a_crowd_meets_itself() -> None:
     hardware = kit.catalogue().types["ml.g6e.2xlarge"]
 
     def rates(calls: Callable[[int], float]) -> list[float]:
-        days = fold(kit.window(kit.steady() | {("Invocations", "Sum"): calls}), Setup(hardware, 1))
+        days = daily_usage(kit.window(kit.steady() | {("Invocations", "Sum"): calls}), VariantSetup(hardware, 1))
         return [rate for rate, _ in rates_of(days, 1.0)]
 
     rare = rates(lambda i: 1.0 if i % 96 == 0 else 0.0)

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from rightsizer.domain.demand import Latency
-from rightsizer.domain.usage import SLOTS, DayDigest
+from rightsizer.domain.usage import SLOTS, DailyUsage
 from rightsizer.recommender.queueing import (
     Rates,
+    ServiceTime,
     ShadowRun,
-    Unqueued,
+    find_service_time,
     rates_of,
-    ratios,
     service_bins,
-    unqueued,
-    without_waiting,
+    service_time_of,
+    shadow_ratios,
 )
 from tests.recommender.plain import near
 
@@ -32,13 +32,13 @@ def waiting(service_s: float, rate: float, spread: float) -> float:
 
 @pytest.mark.parametrize(("rate", "spread"), [(0.2, 0.0), (0.5, 1.0), (0.7, 0.5)])
 def test_the_service_behind_a_latency_of_one_worker_is_found(rate: float, spread: float) -> None:
-    found = without_waiting(1.0 + waiting(1.0, rate, spread), rate, spread)
+    found = service_time_of(1.0 + waiting(1.0, rate, spread), rate, spread)
     assert found == pytest.approx(1.0, rel=2e-4)
 
 
 def test_waiting_hides_the_service_of_a_worker_that_is_three_quarters_busy() -> None:
-    assert without_waiting(1.0 + waiting(1.0, 0.74, 1.0), 0.74, 1.0) is not None
-    assert without_waiting(1.0 + waiting(1.0, 0.76, 1.0), 0.76, 1.0) is None
+    assert service_time_of(1.0 + waiting(1.0, 0.74, 1.0), 0.74, 1.0) is not None
+    assert service_time_of(1.0 + waiting(1.0, 0.76, 1.0), 0.76, 1.0) is None
 
 
 def several(service_s: float, rate: float, workers: int, spread: float) -> float:
@@ -71,7 +71,7 @@ def behind(service_s: float, rates: Rates, workers: int, spread: float = 1.0) ->
 def test_both_moments_of_the_service_are_found(workers: int, load: float, service_s: float) -> None:
     rates = [(load * workers / service_s, 10.0), (0.5 * load * workers / service_s, 30.0)]
     latency = behind(service_s, rates, workers)
-    found = unqueued(latency, rates, workers)
+    found = find_service_time(latency, rates, workers)
     assert found.mean_s == pytest.approx(service_s, rel=0.02)
     wanted = math.sqrt(math.log(2.0) / math.log1p(latency.squared_variation))
     assert found.power == pytest.approx(min(wanted, 1.0), rel=0.05)
@@ -79,34 +79,34 @@ def test_both_moments_of_the_service_are_found(workers: int, load: float, servic
 
 def test_without_a_rate_a_worker_or_a_spread_the_latency_is_the_service() -> None:
     latency = behind(1.0, [(0.4, 1.0)], 1)
-    same = Unqueued(latency.mean_s, 1.0)
-    assert unqueued(latency, [], 1) == same
-    assert unqueued(latency, [(0.0, 5.0), (0.4, 0.0)], 1) == same
-    assert unqueued(latency, [(0.4, 1.0)], 0) == same
-    assert unqueued(replace(latency, squared_variation=0.0), [(0.4, 1.0)], 1) == same
+    same = ServiceTime(latency.mean_s, 1.0)
+    assert find_service_time(latency, [], 1) == same
+    assert find_service_time(latency, [(0.0, 5.0), (0.4, 0.0)], 1) == same
+    assert find_service_time(latency, [(0.4, 1.0)], 0) == same
+    assert find_service_time(replace(latency, squared_variation=0.0), [(0.4, 1.0)], 1) == same
 
 
 def test_rates_without_requests_are_passed_over() -> None:
     latency = behind(1.0, [(0.4, 1.0)], 1)
-    plain = unqueued(latency, [(0.4, 1.0)], 1)
-    assert unqueued(latency, [(0.4, 1.0), (0.9, 0.0), (0.0, 9.0)], 1) == plain
+    plain = find_service_time(latency, [(0.4, 1.0)], 1)
+    assert find_service_time(latency, [(0.4, 1.0), (0.9, 0.0), (0.0, 9.0)], 1) == plain
     assert plain.mean_s < latency.mean_s
 
 
 def test_the_share_of_the_service_in_the_latency_is_at_most_all_of_it() -> None:
     latency = behind(1.0, [(0.4, 1.0)], 1)
-    assert Unqueued(0.5 * latency.mean_s, 1.0).share(latency) == 0.5
-    assert Unqueued(2 * latency.mean_s, 1.0).share(latency) == 1.0
-    assert Unqueued(1.0, 1.0).share(replace(latency, mean_s=0.0)) == 1.0
+    assert ServiceTime(0.5 * latency.mean_s, 1.0).share(latency) == 0.5
+    assert ServiceTime(2 * latency.mean_s, 1.0).share(latency) == 1.0
+    assert ServiceTime(1.0, 1.0).share(replace(latency, mean_s=0.0)) == 1.0
 
 
 def test_the_histogram_of_the_service_has_its_mean_and_less_spread() -> None:
     latency = Latency(2.0, 1.0, 4.0, 4.0, 1.0, ((1.0, 0.75), (4.0, 0.25)))
-    found = service_bins(latency, Unqueued(1.5, 0.5))
+    found = service_bins(latency, ServiceTime(1.5, 0.5))
     assert [share for _, share in found] == [0.75, 0.25]
     assert sum(value * share for value, share in found) == near(1.5)
     assert found[1][0] / found[0][0] == near(2.0)
-    assert service_bins(latency, Unqueued(1.75, 1.0)) == ((near(1.0), 0.75), (near(4.0), 0.25))
+    assert service_bins(latency, ServiceTime(1.75, 1.0)) == ((near(1.0), 0.75), (near(4.0), 0.25))
 
 
 RUN = ShadowRun(
@@ -124,23 +124,23 @@ RATE = 40 / 7200
 
 
 def test_a_shadow_test_tells_gpu_seconds_and_latency_over_those_of_production() -> None:
-    gpu, latency = ratios(RUN)
+    gpu, latency = shadow_ratios(RUN)
     assert gpu == near(2.5)
-    service = without_waiting(2.0, RATE, 1.0)
+    service = service_time_of(2.0, RATE, 1.0)
     assert service is not None
     assert service < 1.99
     assert latency == near(service)
 
 
 def test_where_production_waits_in_the_same_way_its_waiting_is_taken_out_too() -> None:
-    shadow, live = without_waiting(2.0, RATE, 1.0), without_waiting(1.0, RATE, 1.0)
+    shadow, live = service_time_of(2.0, RATE, 1.0), service_time_of(1.0, RATE, 1.0)
     assert shadow is not None
     assert live is not None
-    assert ratios(replace(RUN, queued=True))[1] == near(shadow / live)
+    assert shadow_ratios(replace(RUN, queued=True))[1] == near(shadow / live)
     busy = replace(RUN, queued=True, requests=2000.0, mean_s=2.0, live_mean_s=40.0)
-    hidden = without_waiting(2.0, 2000 / 7200, 1.0)
+    hidden = service_time_of(2.0, 2000 / 7200, 1.0)
     assert hidden is not None
-    assert ratios(busy)[1] == near(hidden / 40.0), "production's own service is hidden: its latency counts"
+    assert shadow_ratios(busy)[1] == near(hidden / 40.0), "production's own service is hidden: its latency counts"
 
 
 @pytest.mark.parametrize(
@@ -162,16 +162,16 @@ def test_where_production_waits_in_the_same_way_its_waiting_is_taken_out_too() -
     ],
 )
 def test_a_shadow_test_tells_nothing_of_what_it_did_not_see(seen: dict[str, Any], gpu: bool, latency: bool) -> None:
-    found = ratios(replace(RUN, **seen))
+    found = shadow_ratios(replace(RUN, **seen))
     assert (found[0] is not None, found[1] is not None) == (gpu, latency)
 
 
-def day(number: int, *slots: float | None) -> DayDigest:
+def day(number: int, *slots: float | None) -> DailyUsage:
     """The first slots of a day; the others had no request."""
     none = (None,) * 4
     requests = (*slots, *(0.0,) * (SLOTS - len(slots)))
     when = date(2026, 11, 1) + timedelta(days=number)
-    return DayDigest(when, "ml.g5.xlarge", 1, requests, (None,) * SLOTS, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(when, "ml.g5.xlarge", 1, requests, (None,) * SLOTS, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 def test_a_slot_with_ten_requests_is_a_stretch_and_a_request_does_not_meet_itself() -> None:
@@ -207,4 +207,7 @@ def test_stretches_are_grouped_in_six_by_their_rate() -> None:
 @given(rate=some.floats(0.01, 3.0), more=some.floats(0.01, 1.0), spread=some.floats(0.0, 2.0))
 def test_a_busier_worker_never_has_a_longer_service_behind_one_latency(rate: float, more: float, spread: float) -> None:
     latency = Latency(1.0, 1.0, 1.0, 1.0, spread)
-    assert unqueued(latency, [(rate + more, 1.0)], 1).mean_s <= unqueued(latency, [(rate, 1.0)], 1).mean_s + 0.05
+    assert (
+        find_service_time(latency, [(rate + more, 1.0)], 1).mean_s
+        <= find_service_time(latency, [(rate, 1.0)], 1).mean_s + 0.05
+    )

@@ -11,16 +11,23 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import SLOTS, DayDigest, UsageDigest
-from rightsizer.recommender.shadow_test import Unsure, cost_of_test, hours_of_test, not_planned, telling, worth_testing
+from rightsizer.domain.usage import SLOTS, DailyUsage, VariantUsage
+from rightsizer.recommender.shadow_test import (
+    ShadowTestCandidate,
+    choose_test,
+    cost_of_test,
+    hours_of_test,
+    no_test_reason,
+    share_of_wanted_requests,
+)
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
 
 
-def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float = 4.0, gpu_s: float = 0.8) -> DayDigest:
+def day(number: int, per_slot: float, latency_s: float = 1.0, instances: float = 4.0, gpu_s: float = 0.8) -> DailyUsage:
     index = round(math.log(1000 * latency_s) / math.log(1.02))
     calls = per_slot * SLOTS
-    return DayDigest(
+    return DailyUsage(
         date(2026, 11, 1) + timedelta(days=number),
         "ml.g6e.xlarge",
         1,
@@ -41,7 +48,7 @@ def reacted(jump: float) -> Recommendation:
     """Four instances became one ten days ago; yesterday had `jump` times the requests."""
     days = tuple(day(i, 60.0 * (jump if i == 18 else 1.0), instances=4.0 if i < 9 else 1.0) for i in range(6, 19))
     changed = PastChange(kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g6e.xlarge", 4, 1, PastEnd.PROVEN)
-    usage = UsageDigest("chat", "AllTraffic", days)
+    usage = VariantUsage("chat", "AllTraffic", days)
     policy = Policy(act_without_gpu_metrics=True)
     endpoint = kit.endpoint(count=1, p95_s=3.0)
     history = History((changed,))
@@ -51,8 +58,8 @@ def reacted(jump: float) -> Recommendation:
 def test_traffic_that_jumped_brings_the_last_good_fleet_back_without_asking() -> None:
     found = reacted(jump=6.0)
     assert found.finding is Finding.UNDER_PROVISIONED
-    assert found.chosen is not None
-    assert (found.chosen.target.instance_type, found.chosen.target.instance_count) == ("ml.g6e.xlarge", 4)
+    assert found.chosen_option is not None
+    assert (found.chosen_option.target.instance_type, found.chosen_option.target.instance_count) == ("ml.g6e.xlarge", 4)
     assert found.gate is Gate.APPLY
     assert "jumped" in found.reason.sentence
     assert found.replay is not None, "what comes back was replayed too"
@@ -72,27 +79,37 @@ def test_a_test_is_as_long_as_its_requests_need() -> None:
 
 def test_requests_that_come_at_another_hour_every_day_make_a_test_tell_little() -> None:
     days = [(0.0,) * hour + (50.0,) + (0.0,) * (23 - hour) for hour in (3, 17, 9, 22)]
-    assert telling(days, 1, 2, Policy()) == 0.0
-    assert telling([days[0]] * 3, 1, 2, Policy()) == 1.0
+    assert share_of_wanted_requests(days, 1, 2, Policy()) == 0.0
+    assert share_of_wanted_requests([days[0]] * 3, 1, 2, Policy()) == 1.0
 
 
 def test_a_test_that_would_see_nobody_is_not_worth_its_money() -> None:
     found = judge(
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
-    assert found.chosen is not None
-    assert worth_testing([Unsure(found.chosen, 0.9, 3.0)], Decimal(0), History(), Policy()) is not None
-    assert worth_testing([Unsure(found.chosen, 0.9, 3.0, telling=0.0)], Decimal(0), History(), Policy()) is None
+    assert found.chosen_option is not None
+    assert (
+        choose_test([ShadowTestCandidate(found.chosen_option, 0.9, 3.0)], Decimal(0), History(), Policy()) is not None
+    )
+    assert (
+        choose_test(
+            [ShadowTestCandidate(found.chosen_option, 0.9, 3.0, share_of_wanted_requests=0.0)],
+            Decimal(0),
+            History(),
+            Policy(),
+        )
+        is None
+    )
 
 
 def test_a_test_costs_its_instance_and_the_whole_fleet_twice_while_it_comes_and_goes() -> None:
     found = judge(
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
-    assert found.chosen is not None
-    alone = cost_of_test(found.chosen, 0.0, Policy(test_hours=2, provision_minutes=30))
-    beside = cost_of_test(found.chosen, 40.0, Policy(test_hours=2, provision_minutes=30))
-    assert alone == pytest.approx(2.5 * float(found.chosen.price.usd_per_hour))
+    assert found.chosen_option is not None
+    alone = cost_of_test(found.chosen_option, 0.0, Policy(test_hours=2, provision_minutes=30))
+    beside = cost_of_test(found.chosen_option, 40.0, Policy(test_hours=2, provision_minutes=30))
+    assert alone == pytest.approx(2.5 * float(found.chosen_option.price.usd_per_hour))
     assert beside == pytest.approx(alone + 2 * 0.5 * 40.0)
 
 
@@ -100,17 +117,17 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
     found = judge(
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
-    assert found.chosen is not None
-    item, policy = Unsure(found.chosen, 0.9, 10.0), Policy(test_budget_share=0.03)
+    assert found.chosen_option is not None
+    item, policy = ShadowTestCandidate(found.chosen_option, 0.9, 10.0), Policy(test_budget_share=0.03)
 
     def history(usd: int, spent: str) -> History:
         return History(gpu_usd_per_month=Decimal(usd), tests_usd_this_month=Decimal(spent))
 
     enough, spent = history(1000, "20.00"), history(1000, "20.01")
-    assert worth_testing([item], Decimal(0), enough, policy) is not None
-    assert worth_testing([item], Decimal(0), spent, policy) is None
-    assert "have cost $20.01 of $30.00 (3 %" in not_planned(item, Decimal(0), kit.endpoint(), spent, policy)
-    assert worth_testing([item], Decimal(0), History(), policy) is not None  # what the account spends is not known
+    assert choose_test([item], Decimal(0), enough, policy) is not None
+    assert choose_test([item], Decimal(0), spent, policy) is None
+    assert "have cost $20.01 of $30.00 (3 %" in no_test_reason(item, Decimal(0), kit.endpoint(), spent, policy)
+    assert choose_test([item], Decimal(0), History(), policy) is not None  # what the account spends is not known
 
 
 @pytest.mark.parametrize(
@@ -136,7 +153,7 @@ def test_a_test_that_may_not_run_changes_the_gate_and_not_the_finding(
     allowed = judge(kit.endpoint(framework="vllm"), window, prices, types, {}, History(), Policy(), kit.NOW)
     found = judge(endpoint, window, prices, types, {}, history, policy, kit.NOW)
     assert (allowed.finding, allowed.gate) == (Finding.OVER_PROVISIONED, Gate.TEST)
-    assert (found.finding, found.gate, found.chosen) == (Finding.OVER_PROVISIONED, Gate.SILENT, None)
+    assert (found.finding, found.gate, found.chosen_option) == (Finding.OVER_PROVISIONED, Gate.SILENT, None)
 
 
 def test_an_endpoint_whose_test_would_not_be_worth_it_is_optimized() -> None:
@@ -150,17 +167,19 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
     found = judge(
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
-    assert found.chosen is not None
-    item = Unsure(found.chosen, 0.2, 3.0)
+    assert found.chosen_option is not None
+    item = ShadowTestCandidate(found.chosen_option, 0.2, 3.0)
     sure, policy = Decimal(0), Policy()
     said = [
-        not_planned(item, sure, kit.endpoint(), History(), policy),
-        not_planned(item, sure, kit.endpoint(mode=Mode.PROPOSE), History(), policy),
-        not_planned(item, sure, replace(kit.endpoint(), tags={}), History(), policy),
-        not_planned(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
-        not_planned(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
-        not_planned(item, sure, kit.endpoint(), History(), Policy(tests=False)),
-        not_planned(Unsure(found.chosen, 0.5, 3.0), Decimal(10**6), kit.endpoint(), History(), policy),
+        no_test_reason(item, sure, kit.endpoint(), History(), policy),
+        no_test_reason(item, sure, kit.endpoint(mode=Mode.PROPOSE), History(), policy),
+        no_test_reason(item, sure, replace(kit.endpoint(), tags={}), History(), policy),
+        no_test_reason(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
+        no_test_reason(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
+        no_test_reason(item, sure, kit.endpoint(), History(), Policy(tests=False)),
+        no_test_reason(
+            ShadowTestCandidate(found.chosen_option, 0.5, 3.0), Decimal(10**6), kit.endpoint(), History(), policy
+        ),
     ]
     words = (
         "30 %",

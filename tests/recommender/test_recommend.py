@@ -27,9 +27,9 @@ def run(metrics: MetricWindow | NoMetrics, **given: object) -> Recommendation:
 def test_an_oversized_endpoint_moves_to_a_cheaper_type_that_fits() -> None:
     found = run(kit.window(kit.steady()))
     assert found.finding is Finding.OVER_PROVISIONED
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.INSTANCE_TYPE
-    assert found.chosen.saving_usd_per_month > 500
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.INSTANCE_TYPE
+    assert found.chosen_option.saving_usd_per_month > 500
     assert found.gate is Gate.APPLY
 
 
@@ -50,18 +50,18 @@ def test_an_endpoint_changed_an_hour_ago_is_unknown_and_says_when() -> None:
 def test_utilisation_without_requests_for_a_fortnight_is_idle() -> None:
     found = run(kit.window({("GPUUtilization", "Average"): 0.0, ("Invocations", "Sum"): 0.0}, days=15))
     assert found.finding is Finding.IDLE
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.DELETE
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.DELETE
     assert found.gate is Gate.PROPOSE
 
 
 def test_a_look_back_without_a_month_end_says_so() -> None:
     unseen = "the load of a month end: none is in the look-back"
-    assert unseen in run(kit.window(kit.steady(), days=14)).unchecked
+    assert unseen in run(kit.window(kit.steady(), days=14)).open_questions
     long = replace(Policy(), lookback_days=30)
     month = kit.window(kit.steady(), days=25)
     whole = judge(kit.endpoint(), [month], kit.prices(), kit.catalogue(), {}, History(), long, kit.NOW)
-    assert unseen not in whole.unchecked
+    assert unseen not in whole.open_questions
 
 
 def test_an_idle_asynchronous_endpoint_sleeps_instead_of_going() -> None:
@@ -70,9 +70,9 @@ def test_an_idle_asynchronous_endpoint_sleeps_instead_of_going() -> None:
     windows = [kit.window(silent, days=15)]
     found = judge(asked, windows, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert found.finding is Finding.IDLE
-    assert found.chosen is not None
-    assert found.chosen.kind is OptionKind.SCALE_TO_ZERO
-    assert found.chosen.in_place
+    assert found.chosen_option is not None
+    assert found.chosen_option.kind is OptionKind.SCALE_TO_ZERO
+    assert found.chosen_option.in_place
     assert found.gate is Gate.PROPOSE
 
 
@@ -111,11 +111,15 @@ def test_a_failed_type_rests() -> None:
     moved = PastChange(
         kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g4dn.xlarge", 1, 1, PastEnd.ROLLED_BACK, failure="alarm"
     )
-    best = run(kit.window(kit.steady())).chosen
+    best = run(kit.window(kit.steady())).chosen_option
     assert best is not None
     again = PastChange(moved.at, "ml.g6e.xlarge", best.target.instance_type, 1, 1, PastEnd.ROLLED_BACK, failure="alarm")
     found = run(kit.window(kit.steady()), history=History((again,)))
-    assert found.chosen is None or found.chosen.target != best.target or found.gate_reason.code is Code.BLACKLISTED
+    assert (
+        found.chosen_option is None
+        or found.chosen_option.target != best.target
+        or found.gate_reason.code is Code.BLACKLISTED
+    )
 
 
 def test_mode_propose_waits_for_a_person() -> None:
@@ -138,6 +142,6 @@ def test_a_busy_fleet_moves_to_a_type_that_is_no_slower_though_it_has_no_room_to
         ("CPUUtilization", "Average"): lambda i: 30 + 0.5 * gpu(i),
     }
     found = run(kit.window(metrics), instance_type="ml.g6e.2xlarge", count=3, p95_s=2.8)
-    assert found.chosen is not None
-    assert (found.chosen.target.instance_type, found.chosen.target.instance_count) == ("ml.g6e.xlarge", 3)
+    assert found.chosen_option is not None
+    assert (found.chosen_option.target.instance_type, found.chosen_option.target.instance_count) == ("ml.g6e.xlarge", 3)
     assert found.gate is Gate.APPLY

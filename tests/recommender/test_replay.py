@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.domain.demand import Plan, Stream
-from rightsizer.domain.usage import SLOTS, DayDigest, MetricWindow, Series, Signal
-from rightsizer.recommender.daily_usage import Setup, fold
+from rightsizer.domain.demand import Fleet, Stream
+from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.latency_objective import late_share
-from rightsizer.recommender.queueing import without_waiting
-from rightsizer.recommender.replay import concurrency, hourly_plan, roughness, serve, stream_of
+from rightsizer.recommender.latency_objective import share_of_late_requests
+from rightsizer.recommender.queueing import service_time_of
+from rightsizer.recommender.replay import concurrency_by_hour, hourly_plan, replay_requests, roughness, stream_of
 from tests.recommender.kit import catalogue
 
 HOUR = 3600.0
 
 
-def day(requests: list[float], busy: list[float]) -> DayDigest:
-    return DayDigest(
+def day(requests: list[float], busy: list[float]) -> DailyUsage:
+    return DailyUsage(
         date(2026, 11, 1),
         "ml.g6e.xlarge",
         1,
@@ -38,8 +38,8 @@ def day(requests: list[float], busy: list[float]) -> DayDigest:
     )
 
 
-def flat(count: int, workers: int = 1, maximum: int = 0) -> Plan:
-    return Plan((count,) * 24, workers, False, 1.0, maximum=maximum)
+def flat(count: int, workers: int = 1, maximum: int = 0) -> Fleet:
+    return Fleet((count,) * 24, workers, False, 1.0, maximum=maximum)
 
 
 def crowd(start: float, length_s: float, every_s: float, work_s: float) -> tuple[list[float], list[float]]:
@@ -59,7 +59,7 @@ def test_requests_of_a_heavy_hour_are_served_with_their_own_weight() -> None:
 
 def test_autoscaling_carries_a_lasting_crowd_that_one_instance_does_not() -> None:
     stream = Stream((crowd(10 * HOUR, 3 * HOUR, 10.0, 15.0),))
-    alone, scaled = serve(stream, flat(1), 600.0), serve(stream, flat(1, maximum=4), 600.0)
+    alone, scaled = replay_requests(stream, flat(1), 600.0), replay_requests(stream, flat(1, maximum=4), 600.0)
     assert alone.late > 100
     assert scaled.late == 0
     assert 1.0 < scaled.mean_instances < 2.0
@@ -67,23 +67,26 @@ def test_autoscaling_carries_a_lasting_crowd_that_one_instance_does_not() -> Non
 
 def test_autoscaling_comes_too_late_for_a_crowd_of_minutes() -> None:
     stream = Stream((crowd(10 * HOUR, 480.0, 5.0, 20.0),))
-    assert serve(stream, flat(1, maximum=4), 60.0).late > 0
-    assert serve(stream, flat(4), 60.0).late == 0
+    assert replay_requests(stream, flat(1, maximum=4), 60.0).late > 0
+    assert replay_requests(stream, flat(4), 60.0).late == 0
 
 
 def test_the_guard_rings_for_late_requests_together_and_not_for_the_same_number_over_the_day() -> None:
     together = Stream((crowd(10 * HOUR, 100.0, 10.0, 30.0),))
     apart = Stream(((sorted([i * 3600.0 for i in range(24)] + [i * 3600.0 + 1 for i in range(4)]), [30.0] * 28),))
-    assert serve(together, flat(1), 45.0).rung == 1
-    assert serve(apart, flat(1), 45.0).rung == 0
-    assert serve(apart, flat(1), 45.0).late == 4
+    assert replay_requests(together, flat(1), 45.0).rings_alarm == 1
+    assert replay_requests(apart, flat(1), 45.0).rings_alarm == 0
+    assert replay_requests(apart, flat(1), 45.0).late == 4
 
 
 @given(st.integers(1, 6), st.floats(1.0, 40.0), st.floats(5.0, 60.0))
 def test_more_instances_never_make_more_requests_late(count: int, every_s: float, work_s: float) -> None:
     stream = Stream((crowd(8 * HOUR, 1800.0, every_s, work_s),))
-    assert serve(stream, flat(count + 1), 60.0).late <= serve(stream, flat(count), 60.0).late
-    assert serve(stream, flat(count, maximum=count + 3), 60.0).late <= serve(stream, flat(count), 60.0).late
+    assert replay_requests(stream, flat(count + 1), 60.0).late <= replay_requests(stream, flat(count), 60.0).late
+    assert (
+        replay_requests(stream, flat(count, maximum=count + 3), 60.0).late
+        <= replay_requests(stream, flat(count), 60.0).late
+    )
 
 
 def test_heavy_requests_of_the_same_five_minutes_come_together() -> None:
@@ -113,17 +116,17 @@ def test_of_very_busy_days_the_heaviest_slots_of_each_hour_are_replayed() -> Non
 def test_the_replay_of_an_endpoint_with_millions_of_requests_stays_small() -> None:
     stream = stream_of([day([6500.0] * SLOTS, [200.0] * SLOTS)] * 14, ((0.05, 1.0),), 5000)
     assert stream.size <= 5100
-    assert serve(stream, flat(2, workers=2), 0.25).late == 0
+    assert replay_requests(stream, flat(2, workers=2), 0.25).late == 0
 
 
 def test_a_slot_with_more_work_than_time_counts_as_late_whatever_its_first_seconds_show() -> None:
     stream = stream_of([day([6500.0] * SLOTS, [200.0] * SLOTS)], ((0.05, 1.0),), 5000)
-    assert serve(stream, flat(1), 60.0).late >= 6500 * (SLOTS - 4)
+    assert replay_requests(stream, flat(1), 60.0).late >= 6500 * (SLOTS - 4)
 
 
 def test_autoscaling_of_a_thinned_day_follows_all_of_its_requests() -> None:
     stream = stream_of([day([600.0] * SLOTS, [400.0] * SLOTS)], ((1.0, 1.0),), 5000)
-    assert serve(stream, flat(1, maximum=9), 10.0).mean_instances > 2.5
+    assert replay_requests(stream, flat(1, maximum=9), 10.0).mean_instances > 2.5
 
 
 def test_minutes_are_rougher_where_neighbouring_slots_differ() -> None:
@@ -140,9 +143,9 @@ def test_the_rate_inside_a_slot_is_read_from_one_minute_counts() -> None:
     bursts = array("d", [100.0 if minute % 5 == 0 else 0.0 for minute in range(1440)])
     found = []
     for values in (even, bursts):
-        series = {Signal("Invocations", "Sum"): Series(start, 60, values)}
+        series = {MetricStatistic("Invocations", "Sum"): Series(start, 60, values)}
         window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 60, series)
-        found.append(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1))[0].within)
+        found.append(daily_usage(window, VariantSetup(catalogue().types["ml.g6e.xlarge"], 1))[0].within)
     assert found[0] == 0.0
     assert found[1] is not None
     assert found[1] > 2.0
@@ -150,16 +153,16 @@ def test_the_rate_inside_a_slot_is_read_from_one_minute_counts() -> None:
 
 def test_with_few_requests_an_hour_borrows_from_more_of_the_day() -> None:
     sparse = Stream((([30000.0, 30001.0, 30002.0], [60.0] * 3),))
-    levels = concurrency(sparse, 1.0)
+    levels = concurrency_by_hour(sparse, 1.0)
     assert levels[15][-1] == 3
     busy = Stream((crowd(8 * HOUR, HOUR, 1.0, 3.0),))
-    assert concurrency(busy, 1.0)[15] == ()
+    assert concurrency_by_hour(busy, 1.0)[15] == ()
 
 
 def test_a_quiet_hour_borrows_from_the_quieter_side_so_that_the_night_does_not_take_the_mornings_count() -> None:
     morning = crowd(0.0, HOUR, 20.0, 200.0)  # ten at once
     evening = crowd(19 * HOUR, HOUR, 30.0, 80.0)  # three at once
-    levels = concurrency(Stream((([*morning[0], *evening[0]], [*morning[1], *evening[1]]),)), 1.0)
+    levels = concurrency_by_hour(Stream((([*morning[0], *evening[0]], [*morning[1], *evening[1]]),)), 1.0)
     assert levels[21][-1] == 3
     assert levels[22][-1] == 3
     assert levels[23][-1] == 10
@@ -175,8 +178,8 @@ def test_an_hour_of_few_requests_keeps_relatively_more_room_than_the_busiest() -
 
 def test_what_autoscaling_adds_is_what_the_load_that_was_seen_would_add() -> None:
     stream = Stream((crowd(10 * HOUR, 3 * HOUR, 10.0, 15.0),))
-    seen = serve(stream, flat(1, maximum=9), 600.0)
-    grown = serve(stream, replace(flat(1, maximum=9), load=1.5), 600.0)
+    seen = replay_requests(stream, flat(1, maximum=9), 600.0)
+    grown = replay_requests(stream, replace(flat(1, maximum=9), load=1.5), 600.0)
     assert grown.mean_instances == seen.mean_instances
 
 
@@ -185,24 +188,28 @@ def test_a_tail_of_many_requests_is_spread_between_its_quantiles_and_one_of_few_
     figures = {"Average": 2.8e6, "p50": 3.0e6, "p90": 6.0e6, "p95": 8.0e6, "p99": 12.0e6}
     found = []
     for calls in (8.0, 400.0):
-        series = {Signal("ModelLatency", n): Series(start, 300, array("d", [v] * 288)) for n, v in figures.items()}
-        series[Signal("Invocations", "Sum")] = Series(start, 300, array("d", [calls] * 288))
+        series = {
+            MetricStatistic("ModelLatency", n): Series(start, 300, array("d", [v] * 288)) for n, v in figures.items()
+        }
+        series[MetricStatistic("Invocations", "Sum")] = Series(start, 300, array("d", [calls] * 288))
         window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 300, series)
-        found.append(latency_of(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1))))
+        found.append(latency_of(daily_usage(window, VariantSetup(catalogue().types["ml.g6e.xlarge"], 1))))
     few, many = found
     assert few is not None
     assert many is not None
-    assert abs(late_share(few.bins, 10.0) - 0.05) < 0.001
-    assert abs(late_share(many.bins, 10.0) - 0.03) < 0.001
+    assert abs(share_of_late_requests(few.bins, 10.0) - 0.05) < 0.001
+    assert abs(share_of_late_requests(many.bins, 10.0) - 0.03) < 0.001
 
 
 def test_the_histogram_keeps_the_mean_of_skewed_latencies() -> None:
     start = datetime(2026, 11, 1, tzinfo=UTC)
     figures = {"Average": 2.8e6, "p50": 3.0e6, "p90": 6.0e6, "p95": 8.0e6, "p99": 9.0e6}
-    series = {Signal("ModelLatency", name): Series(start, 300, array("d", [v] * 288)) for name, v in figures.items()}
-    series[Signal("Invocations", "Sum")] = Series(start, 300, array("d", [40.0] * 288))
+    series = {
+        MetricStatistic("ModelLatency", name): Series(start, 300, array("d", [v] * 288)) for name, v in figures.items()
+    }
+    series[MetricStatistic("Invocations", "Sum")] = Series(start, 300, array("d", [40.0] * 288))
     window = MetricWindow("chat", "AllTraffic", start, start + timedelta(days=1), 300, series)
-    found = latency_of(fold(window, Setup(catalogue().types["ml.g6e.xlarge"], 1)))
+    found = latency_of(daily_usage(window, VariantSetup(catalogue().types["ml.g6e.xlarge"], 1)))
     assert found is not None
     mean = sum(value * share for value, share in found.bins)
     assert abs(mean / 2.8 - 1) < 0.02
@@ -210,12 +217,12 @@ def test_the_histogram_keeps_the_mean_of_skewed_latencies() -> None:
 
 
 def test_the_service_of_a_worker_that_was_overrun_is_unknown() -> None:
-    assert without_waiting(300.0, 0.2, 1.0) is None
-    quiet = without_waiting(2.0, 0.001, 1.0)
+    assert service_time_of(300.0, 0.2, 1.0) is None
+    quiet = service_time_of(2.0, 0.001, 1.0)
     assert quiet is not None
     assert abs(quiet - 2.0) < 0.01
 
 
 def test_a_plan_at_a_higher_load_waits_longer() -> None:
     stream = Stream((crowd(10 * HOUR, 2 * HOUR, 10.0, 9.0),))
-    assert serve(stream, replace(flat(1), load=1.3), 60.0).late > serve(stream, flat(1), 60.0).late
+    assert replay_requests(stream, replace(flat(1), load=1.3), 60.0).late > replay_requests(stream, flat(1), 60.0).late

@@ -10,12 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from rightsizer.domain.demand import Plan, Served, Stream
-from rightsizer.domain.usage import SLOTS, DayDigest
-from rightsizer.recommender.replay import concurrency, hourly_plan, roughness, serve, strain_of, stream_of
+from rightsizer.domain.demand import Fleet, ReplayResult, Stream
+from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.replay import (
+    concurrency_by_hour,
+    hourly_plan,
+    replay_of,
+    replay_requests,
+    roughness,
+    stream_of,
+)
 from tests.recommender.plain import near
 
-ONE = Plan((1,) * 24, 1, False, 1.0)
+ONE = Fleet((1,) * 24, 1, False, 1.0)
 
 
 def streamed(*requests: tuple[float, float], **more: Any) -> Stream:
@@ -24,8 +31,8 @@ def streamed(*requests: tuple[float, float], **more: Any) -> Stream:
     return Stream(((arrivals, services),), **more)
 
 
-def lates(stream: Stream, plan: Plan, limit_s: float) -> int:
-    return serve(stream, plan, limit_s).late
+def lates(stream: Stream, fleet: Fleet, limit_s: float) -> int:
+    return replay_requests(stream, fleet, limit_s).late
 
 
 def test_requests_wait_for_a_worker_in_turn() -> None:
@@ -45,14 +52,14 @@ def test_a_slower_type_takes_longer_and_more_load_only_waits_longer() -> None:
 
 
 def test_workers_come_and_leave_with_the_hour() -> None:
-    plan = replace(ONE, counts=(1, 2, *(1,) * 22))
+    fleet = replace(ONE, counts=(1, 2, *(1,) * 22))
     second = streamed((3600.0, 10.0), (3600.0, 10.0), (7200.0, 10.0), (7200.0, 10.0))
-    assert [lates(second, plan, limit) for limit in (9.9, 10.0, 20.0)] == [4, 1, 0]
+    assert [lates(second, fleet, limit) for limit in (9.9, 10.0, 20.0)] == [4, 1, 0]
     busy = streamed((3599.0, 100.0), (3600.0, 10.0))
-    assert lates(busy, plan, 100.0) == 0
-    assert lates(busy, plan, 10.0) == 1, "the one before the hour alone"
+    assert lates(busy, fleet, 100.0) == 0
+    assert lates(busy, fleet, 10.0) == 1, "the one before the hour alone"
     leaving = streamed((7190.0, 100.0), (7200.0, 10.0))
-    assert lates(leaving, plan, 99.0) == 2, "the idle worker leaves first"
+    assert lates(leaving, fleet, 99.0) == 2, "the idle worker leaves first"
 
 
 def test_random_routing_lets_a_request_wait_although_another_instance_is_free() -> None:
@@ -69,33 +76,35 @@ def test_random_routing_lets_a_request_wait_although_another_instance_is_free() 
 
 
 def test_what_is_served_is_counted() -> None:
-    found = serve(streamed((0.0, 10.0), (0.0, 20.0)), ONE, 25.0)
-    assert found == Served(2, 1, 30.0, 0, 1.0, 0), "below twenty requests of an hour the slowest one counts"
+    found = replay_requests(streamed((0.0, 10.0), (0.0, 20.0)), ONE, 25.0)
+    assert found == ReplayResult(2, 1, 30.0, 0, 1.0, 0), "below twenty requests of an hour the slowest one counts"
     many = streamed(*((100.0 * n, 1.0 + n) for n in range(20)))
-    assert serve(many, ONE, 99.0).worst_p95_s == 19.0
-    assert serve(Stream(()), ONE, 1.0) == Served(0, 0, 0.0, 0, 0.0, 0)
+    assert replay_requests(many, ONE, 99.0).worst_p95_s == 19.0
+    assert replay_requests(Stream(()), ONE, 1.0) == ReplayResult(0, 0, 0.0, 0, 0.0, 0)
     two = Stream((*streamed((0.0, 10.0)).days, *streamed((0.0, 90.0)).days))
-    assert serve(two, replace(ONE, counts=(2, *(1,) * 23)), 25.0) == Served(2, 1, 90.0, 0, near(25 / 24), 0)
+    assert replay_requests(two, replace(ONE, counts=(2, *(1,) * 23)), 25.0) == ReplayResult(
+        2, 1, 90.0, 0, near(25 / 24), 0
+    )
 
 
 def test_target_tracking_adds_instances_ten_minutes_after_a_busy_slot_and_keeps_them_for_three_slots() -> None:
     """400 s of work in a slot of 300 s at 70 % want two instances."""
     busy = streamed((3000.0, 200.0), (3000.0, 200.0))
-    found = serve(busy, replace(ONE, maximum=4), 1e9).mean_instances
+    found = replay_requests(busy, replace(ONE, maximum=4), 1e9).mean_instances
     assert found == near(1 + 3 / SLOTS)
-    assert serve(busy, replace(ONE, maximum=4, slower=2.0), 1e9).mean_instances == near(1 + 3 * 3 / SLOTS)
-    assert serve(busy, replace(ONE, maximum=2, slower=2.0), 1e9).mean_instances == near(1 + 3 / SLOTS)
-    assert serve(busy, replace(ONE, maximum=4, workers=2), 1e9).mean_instances == 1.0
-    assert serve(busy, replace(ONE, maximum=1), 1e9).mean_instances == 1.0
+    assert replay_requests(busy, replace(ONE, maximum=4, slower=2.0), 1e9).mean_instances == near(1 + 3 * 3 / SLOTS)
+    assert replay_requests(busy, replace(ONE, maximum=2, slower=2.0), 1e9).mean_instances == near(1 + 3 / SLOTS)
+    assert replay_requests(busy, replace(ONE, maximum=4, workers=2), 1e9).mean_instances == 1.0
+    assert replay_requests(busy, replace(ONE, maximum=1), 1e9).mean_instances == 1.0
     edge = streamed((3000.0, 210.0))
-    assert serve(edge, replace(ONE, maximum=4), 1e9).mean_instances == 1.0, "70 % is the target itself"
-    assert serve(streamed((0.0, 400.0)), replace(ONE, maximum=4), 1e9).mean_instances == near(1 + 3 / SLOTS)
+    assert replay_requests(edge, replace(ONE, maximum=4), 1e9).mean_instances == 1.0, "70 % is the target itself"
+    assert replay_requests(streamed((0.0, 400.0)), replace(ONE, maximum=4), 1e9).mean_instances == near(1 + 3 / SLOTS)
 
 
-def rings(*over: float, fine: tuple[float, ...] = (), usual: float = 0.0) -> int:
+def rings(*over: float, fine: tuple[float, ...] = (), baseline: float = 0.0) -> int:
     """Late requests take 50 s, fine ones take one, all on enough workers; 30 s is the limit."""
     requests = sorted([(at, 50.0) for at in over] + [(at, 1.0) for at in fine])
-    return serve(streamed(*requests), replace(ONE, workers=100), 30.0, usual).rung
+    return replay_requests(streamed(*requests), replace(ONE, workers=100), 30.0, baseline).rings_alarm
 
 
 def test_the_guard_rings_for_three_late_requests_of_five_in_half_an_hour() -> None:
@@ -112,25 +121,25 @@ def test_the_guard_rings_from_more_than_a_tenth_or_three_times_the_usual_share_o
     many = tuple(float(n) for n in range(27))
     assert rings(300.0, 310.0, 320.0, fine=many) == 0, "three of thirty"
     assert rings(300.0, 310.0, 320.0, fine=many[1:]) == 1
-    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), usual=0.1) == 1
-    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), usual=0.17) == 0
+    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), baseline=0.1) == 1
+    assert rings(300.0, 310.0, 320.0, fine=(1.0, 2.0, 3.0), baseline=0.17) == 0
 
 
 def test_how_many_requests_are_in_service_at_once_by_hour() -> None:
     stream = streamed((3600.0, 10.0), (3605.0, 10.0), (3610.0, 10.0), (3640.0, 1.0))
-    levels = concurrency(stream, 1.0)
+    levels = concurrency_by_hour(stream, 1.0)
     assert levels[1] == (1, 1, 2, 2), "who leaves as another comes is gone"
-    assert concurrency(stream, 4.0)[1] == (1, 2, 3, 3)
+    assert concurrency_by_hour(stream, 4.0)[1] == (1, 2, 3, 3)
 
 
 def test_an_hour_with_enough_requests_has_its_own_level_and_that_of_its_neighbours() -> None:
     full = streamed(*((h * 3600.0 + n * 36.0, 1.0) for h in range(24) for n in range(100)))
-    assert [len(hour) for hour in concurrency(full, 1.0)] == [300] * 24
+    assert [len(hour) for hour in concurrency_by_hour(full, 1.0)] == [300] * 24
     few = streamed(*((h * 3600.0 + n * 360.0, 1.0) for h in range(24) for n in range(10)))
-    assert [len(hour) for hour in concurrency(few, 1.0)] == [100] * 24, "until there are a hundred"
-    assert {len(hour) for hour in concurrency(replace(few, copies=2), 1.0)} == {200}
+    assert [len(hour) for hour in concurrency_by_hour(few, 1.0)] == [100] * 24, "until there are a hundred"
+    assert {len(hour) for hour in concurrency_by_hour(replace(few, copies=2), 1.0)} == {200}
     bare = streamed(*((h * 3600.0, 1.0) for h in range(24)))
-    assert {len(hour) for hour in concurrency(bare, 1.0)} == {24}
+    assert {len(hour) for hour in concurrency_by_hour(bare, 1.0)} == {24}
 
 
 def test_counts_hold_the_share_of_the_concurrency_and_at_most_what_may_be() -> None:
@@ -143,29 +152,29 @@ def test_counts_hold_the_share_of_the_concurrency_and_at_most_what_may_be() -> N
     assert hourly_plan([(8,), (4,)] + [()] * 22, 1.0, 1.5, 1, 99)[:2] == (8, four)
 
 
-def day(requests: Sequence[float | None], busy: Sequence[float | None] | None = None, number: int = 0) -> DayDigest:
+def day(requests: Sequence[float | None], busy: Sequence[float | None] | None = None, number: int = 0) -> DailyUsage:
     none = (None,) * 4
     when = date(2026, 11, 1) + timedelta(days=number)
     work: Any = tuple(busy or requests)
-    return DayDigest(when, "ml.g5.xlarge", 1, tuple(requests), work, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(when, "ml.g5.xlarge", 1, tuple(requests), work, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 def test_the_strain_of_an_option_is_its_load_by_hour_and_what_came_late() -> None:
     """Twelve slots of 300 requests are an hour of 3,600; at half a second each they fill half of one worker."""
     known: list[float | None] = [300.0] * 12 + [600.0] * 12 + [None] * 12 + [480.0] * 252
-    then, today = Served(80, 9, 1.23456, 0, 1.0), Served(80, 5, 1.0, 0, 1.0)
-    found = strain_of([day(known), day(known)], 0.5, ONE, then, today, 4, 2.00004, 3.456)
+    then, today = ReplayResult(80, 9, 1.23456, 0, 1.0), ReplayResult(80, 5, 1.0, 0, 1.0)
+    found = replay_of([day(known), day(known)], 0.5, ONE, then, today, 4, 2.00004, 3.456)
     assert found.hourly_load == (0.5, 1.0, None, *(0.8,) * 21) * 2
     assert (found.days, found.hours_above_80, found.hours_above_100) == (1, 2.0, 0.0)
     assert (found.worst_p95_s, found.memory_margin_gib, found.objective_s) == (1.2346, 3.46, 2.0)
     assert (found.requests, found.requests_over_objective, found.over_objective_today) == (20, 2, 1)
-    slower = strain_of([day(known)], 0.51, replace(ONE, counts=(2,) * 24), then, today, 1, 2.0, None)
+    slower = replay_of([day(known)], 0.51, replace(ONE, counts=(2,) * 24), then, today, 1, 2.0, None)
     assert (slower.hourly_load[1], slower.memory_margin_gib, slower.hours_above_100) == (0.51, None, 0.0)
-    assert strain_of([day(known)], 0.51, ONE, then, today, 1, 2.0, None).hours_above_100 == 1.0
+    assert replay_of([day(known)], 0.51, ONE, then, today, 1, 2.0, None).hours_above_100 == 1.0
     idle = replace(then, worst_p95_s=0.0)
-    assert strain_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).worst_p95_s is None
-    assert strain_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).hourly_load[0] == 0.25
-    assert strain_of([day(known)], 0.5, replace(ONE, workers=0), idle, today, 1, 2.0, None).hourly_load[0] == 0.5
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).worst_p95_s is None
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).hourly_load[0] == 0.25
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=0), idle, today, 1, 2.0, None).hourly_load[0] == 0.5
 
 
 BINS = ((1.0, 0.5), (3.0, 0.5))
@@ -229,11 +238,16 @@ def test_a_backlog_over_whole_slots_makes_requests_late_that_are_not_kept() -> N
     crowd: Sequence[float | None] = [200.0] * 3 + [0.0] * 285
     stream = stream_of([day(crowd)], ((2.0, 1.0),), 100)
     assert not stream.whole
-    assert [serve(stream, ONE, limit).drowned for limit in (101.0, 103.0, 203.0, 303.0)] == [600, 400, 200, 0]
-    assert serve(stream, replace(ONE, workers=2), 101.0).drowned == 0
-    assert serve(stream, replace(ONE, counts=(2,) * 24), 101.0).drowned == 0
-    assert serve(stream, replace(ONE, workers=2, slower=2.0), 103.0).drowned > 0
-    assert serve(stream, replace(ONE, workers=2, load=2.0), 103.0).drowned > 0
+    assert [replay_requests(stream, ONE, limit).late_in_backlog for limit in (101.0, 103.0, 203.0, 303.0)] == [
+        600,
+        400,
+        200,
+        0,
+    ]
+    assert replay_requests(stream, replace(ONE, workers=2), 101.0).late_in_backlog == 0
+    assert replay_requests(stream, replace(ONE, counts=(2,) * 24), 101.0).late_in_backlog == 0
+    assert replay_requests(stream, replace(ONE, workers=2, slower=2.0), 103.0).late_in_backlog > 0
+    assert replay_requests(stream, replace(ONE, workers=2, load=2.0), 103.0).late_in_backlog > 0
 
 
 def test_rates_within_slots_are_as_rough_as_half_of_what_neighbouring_slots_show() -> None:
@@ -254,7 +268,7 @@ def test_rates_within_slots_are_as_rough_as_half_of_what_neighbouring_slots_show
 def test_a_replay_is_never_much_larger_than_its_limit_and_serves_all_it_says(calls: list[float], limit: int) -> None:
     requests: list[float | None] = [calls[slot % len(calls)] for slot in range(SLOTS)]
     stream = stream_of([day(requests)], BINS, limit)
-    found = serve(stream, ONE, 5.0)
+    found = replay_requests(stream, ONE, 5.0)
     assert found.requests == stream.requests
     assert found.late >= 0
     if not stream.whole:

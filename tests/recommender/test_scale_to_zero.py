@@ -5,31 +5,31 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.domain.usage import SLOTS, DayDigest
-from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, stopped
+from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, find_stopped_traffic
 
 HOUR = SLOTS // 24
 
 
-def day(number: int, requests: Sequence[float | None]) -> DayDigest:
+def day(number: int, requests: Sequence[float | None]) -> DailyUsage:
     none = (None,) * 4
     first = date(2026, 11, 1)
-    return DayDigest(
+    return DailyUsage(
         first + timedelta(days=number), "t", 1, tuple(requests), (0.0,) * SLOTS, (1.0,) * 24, (), 0, 0, *none
     )
 
 
-def busy(number: int, per_slot: float = 2.0) -> DayDigest:
+def busy(number: int, per_slot: float = 2.0) -> DailyUsage:
     return day(number, [per_slot] * SLOTS)
 
 
-def until(number: int, hour: int, per_slot: float = 2.0) -> DayDigest:
+def until(number: int, hour: int, per_slot: float = 2.0) -> DailyUsage:
     """A day with requests up to that hour."""
     return day(number, [per_slot] * (hour * HOUR) + [0.0] * (SLOTS - hour * HOUR))
 
 
 def test_traffic_that_came_day_and_night_and_is_gone_since_the_afternoon_has_stopped() -> None:
-    found = stopped([busy(0), busy(1), until(2, 14)], 9.0)
+    found = find_stopped_traffic([busy(0), busy(1), until(2, 14)], 9.0)
     assert found is not None
     assert (found.minutes, found.asleep_share) == (STOPPED_MINUTES, 1.0)
 
@@ -46,27 +46,27 @@ def test_traffic_that_came_day_and_night_and_is_gone_since_the_afternoon_has_sto
         pytest.param([busy(0), day(1, [2.0] * 168 + [None] * 120)], id="unknown is not silent"),
     ],
 )
-def test_silence_that_may_end_tomorrow_is_no_stop(days: list[DayDigest]) -> None:
-    assert stopped(days, 9.0) is None
+def test_silence_that_may_end_tomorrow_is_no_stop(days: list[DailyUsage]) -> None:
+    assert find_stopped_traffic(days, 9.0) is None
 
 
 def test_several_silent_days_are_compared_with_whole_days_before_them() -> None:
     week = [busy(n) for n in range(7)]
     silent = [day(n, [0.0] * SLOTS) for n in range(8, 11)]
-    assert stopped([*week, until(7, 12), *silent], 72.0) is not None
+    assert find_stopped_traffic([*week, until(7, 12), *silent], 72.0) is not None
     sparse = [busy(n, 0.05) for n in range(7)]
-    assert stopped([*sparse, until(7, 12, 0.05), *silent], 72.0) is None
+    assert find_stopped_traffic([*sparse, until(7, 12, 0.05), *silent], 72.0) is None
 
 
 def test_the_first_silent_weekend_may_be_the_habit_of_every_week() -> None:
     """Monday to Thursday were busy, then three silent days: Friday to Sunday were never seen before."""
     week = [busy(n) for n in range(1, 5)]
     silent = [day(n, [0.0] * SLOTS) for n in range(5, 8)]
-    assert stopped([*week, *silent], 72.0) is None
-    assert stopped([*[busy(n) for n in range(-3, 1)], *week, *silent], 72.0) is not None
+    assert find_stopped_traffic([*week, *silent], 72.0) is None
+    assert find_stopped_traffic([*[busy(n) for n in range(-3, 1)], *week, *silent], 72.0) is not None
 
 
 def test_two_types_of_one_day_count_as_that_day() -> None:
     morning = [2.0] * (SLOTS // 2) + [None] * (SLOTS // 2)
     evening = [None] * (SLOTS // 2) + [2.0] * (SLOTS // 2)
-    assert stopped([day(0, morning), day(0, evening), until(1, 14)], 9.0) is not None
+    assert find_stopped_traffic([day(0, morning), day(0, evening), until(1, 14)], 9.0) is not None

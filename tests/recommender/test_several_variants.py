@@ -11,9 +11,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import NoMetrics
-from rightsizer.recommender.pricing import monthly
+from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.render import sentences
-from rightsizer.terminal.document import of_recommendation
+from rightsizer.terminal.document import recommendation_document
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -36,9 +36,9 @@ def test_what_is_said_names_the_variant_that_it_is_about() -> None:
     assert found.reason.sentence.startswith("variant AllTraffic: ")
     assert sentences.headline(found).startswith("variant AllTraffic of chat can run on")
     assert sentences.today(found) == "1 × ml.g6e.xlarge (variant AllTraffic alone)"
-    assert of_recommendation(found)["other_variants"] == ["Other (2 x ml.g5.12xlarge)"]
+    assert recommendation_document(found)["other_variants"] == ["Other (2 x ml.g5.12xlarge)"]
     assert found.price is not None
-    assert found.usd_per_month == monthly(found.price, 1)
+    assert found.usd_per_month == monthly_cost(found.price, 1)
 
 
 def test_of_one_variant_nothing_is_added() -> None:
@@ -49,7 +49,7 @@ def test_of_one_variant_nothing_is_added() -> None:
 
 
 def test_a_deployment_starts_the_fleets_of_the_others_anew_and_their_overlap_is_priced() -> None:
-    alone, beside = judged(several()).chosen, judged(several(OTHER)).chosen
+    alone, beside = judged(several()).chosen_option, judged(several(OTHER)).chosen_option
     price = kit.prices().find(OTHER.instance_type)
     assert alone is not None
     assert beside is not None
@@ -66,8 +66,8 @@ def test_bounds_of_another_variant_are_not_those_of_the_first() -> None:
 
     components = ScalableTarget("inference-component/part", "d", 1, 4)
     scaled = replace(several(OTHER), scaling=(bounds("AllTraffic"), bounds("Other"), components))
-    assert scaled.first_alone.scaling == (bounds("AllTraffic"), components)
-    assert replace(several(), scaling=scaled.scaling).first_alone.scaling == scaled.scaling
+    assert scaled.with_first_variant.scaling == (bounds("AllTraffic"), components)
+    assert replace(several(), scaling=scaled.scaling).with_first_variant.scaling == scaled.scaling
 
 
 def test_variants_that_were_not_read_are_named_where_no_metric_was_read_either() -> None:

@@ -9,7 +9,13 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import Effort, Option, OptionKind, Risk, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
-from rightsizer.recommender.shadow_test import Unsure, before_sure, cost_of_test, promising, worth_testing
+from rightsizer.recommender.shadow_test import (
+    ShadowTestCandidate,
+    choose_test,
+    cost_of_test,
+    is_promising,
+    is_test_first,
+)
 
 POLICY = Policy(test_chance=0.3, test_value=5.0, tests_per_month=4)
 NOTHING = Decimal(0)
@@ -33,57 +39,57 @@ OPTION = Option(
 )
 
 
-def unsure(saving: int = 120, chance: float = 0.5, cost: float = 10.0, telling: float = 1.0) -> Unsure:
-    return Unsure(replace(OPTION, saving_usd_per_month=Decimal(saving)), chance, cost, telling)
+def unsure(saving: int = 120, chance: float = 0.5, cost: float = 10.0, telling: float = 1.0) -> ShadowTestCandidate:
+    return ShadowTestCandidate(replace(OPTION, saving_usd_per_month=Decimal(saving)), chance, cost, telling)
 
 
 @pytest.mark.parametrize(("saving", "wanted"), [(120, True), (121, True), (119, False)])
 def test_a_test_has_to_win_its_cost_and_five_times_its_cost(saving: int, wanted: bool) -> None:
     """At even odds USD 120 a month win 60: the ten that the test costs, and five times ten."""
-    assert promising([unsure(saving)], NOTHING, POLICY) is wanted
-    assert (worth_testing([unsure(saving)], NOTHING, History(), POLICY) is not None) is wanted
+    assert is_promising([unsure(saving)], NOTHING, POLICY) is wanted
+    assert (choose_test([unsure(saving)], NOTHING, History(), POLICY) is not None) is wanted
 
 
 @pytest.mark.parametrize(("chance", "wanted"), [(0.30, True), (0.29, False)])
 def test_a_type_that_is_unlikely_to_pass_is_not_tested_however_much_it_would_save(chance: float, wanted: bool) -> None:
-    assert promising([unsure(saving=10**6, chance=chance)], NOTHING, POLICY) is wanted
+    assert is_promising([unsure(saving=10**6, chance=chance)], NOTHING, POLICY) is wanted
 
 
 def test_what_is_sure_already_is_no_gain_of_a_test() -> None:
-    assert promising([unsure(saving=1000)], Decimal(800), POLICY)
-    assert not promising([unsure(saving=1000)], Decimal(900), POLICY)
+    assert is_promising([unsure(saving=1000)], Decimal(800), POLICY)
+    assert not is_promising([unsure(saving=1000)], Decimal(900), POLICY)
 
 
 def test_a_test_that_sees_few_requests_wins_less() -> None:
-    assert promising([unsure(saving=240, telling=0.5)], NOTHING, POLICY)
-    assert not promising([unsure(saving=240, telling=0.49)], NOTHING, POLICY)
+    assert is_promising([unsure(saving=240, telling=0.5)], NOTHING, POLICY)
+    assert not is_promising([unsure(saving=240, telling=0.49)], NOTHING, POLICY)
 
 
 def test_the_test_that_wins_most_is_run_first() -> None:
     small, large = unsure(saving=200), unsure(saving=2000, chance=0.4)
-    found = worth_testing([small, large], NOTHING, History(), POLICY)
+    found = choose_test([small, large], NOTHING, History(), POLICY)
     assert found is not None
     assert found[0] is large
 
 
 def test_no_test_is_run_beyond_those_of_the_month_or_where_they_are_switched_off() -> None:
     worth = [unsure(saving=10**5)]
-    assert worth_testing(worth, NOTHING, History(tests_this_month=3), POLICY) is not None
-    assert worth_testing(worth, NOTHING, History(tests_this_month=4), POLICY) is None
-    assert worth_testing(worth, NOTHING, History(), replace(POLICY, tests=False)) is None
+    assert choose_test(worth, NOTHING, History(tests_this_month=3), POLICY) is not None
+    assert choose_test(worth, NOTHING, History(tests_this_month=4), POLICY) is None
+    assert choose_test(worth, NOTHING, History(), replace(POLICY, tests=False)) is None
 
 
 @pytest.mark.parametrize(("spent", "wanted"), [("19", True), ("20", True), ("20.01", False)])
 def test_the_tests_of_a_month_cost_at_most_their_share_of_the_bill(spent: str, wanted: bool) -> None:
     """Three percent of USD 1,000 are 30, and the test costs ten."""
     history = History(gpu_usd_per_month=Decimal(1000), tests_usd_this_month=Decimal(spent))
-    assert (worth_testing([unsure(saving=10**5)], NOTHING, history, POLICY) is not None) is wanted
+    assert (choose_test([unsure(saving=10**5)], NOTHING, history, POLICY) is not None) is wanted
 
 
 @pytest.mark.parametrize(("sure", "wanted"), [("39", True), ("41", False)])
 def test_a_test_goes_before_a_sure_change_only_where_waiting_loses_less_than_it_wins(sure: str, wanted: bool) -> None:
     """At even odds USD 120 a month are worth 60; waiting costs one and a half times what is sure."""
-    assert before_sure(unsure(saving=120), Decimal(sure)) is wanted
+    assert is_test_first(unsure(saving=120), Decimal(sure)) is wanted
 
 
 def test_a_test_costs_an_instance_for_its_hours_and_the_fleet_twice_while_it_comes_and_goes() -> None:

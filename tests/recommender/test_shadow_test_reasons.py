@@ -13,15 +13,15 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.recommender.shadow_test import (
     NO_SHADOW,
-    Unsure,
-    before_sure,
+    ShadowTestCandidate,
+    choose_test,
     cost_of_test,
-    forbidden,
     hours_of_test,
-    impossible,
-    not_planned,
-    telling,
-    worth_testing,
+    is_test_first,
+    no_test_reason,
+    share_of_wanted_requests,
+    tag_refusal,
+    test_refusal,
 )
 from tests.recommender import kit
 from tests.recommender.plain import option
@@ -30,8 +30,10 @@ POLICY = Policy()
 NOTHING = Decimal(0)
 
 
-def unsure(saving: str = "600", chance: float = 0.5, cost: float = 10.0, telling: float = 1.0, **more: Any) -> Unsure:
-    return Unsure(option(saving_usd_per_month=Decimal(saving), **more), chance, cost, telling)
+def unsure(
+    saving: str = "600", chance: float = 0.5, cost: float = 10.0, telling: float = 1.0, **more: Any
+) -> ShadowTestCandidate:
+    return ShadowTestCandidate(option(saving_usd_per_month=Decimal(saving), **more), chance, cost, telling)
 
 
 def endpoint(**more: Any) -> Endpoint:
@@ -39,7 +41,7 @@ def endpoint(**more: Any) -> Endpoint:
 
 
 def why_not(of: Endpoint) -> tuple[Code, str] | None:
-    found = impossible(of)
+    found = test_refusal(of)
     return None if found is None else (found.code, found.sentence)
 
 
@@ -72,7 +74,7 @@ def test_the_owner_is_told_which_tags_allow_a_test() -> None:
     ("value", "allowed"), [("true", True), (" TRUE ", True), ("yes", False), ("", False), ("false", False)]
 )
 def test_only_true_says_that_a_request_may_be_served_twice(value: str, allowed: bool) -> None:
-    assert (forbidden({"rightsizer:shadow-ok": value}) is None) is allowed
+    assert (tag_refusal({"rightsizer:shadow-ok": value}) is None) is allowed
 
 
 def hourly(**requests: float) -> tuple[float, ...]:
@@ -82,33 +84,41 @@ def hourly(**requests: float) -> tuple[float, ...]:
 
 def test_a_test_tells_what_the_busiest_hour_of_the_day_before_would_have_brought_on_each_day() -> None:
     days = [hourly(h8=20), hourly(h8=10, h9=5), hourly(h8=4, h7=2)]
-    assert telling(days, 1.0, 1, POLICY) == pytest.approx((10 + 4) / 2 / 20)
-    assert telling(days, 1.0, 2, POLICY) == pytest.approx((15 + 4) / 2 / 20), "the hour and the next one"
-    assert telling(days, 1.0, 3, POLICY) == pytest.approx((15 + 6) / 2 / 20), "and the one before"
-    assert telling(days, 2.0, 1, POLICY) == pytest.approx((5 + 2) / 2 / 20), "the share of one instance of two"
-    assert telling(days, 0.5, 1, POLICY) == pytest.approx((10 + 4) / 2 / 20), "one instance is the least"
+    assert share_of_wanted_requests(days, 1.0, 1, POLICY) == pytest.approx((10 + 4) / 2 / 20)
+    assert share_of_wanted_requests(days, 1.0, 2, POLICY) == pytest.approx((15 + 4) / 2 / 20), (
+        "the hour and the next one"
+    )
+    assert share_of_wanted_requests(days, 1.0, 3, POLICY) == pytest.approx((15 + 6) / 2 / 20), "and the one before"
+    assert share_of_wanted_requests(days, 2.0, 1, POLICY) == pytest.approx((5 + 2) / 2 / 20), (
+        "the share of one instance of two"
+    )
+    assert share_of_wanted_requests(days, 0.5, 1, POLICY) == pytest.approx((10 + 4) / 2 / 20), (
+        "one instance is the least"
+    )
 
 
 def test_a_test_at_either_end_of_the_day_stays_within_it() -> None:
     early, late = [hourly(h0=9)] * 2, [hourly(h23=9)] * 2
     for days in (early, late):
-        assert telling(days, 1.0, 5, POLICY) == pytest.approx(9 / 20)
-    assert telling([hourly(h0=9), hourly(h0=3, h4=4, h5=8)], 1.0, 5, POLICY) == pytest.approx(7 / 20)
-    assert telling([hourly(h23=9), hourly(h18=8, h19=4)], 1.0, 5, POLICY) == pytest.approx(4 / 20)
-    assert telling([hourly(h23=9), hourly(h0=3)], 1.0, 24, POLICY) == pytest.approx(3 / 20)
-    assert telling([hourly(h23=9), hourly(h0=3)], 1.0, 99, POLICY) == pytest.approx(3 / 20), "a day at most"
+        assert share_of_wanted_requests(days, 1.0, 5, POLICY) == pytest.approx(9 / 20)
+    assert share_of_wanted_requests([hourly(h0=9), hourly(h0=3, h4=4, h5=8)], 1.0, 5, POLICY) == pytest.approx(7 / 20)
+    assert share_of_wanted_requests([hourly(h23=9), hourly(h18=8, h19=4)], 1.0, 5, POLICY) == pytest.approx(4 / 20)
+    assert share_of_wanted_requests([hourly(h23=9), hourly(h0=3)], 1.0, 24, POLICY) == pytest.approx(3 / 20)
+    assert share_of_wanted_requests([hourly(h23=9), hourly(h0=3)], 1.0, 99, POLICY) == pytest.approx(3 / 20), (
+        "a day at most"
+    )
 
 
 def test_no_day_tells_more_than_the_wanted_requests() -> None:
-    assert telling([hourly(h8=1), hourly(h8=1000), hourly()], 1.0, 1, POLICY) == pytest.approx(0.5)
+    assert share_of_wanted_requests([hourly(h8=1), hourly(h8=1000), hourly()], 1.0, 1, POLICY) == pytest.approx(0.5)
 
 
 def test_of_a_single_day_the_mean_over_its_hours_counts() -> None:
-    assert telling([hourly(h8=240)], 1.0, 1, POLICY) == pytest.approx(10 / 20)
-    assert telling([hourly(h8=240)], 2.0, 2, POLICY) == pytest.approx(10 / 20)
-    assert telling([hourly(h8=4800)], 1.0, 3, POLICY) == 1.0
-    assert telling([hourly(h8=240)], 0.0, 1, POLICY) == pytest.approx(10 / 20)
-    assert telling([], 1.0, 1, POLICY) == 0.0
+    assert share_of_wanted_requests([hourly(h8=240)], 1.0, 1, POLICY) == pytest.approx(10 / 20)
+    assert share_of_wanted_requests([hourly(h8=240)], 2.0, 2, POLICY) == pytest.approx(10 / 20)
+    assert share_of_wanted_requests([hourly(h8=4800)], 1.0, 3, POLICY) == 1.0
+    assert share_of_wanted_requests([hourly(h8=240)], 0.0, 1, POLICY) == pytest.approx(10 / 20)
+    assert share_of_wanted_requests([], 1.0, 1, POLICY) == 0.0
 
 
 def test_a_test_is_as_short_as_sees_four_fifths_of_the_wanted_requests() -> None:
@@ -131,14 +141,14 @@ def test_the_hours_of_the_option_go_before_those_of_the_policy() -> None:
 
 
 def test_the_reason_of_a_test_names_its_hours_its_cost_and_what_it_wins() -> None:
-    found = worth_testing([unsure("1600", 0.42, 12.345, test_hours=8.0)], Decimal(100), History(), POLICY)
+    found = choose_test([unsure("1600", 0.42, 12.345, test_hours=8.0)], Decimal(100), History(), POLICY)
     assert found is not None
     assert found[1].code is Code.TEST_WORTH_IT
     assert found[1].sentence == (
         "worth a test first: 8 h of ml.g5.xlarge beside today's fleet, over the busiest hour, cost about $12.35 and"
         " bring $630 a month on average (42 % likely to be fast and large enough)"
     )
-    usual = worth_testing([unsure("1600")], NOTHING, History(), POLICY)
+    usual = choose_test([unsure("1600")], NOTHING, History(), POLICY)
     assert usual is not None
     assert usual[1].sentence.startswith("worth a test first: 2 h of ml.g5.xlarge")
 
@@ -147,15 +157,15 @@ def test_of_two_tests_that_win_as_much_the_later_name_goes_first() -> None:
     """Some order has to hold, or two evaluations of the same days would name two types."""
     one, two = unsure("1600"), unsure("1600", target=Target("ml.g6.xlarge", 1))
     for both in ([one, two], [two, one]):
-        found = worth_testing(both, NOTHING, History(), POLICY)
+        found = choose_test(both, NOTHING, History(), POLICY)
         assert found is not None
         assert found[0] is two
 
 
 def said(
-    item: Unsure, sure: Decimal = NOTHING, of: Endpoint | None = None, policy: Policy = POLICY, **past: Any
+    item: ShadowTestCandidate, sure: Decimal = NOTHING, of: Endpoint | None = None, policy: Policy = POLICY, **past: Any
 ) -> str:
-    return not_planned(item, sure, of or endpoint(), History(**past), policy)
+    return no_test_reason(item, sure, of or endpoint(), History(**past), policy)
 
 
 def test_why_a_test_is_not_run_now() -> None:
@@ -179,5 +189,5 @@ def test_a_test_that_is_not_worth_its_money_names_both_sides() -> None:
 
 
 def test_the_prize_is_the_saving_by_its_chance() -> None:
-    assert unsure("600", chance=0.25).prize == 150.0
-    assert not before_sure(unsure("600", chance=0.5), Decimal(200)), "waiting loses as much as it wins"
+    assert unsure("600", chance=0.25).expected_saving == 150.0
+    assert not is_test_first(unsure("600", chance=0.5), Decimal(200)), "waiting loses as much as it wins"

@@ -5,7 +5,7 @@ import pytest
 from rightsizer.domain.hardware import Accelerator
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.slowdown import SlowdownSource
-from rightsizer.recommender.slowdown import measured, slowdown
+from rightsizer.recommender.slowdown import expected_slowdown, measured_slowdown
 from tests.recommender import kit
 
 POLICY = Policy()
@@ -22,10 +22,10 @@ A10G, T4 = accelerator("ml.g5.xlarge"), accelerator("ml.g4dn.xlarge")
 
 
 def test_the_source_of_each_slowdown() -> None:
-    assert slowdown(A10G, A10G, POLICY).source is SlowdownSource.SAME
-    assert slowdown(A10G, T4, POLICY).source is SlowdownSource.DATASHEET
-    assert slowdown(A10G, T4, POLICY, width=1.1).source is SlowdownSource.LEARNT
-    assert measured(A10G, T4, 2.0, 0.1).source is SlowdownSource.TESTED
+    assert expected_slowdown(A10G, A10G, POLICY).source is SlowdownSource.SAME
+    assert expected_slowdown(A10G, T4, POLICY).source is SlowdownSource.DATASHEET
+    assert expected_slowdown(A10G, T4, POLICY, width=1.1).source is SlowdownSource.LEARNT
+    assert measured_slowdown(A10G, T4, 2.0, 0.1).source is SlowdownSource.TESTED
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,16 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.slowdown import (
     QUANTILES,
-    chance,
-    gpu_room,
+    allowed_gpu_slowdown,
+    chance_within,
+    expected_slowdown,
     host_factor,
-    measured,
-    middle,
-    outcomes,
+    measured_outcomes,
+    measured_slowdown,
+    outcome_weight,
     ratio_of,
-    slowdown,
-    weight,
-    width,
+    slowdown_bound,
+    slowdown_middle,
     workers_of,
 )
 from tests.recommender import kit
@@ -37,54 +37,58 @@ PHI = 600 / 320
 
 
 def test_the_same_chip_is_as_fast() -> None:
-    assert slowdown(A10G, replace(A10G, memory_gib=1), POLICY) == Slowdown(1.0, 1.0, 1.0, 1.0, SlowdownSource.SAME)
+    assert expected_slowdown(A10G, replace(A10G, memory_gib=1), POLICY) == Slowdown(
+        1.0, 1.0, 1.0, 1.0, SlowdownSource.SAME
+    )
 
 
 def test_another_chip_is_bounded_by_its_datasheet_and_what_the_account_learnt() -> None:
-    found = slowdown(A10G, T4, POLICY)
+    found = expected_slowdown(A10G, T4, POLICY)
     assert found.phi == near(PHI)
     assert (found.bound, found.mid) == (near(PHI * 1.25), near(PHI * 0.71))
     assert (found.hopeful, found.source) == (near(PHI * 0.33), SlowdownSource.DATASHEET)
-    learnt = slowdown(A10G, T4, POLICY, width=1.1, middle=0.9)
+    learnt = expected_slowdown(A10G, T4, POLICY, width=1.1, middle=0.9)
     assert (learnt.bound, learnt.mid) == (near(PHI * 1.1), near(PHI * 0.9))
-    tight = slowdown(A10G, T4, POLICY, width=0.2, middle=0.9)
+    tight = expected_slowdown(A10G, T4, POLICY, width=0.2, middle=0.9)
     assert tight.bound == tight.mid == tight.hopeful == near(PHI * 0.2)
 
 
 def test_a_chip_that_is_faster_in_both_respects_is_bounded_by_today_and_five_percent() -> None:
     even = replace(A10G, model="B")
-    assert slowdown(A10G, even, POLICY).bound == 1.05
+    assert expected_slowdown(A10G, even, POLICY).bound == 1.05
     quick = replace(A10G, model="C", fp16_tflops=140, memory_bandwidth_gbps=1200)
-    assert slowdown(A10G, quick, POLICY).bound == near(0.5 * 1.25)
+    assert expected_slowdown(A10G, quick, POLICY).bound == near(0.5 * 1.25)
 
 
 def test_a_measurement_has_its_error_on_both_sides() -> None:
-    assert measured(A10G, T4, 2.0, 0.1) == Slowdown(near(2.2), 2.0, near(1.8), near(PHI), SlowdownSource.TESTED)
+    assert measured_slowdown(A10G, T4, 2.0, 0.1) == Slowdown(
+        near(2.2), 2.0, near(1.8), near(PHI), SlowdownSource.TESTED
+    )
 
 
 @pytest.mark.parametrize(("q", "share"), QUANTILES)
 def test_the_chance_follows_the_measured_moves(q: float, share: float) -> None:
-    assert chance(2 * q, 2.0) == near(share)
+    assert chance_within(2 * q, 2.0) == near(share)
 
 
 @pytest.mark.parametrize(
     ("q", "share"), [(0.1, 0.0), (0.265, 0.025), (0.45, 0.15), (0.64, 0.375), (1.445, 0.995), (1.7, 1.0)]
 )
 def test_between_two_quantiles_the_chance_is_a_straight_line(q: float, share: float) -> None:
-    assert chance(q, 1.0) == near(share)
+    assert chance_within(q, 1.0) == near(share)
 
 
 def test_what_the_account_saw_counts_with_its_weight() -> None:
-    assert chance(0.71, 1.0, (0.5, 0.71, 0.72, 0.9), 0.4) == near(0.4 * 0.5 + 0.6 * 0.5)
-    assert chance(1.42, 2.0, (0.5, 0.6, 0.7, 0.9), 0.4) == near(0.4 * 0.75 + 0.6 * 0.5)
-    assert chance(0.71, 1.0, (), 0.4) == near(0.3)
-    assert chance(0.71, 0.0) == 0.0
-    assert chance(0.71, 0.5) > 0.5
+    assert chance_within(0.71, 1.0, (0.5, 0.71, 0.72, 0.9), 0.4) == near(0.4 * 0.5 + 0.6 * 0.5)
+    assert chance_within(1.42, 2.0, (0.5, 0.6, 0.7, 0.9), 0.4) == near(0.4 * 0.75 + 0.6 * 0.5)
+    assert chance_within(0.71, 1.0, (), 0.4) == near(0.3)
+    assert chance_within(0.71, 0.0) == 0.0
+    assert chance_within(0.71, 0.5) > 0.5
 
 
 @given(limit=some.floats(0.0, 4.0), more=some.floats(0.0, 1.0), ratio=some.floats(0.1, 4.0))
 def test_more_room_is_never_less_likely(limit: float, more: float, ratio: float) -> None:
-    assert 0.0 <= chance(limit, ratio) <= chance(limit + more, ratio) <= 1.0
+    assert 0.0 <= chance_within(limit, ratio) <= chance_within(limit + more, ratio) <= 1.0
 
 
 def sized(vcpu: int, gpus: int = 1) -> InstanceType:
@@ -135,11 +139,11 @@ def test_a_measured_latency_goes_before_a_guess_and_is_averaged_with_a_measured_
 
 
 def test_the_room_of_the_gpu_is_what_the_host_leaves_of_the_stretch() -> None:
-    assert gpu_room(demand(gpu_share=0.5), 1.0, 1.5) == near(2.0)
-    assert gpu_room(demand(gpu_share=0.5), 2.0, 1.5) == near(1.0)
-    assert gpu_room(demand(gpu_share=0.5), 4.0, 1.5) == 0.0
-    assert gpu_room(demand(gpu_share=1.0), 4.0, 1.5) == near(1.5)
-    assert gpu_room(demand(gpu_share=0.0), 1.0, 1.5) == float("inf")
+    assert allowed_gpu_slowdown(demand(gpu_share=0.5), 1.0, 1.5) == near(2.0)
+    assert allowed_gpu_slowdown(demand(gpu_share=0.5), 2.0, 1.5) == near(1.0)
+    assert allowed_gpu_slowdown(demand(gpu_share=0.5), 4.0, 1.5) == 0.0
+    assert allowed_gpu_slowdown(demand(gpu_share=1.0), 4.0, 1.5) == near(1.5)
+    assert allowed_gpu_slowdown(demand(gpu_share=0.0), 1.0, 1.5) == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +171,7 @@ def moved(to: str = "ml.g4dn.xlarge", ratio: float | None = PHI, **more: Any) ->
 
 
 def taught(*account: PastChange, framework: str = "vllm") -> tuple[float, ...]:
-    return outcomes(History(account=account), TYPES.find, framework, POLICY)
+    return measured_outcomes(History(account=account), TYPES.find, framework, POLICY)
 
 
 def test_the_account_teaches_by_framework_how_moves_to_slower_chips_went() -> None:
@@ -178,8 +182,11 @@ def test_the_account_teaches_by_framework_how_moves_to_slower_chips_went() -> No
     assert taught(moved("ml.g5.2xlarge")) == ()
     assert taught(moved("ml.g6e.xlarge")) == ()
     assert taught(moved("ml.unknown.xlarge")) == ()
-    assert outcomes(History(account=(replace(moved(), to_type="ml.m5.2xlarge"),)), OTHERS.find, "vllm", POLICY) == ()
-    assert outcomes(History(account=(replace(moved(), framework=""),)), TYPES.find, "", POLICY) == ()
+    assert (
+        measured_outcomes(History(account=(replace(moved(), to_type="ml.m5.2xlarge"),)), OTHERS.find, "vllm", POLICY)
+        == ()
+    )
+    assert measured_outcomes(History(account=(replace(moved(), framework=""),)), TYPES.find, "", POLICY) == ()
     assert taught(replace(moved(), from_type="ml.unknown.xlarge"), moved()) == near((1.0,))
 
 
@@ -192,25 +199,25 @@ def test_a_move_that_went_back_for_its_speed_counts_as_no_quicker_than_the_bound
 
 
 def test_twenty_outcomes_weigh_as_much_as_the_prior() -> None:
-    assert weight((1.0,) * 20, POLICY) == 0.5
-    assert weight((), POLICY) == 0.0
-    assert weight((1.0,) * 60, POLICY) == 0.75
+    assert outcome_weight((1.0,) * 20, POLICY) == 0.5
+    assert outcome_weight((), POLICY) == 0.0
+    assert outcome_weight((1.0,) * 60, POLICY) == 0.75
 
 
 def test_the_bound_is_shrunk_to_the_prior() -> None:
-    assert width((), POLICY) == 1.25
-    assert width((1.5, 2.0), POLICY) == near(2 / 22 * 2.0 + 20 / 22 * 1.25)
-    assert width((9.0,), POLICY) == near(1 / 21 * 2.5 + 20 / 21 * 1.25), "one is at most twice the prior"
+    assert slowdown_bound((), POLICY) == 1.25
+    assert slowdown_bound((1.5, 2.0), POLICY) == near(2 / 22 * 2.0 + 20 / 22 * 1.25)
+    assert slowdown_bound((9.0,), POLICY) == near(1 / 21 * 2.5 + 20 / 21 * 1.25), "one is at most twice the prior"
     quick = (0.5,) * 39
-    assert width(quick, POLICY) == near(39 / 59 * 1.0 + 20 / 59 * 1.25)
-    assert width((0.5,) * 78, POLICY) < width((0.5,) * 60, POLICY) < width(quick, POLICY)
-    assert width((0.5,) * 78, POLICY) == pytest.approx(78 / 98 * 0.5 + 20 / 98 * 1.25, abs=0.02)
+    assert slowdown_bound(quick, POLICY) == near(39 / 59 * 1.0 + 20 / 59 * 1.25)
+    assert slowdown_bound((0.5,) * 78, POLICY) < slowdown_bound((0.5,) * 60, POLICY) < slowdown_bound(quick, POLICY)
+    assert slowdown_bound((0.5,) * 78, POLICY) == pytest.approx(78 / 98 * 0.5 + 20 / 98 * 1.25, abs=0.02)
     later = (*(0.5,) * 98, 2.0, 3.0)
-    assert width(later, POLICY) == near(100 / 120 * 2.0 + 20 / 120 * 1.25), "the 99th of a hundred"
-    assert width((1.0,) * 38 + (3.0,), POLICY) == near(39 / 59 * 3.0 + 20 / 59 * 1.25), "the 97.5 % quantile"
+    assert slowdown_bound(later, POLICY) == near(100 / 120 * 2.0 + 20 / 120 * 1.25), "the 99th of a hundred"
+    assert slowdown_bound((1.0,) * 38 + (3.0,), POLICY) == near(39 / 59 * 3.0 + 20 / 59 * 1.25), "the 97.5 % quantile"
 
 
 def test_the_middle_is_the_median_shrunk_to_the_prior() -> None:
-    assert middle((), POLICY) == 0.71
-    assert middle((0.9,) * 20, POLICY) == near(0.5 * 0.9 + 0.5 * 0.71)
-    assert middle((0.5, 0.9, 1.3), POLICY) == near(3 / 23 * 0.9 + 20 / 23 * 0.71)
+    assert slowdown_middle((), POLICY) == 0.71
+    assert slowdown_middle((0.9,) * 20, POLICY) == near(0.5 * 0.9 + 0.5 * 0.71)
+    assert slowdown_middle((0.5, 0.9, 1.3), POLICY) == near(3 / 23 * 0.9 + 20 / 23 * 0.71)

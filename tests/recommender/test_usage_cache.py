@@ -9,8 +9,15 @@ import pytest
 
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
 from rightsizer.domain.history import History
-from rightsizer.domain.usage import SLOTS, DayDigest, KeptUsage
-from rightsizer.recommender.usage_cache import Reading, complete_until, keep, known_until, page_of, reading
+from rightsizer.domain.usage import SLOTS, DailyUsage, KeptUsage
+from rightsizer.recommender.usage_cache import (
+    ReadPlan,
+    complete_until,
+    known_until,
+    page_of,
+    plan_reading,
+    usage_to_keep,
+)
 from tests.recommender import kit
 from tests.recommender.plain import past
 
@@ -27,17 +34,17 @@ def endpoint(**more: Any) -> Endpoint:
     return replace(kit.endpoint(), modified_at=OLD, **more)
 
 
-def day(when: date) -> DayDigest:
+def day(when: date) -> DailyUsage:
     none = (None,) * 4
-    return DayDigest(when, "ml.g5.xlarge", 1, (1.0,) * SLOTS, (1.0,) * SLOTS, (1.0,) * 24, (), 0.0, 0.0, *none)
+    return DailyUsage(when, "ml.g5.xlarge", 1, (1.0,) * SLOTS, (1.0,) * SLOTS, (1.0,) * 24, (), 0.0, 0.0, *none)
 
 
 DAYS = tuple(day(date(2026, 11, 5) + timedelta(days=n)) for n in range(15))
 KEPT = KeptUsage("chat", "AllTraffic", OLD, FIRST, date(2026, 11, 19), DAYS)
 
 
-def read(kept: KeptUsage | None, of: Endpoint | None = None, now: datetime = NOW, *changes: Any) -> Reading:
-    return reading(of or endpoint(), kept, History(endpoint=changes), 14, now)
+def read(kept: KeptUsage | None, of: Endpoint | None = None, now: datetime = NOW, *changes: Any) -> ReadPlan:
+    return plan_reading(of or endpoint(), kept, History(endpoint=changes), 14, now)
 
 
 def test_a_day_is_complete_an_hour_after_its_end_and_an_hour_after_its_own() -> None:
@@ -49,13 +56,13 @@ def test_a_day_is_complete_an_hour_after_its_end_and_an_hour_after_its_own() -> 
 
 
 def test_without_kept_days_all_of_the_look_back_is_read() -> None:
-    assert read(None) == Reading(midnight(FIRST), midnight(TODAY), FIRST)
+    assert read(None) == ReadPlan(midnight(FIRST), midnight(TODAY), FIRST)
 
 
 def test_with_kept_days_only_those_since_are_read() -> None:
     known = tuple(d for d in DAYS if FIRST <= d.day < date(2026, 11, 19))
     assert len(known) == 13
-    assert read(KEPT) == Reading(midnight(date(2026, 11, 19)), midnight(TODAY), FIRST, known)
+    assert read(KEPT) == ReadPlan(midnight(date(2026, 11, 19)), midnight(TODAY), FIRST, known)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,7 @@ def test_with_kept_days_only_those_since_are_read() -> None:
     ],
 )
 def test_kept_days_are_worth_nothing_where(kept: KeptUsage) -> None:
-    assert read(kept) == Reading(midnight(FIRST), midnight(TODAY), FIRST)
+    assert read(kept) == ReadPlan(midnight(FIRST), midnight(TODAY), FIRST)
 
 
 def test_kept_days_are_still_worth_something_at_their_bounds() -> None:
@@ -94,18 +101,18 @@ def test_the_running_day_is_read_of_an_endpoint_that_was_modified_in_the_last_tw
 
 
 def test_nothing_is_read_that_cloudwatch_is_about_to_forget() -> None:
-    found = reading(endpoint(), None, History(), 90, NOW)
+    found = plan_reading(endpoint(), None, History(), 90, NOW)
     assert found.start == known_until(NOW) - timedelta(days=63) + timedelta(hours=1)
     assert found.first == TODAY - timedelta(days=90)
-    assert reading(endpoint(), None, History(), 62, NOW).start == midnight(TODAY - timedelta(days=62))
+    assert plan_reading(endpoint(), None, History(), 62, NOW).start == midnight(TODAY - timedelta(days=62))
 
 
 def test_complete_days_are_kept_from_the_first_that_was_read() -> None:
-    done = Reading(midnight(FIRST), midnight(TODAY), FIRST)
+    done = ReadPlan(midnight(FIRST), midnight(TODAY), FIRST)
     days = (day(date(2026, 11, 19)), day(TODAY))
-    kept = keep(endpoint(), done, days, NOW)
+    kept = usage_to_keep(endpoint(), done, days, NOW)
     assert kept == KeptUsage("chat", "AllTraffic", OLD, FIRST, TODAY, days[:1])
-    early = keep(endpoint(), replace(done, first=date(2026, 11, 25)), (), NOW)
+    early = usage_to_keep(endpoint(), replace(done, first=date(2026, 11, 25)), (), NOW)
     assert (early.first, early.until) == (TODAY, TODAY)
 
 

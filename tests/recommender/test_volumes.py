@@ -6,7 +6,7 @@ from rightsizer.bootstrap import catalogue
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.elsewhere import volumes
+from rightsizer.recommender.elsewhere import volume_notes
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -24,13 +24,13 @@ KNOWN = catalogue().types
     ],
 )
 def test_the_types_with_a_volume_are_named_each_once(now: str, then: str, named: list[str]) -> None:
-    said = " ".join(volumes(KNOWN[now], KNOWN[then]))
+    said = " ".join(volume_notes(KNOWN[now], KNOWN[then]))
     assert [name for name in sorted({now, then}) if name in said] == named
     assert ("up to 512 GB" in said) is bool(named)
 
 
 def test_of_all_types_with_a_gpu_only_p3_has_one() -> None:
-    assert {t.family for t in KNOWN.values() if t.has_gpu and not t.local_nvme} == {"p3"}
+    assert {t.family for t in KNOWN.values() if t.has_gpu and not t.has_local_nvme} == {"p3"}
 
 
 def options(usage: dict[str, float]) -> list[Option]:
@@ -63,6 +63,6 @@ def test_an_inferentia_option_says_it_too() -> None:
         kit.endpoint("ml.g5.xlarge", p95_s=0.72), [kit.window(kit.steady(memory=90.0))], kit.prices(),
         kit.catalogue(kit.OTHERS), quotas, History(), Policy(), kit.NOW,
     )  # fmt: skip
-    assert found.chosen is not None
-    assert found.chosen.target.instance_type == "ml.inf2.xlarge"
-    assert any("EBS volumes of ml.inf2.xlarge" in said for said in found.chosen.not_checked)
+    assert found.chosen_option is not None
+    assert found.chosen_option.target.instance_type == "ml.inf2.xlarge"
+    assert any("EBS volumes of ml.inf2.xlarge" in said for said in found.chosen_option.not_checked)

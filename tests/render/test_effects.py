@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 
 from rightsizer.dimensions import dimension_of
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, priced
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, new_option
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.pricing import nap_option
+from rightsizer.recommender.pricing import scale_to_zero_option
 from rightsizer.render import effects, text
-from rightsizer.render.details_page import details
+from rightsizer.render.details_page import details_page
 from rightsizer.render.slack import proposal_blocks
-from rightsizer.terminal.document import of_explanation
+from rightsizer.terminal.document import explanation_document
 from rightsizer.terminal.tables import explanation
 from tests.samples import option, price, proposal, recommendation
 
@@ -52,25 +52,27 @@ def made(kind: OptionKind, in_place: bool = True) -> Option:
     target, sold = Target("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40")
     restarts = kind not in IN_PLACE and not (kind is OptionKind.SCALE_TO_ZERO and in_place)
     ours = in_place and bool(dimension_of(kind).applies_to)
-    return priced(kind, target, sold, money, 9.0, {}, Effort.LOW, in_place=ours, restarts=restarts)
+    return new_option(kind, target, sold, money, 9.0, {}, Effort.LOW, in_place=ours, restarts=restarts)
 
 
 @pytest.mark.parametrize("kind", OptionKind)
 def test_each_kind_has_its_own_way_back_in_words(kind: OptionKind) -> None:
-    assert effects.undone(made(kind)) == SAID[kind]
+    assert effects.rollback_text(made(kind)) == SAID[kind]
 
 
 def test_what_cannot_be_done_in_place_is_undone_by_its_owner() -> None:
     asleep = made(OptionKind.SCALE_TO_ZERO, in_place=False)
-    assert effects.undone(asleep) == TO_THIS
-    assert effects.restart(asleep) == "a new endpoint starts beside this one"
-    assert effects.undone(made(OptionKind.INSTANCE_TYPE, in_place=False)) == SAID[OptionKind.OTHER_ARCHITECTURE]
+    assert effects.rollback_text(asleep) == TO_THIS
+    assert effects.restart_text(asleep) == "a new endpoint starts beside this one"
+    assert effects.rollback_text(made(OptionKind.INSTANCE_TYPE, in_place=False)) == SAID[OptionKind.OTHER_ARCHITECTURE]
 
 
 def test_components_are_put_to_sleep_and_woken_again_where_they_are() -> None:
     money = Money(SAMPLE.usd_per_month, SAMPLE.saving_usd_per_month, Decimal(0), 0.0)
-    nap = nap_option(("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40"), money, 9.0, 15, 0.9, False, of_components=True)
-    assert effects.asked(nap) == (
+    nap = scale_to_zero_option(
+        ("ml.g5.xlarge", 1), price("ml.g5.xlarge", "1.40"), money, 9.0, 15, 0.9, False, of_components=True
+    )
+    assert effects.effect_note(nap) == (
         "nothing restarts; can be rolled back by its owner, who puts back the old least copies of its components"
     )
 
@@ -83,11 +85,11 @@ def test_components_are_put_to_sleep_and_woken_again_where_they_are() -> None:
     ],
 )
 def test_what_cannot_be_approved_here_is_not_said_to_be_undone_here(asked: Proposal) -> None:
-    shown = (str(proposal_blocks(asked)), text.proposal(asked)[1], details(asked))
+    shown = (str(proposal_blocks(asked)), text.proposal(asked)[1], details_page(asked))
     for each in shown:
         assert SAID[OptionKind.OTHER_ARCHITECTURE] in each
         assert "rightsizer deploys" not in each
-    for each in (str(proposal_blocks(proposal())), text.proposal(proposal())[1], details(proposal())):
+    for each in (str(proposal_blocks(proposal())), text.proposal(proposal())[1], details_page(proposal())):
         assert DEPLOYED in each
 
 
@@ -98,7 +100,7 @@ def test_what_a_stack_owns_is_undone_there_by_explanation_and_json_too() -> None
         console = Console(width=200)
         with console.capture() as captured:
             console.print(explanation(each))
-        document = of_explanation(each)
+        document = explanation_document(each)
         found.append((DEPLOYED in captured.get(), [o["way_back"] for o in document["options"]]))
         assert document["recommended"]["way_back"] == document["options"][0]["way_back"]
     assert found == [(True, ["rightsizer"]), (False, ["owner"])]
@@ -106,7 +108,7 @@ def test_what_a_stack_owns_is_undone_there_by_explanation_and_json_too() -> None
 
 def test_message_text_and_page_say_the_same_of_a_deletion() -> None:
     asked = proposal(recommendation=recommendation(options=(made(OptionKind.DELETE, in_place=False),)))
-    page, (_, body) = details(asked), text.proposal(asked)
+    page, (_, body) = details_page(asked), text.proposal(asked)
     for shown in (str(proposal_blocks(asked)), body, page):
         assert SAID[OptionKind.DELETE] in shown
     assert "nothing restarts" in body
@@ -115,14 +117,14 @@ def test_message_text_and_page_say_the_same_of_a_deletion() -> None:
 
 def test_a_change_without_a_deployment_is_watched_by_its_requests_and_another_by_alarms_too() -> None:
     count, moved = (recommendation(options=(made(kind),)) for kind in (OptionKind.INSTANCE_COUNT, OptionKind.ROUTING))
-    assert effects.guarded(count) == "It goes back by itself when the requests that it serves say so."
-    assert effects.guarded(moved) == "It goes back by itself when its alarms or requests say so."
+    assert effects.guard_sentence(count) == "It goes back by itself when the requests that it serves say so."
+    assert effects.guard_sentence(moved) == "It goes back by itself when its alarms or requests say so."
 
 
 def test_a_shadow_test_promises_no_way_back_for_it_changes_nothing() -> None:
     found = recommendation(options=(made(OptionKind.INSTANCE_TYPE),), gate=Gate.TEST)
     assert effects.way_back_of(found) == "the shadow of the test is removed when it ends"
-    assert effects.guarded(found).startswith("A shadow gets copies of the requests")
+    assert effects.guard_sentence(found).startswith("A shadow gets copies of the requests")
 
 
 def test_a_shadow_test_says_in_each_view_that_what_serves_is_deployed_twice_for_it() -> None:
@@ -136,7 +138,13 @@ def test_a_shadow_test_says_in_each_view_that_what_serves_is_deployed_twice_for_
     with console.capture() as captured:
         console.print(explanation(found))
     confirmed = actions["elements"][0]["confirm"]["text"]["text"]
-    for each in (confirmed, text.proposal(asked)[1], str(proposal_blocks(asked)[2]), details(asked), captured.get()):
+    for each in (
+        confirmed,
+        text.proposal(asked)[1],
+        str(proposal_blocks(asked)[2]),
+        details_page(asked),
+        captured.get(),
+    ):
         assert twice in each
     assert "is removed when it ends" in captured.get()
     assert effects.restart_of(plain) == "the model starts on new instances"

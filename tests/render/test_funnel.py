@@ -21,7 +21,7 @@ from rightsizer.domain.report import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPO
 from rightsizer.render import csv, report_tables, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.reporting.totals import Records, stage_of, tally
+from rightsizer.reporting.totals import Records, make_report, stage_of
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal, recommendation
@@ -95,26 +95,26 @@ def amounts(page: str) -> list[str]:
 def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
     records: Records, window: tuple[datetime, datetime]
 ) -> None:
-    told = tally(records, *window, NOW)
-    totals = told.totals
+    report = make_report(records, *window, NOW)
+    totals = report.totals
     assert totals.identified >= totals.proposed >= totals.approved >= totals.applied >= totals.proven >= 0
     assert IDENTIFIED > PROPOSED > APPROVED > IN_FORCE > {Stage.PROVEN}
-    sums = {stage: sum(one.usd_per_month for one in told.funnel if one.stage is stage) for stage in Stage}
+    sums = {stage: sum(one.usd_per_month for one in report.funnel if one.stage is stage) for stage in Stage}
     assert sum(sums.values()) == totals.identified
     assert totals.open + totals.declined + totals.went_back + totals.applied == totals.identified
     assert totals.open == sum(sums[stage] for stage in OPEN)
-    assert sum((one.still for one in report_tables.by_owner(told)), Decimal(0)) == totals.open
-    assert sum((one.proven for one in report_tables.by_owner(told)), Decimal(0)) == totals.proven
-    asked = [one.proposal_id for one in told.funnel if one.proposal_id]
+    assert sum((one.still for one in report_tables.by_owner(report)), Decimal(0)) == totals.open
+    assert sum((one.proven for one in report_tables.by_owner(report)), Decimal(0)) == totals.proven
+    asked = [one.proposal_id for one in report.funnel if one.proposal_id]
     assert len(asked) == len(set(asked))
 
 
 @given(records=histories(), window=windows())
 def test_only_what_the_window_knew_is_in_it(records: Records, window: tuple[datetime, datetime]) -> None:
     start, end = window
-    told = tally(records, start, end, NOW)
+    report = make_report(records, start, end, NOW)
     by_id = {one.id: one for one in records.proposals}
-    for one in told.funnel:
+    for one in report.funnel:
         asked = by_id.get(one.proposal_id)
         if asked is None:
             continue
@@ -133,7 +133,7 @@ def test_only_what_the_window_knew_is_in_it(records: Records, window: tuple[date
 @given(records=histories())
 def test_a_window_before_everything_sums_to_zero(records: Records) -> None:
     start = NOW - timedelta(days=200)
-    totals = tally(records, start, start + timedelta(days=30), NOW).totals
+    totals = make_report(records, start, start + timedelta(days=30), NOW).totals
     figures = wire.plain(totals)
     assert {name for name, value in figures.items() if Decimal(value) != 0} == set()
 
@@ -141,10 +141,10 @@ def test_a_window_before_everything_sums_to_zero(records: Records) -> None:
 @given(records=histories(), window=windows())
 @settings(max_examples=40)
 def test_every_form_agrees_to_the_cent(records: Records, window: tuple[datetime, datetime]) -> None:
-    told = tally(records, *window, NOW)
+    told = make_report(records, *window, NOW)
     totals = told.totals
     wanted = [totals.spend, totals.open, *(usd for _, usd in report_tables.funnel(totals)), totals.realised]
-    said = [sentences.exact(usd) for usd in wanted]
+    said = [sentences.exact_money(usd) for usd in wanted]
     assert amounts(text.report(told)[1])[: len(said)] == said
     assert amounts(json.dumps(report_blocks(told)[1]))[: len(said)] == said
     cards = report(told).partition('class="cards"')[2].partition("</section>")[0]
@@ -166,17 +166,19 @@ def test_what_a_scan_says_could_be_saved_is_what_a_report_of_the_same_judgements
 ) -> None:
     judged = [replace(one, mode=off if number == 0 else one.mode) for number, one in enumerate(records.recommendations)]
     judged = [replace(one, ref=replace(one.ref, name=f"n{number}")) for number, one in enumerate(judged)]
-    told = tally(replace(records, recommendations=judged, proposals=[]), NOW - timedelta(days=90), NOW + 2 * DAY, NOW)
+    told = make_report(
+        replace(records, recommendations=judged, proposals=[]), NOW - timedelta(days=90), NOW + 2 * DAY, NOW
+    )
     scan = Survey("eu-west-1", NOW, Decimal(least), tuple(judged), (), ())
     identified = told.totals.identified
-    said = sentences.exact(identified)
+    said = sentences.exact_money(identified)
     if judged:
         assert f"could save USD {identified:,.2f} per month" in tables.totals(scan).plain
-    totals = document.of_survey(scan)["totals"]
+    totals = document.survey_document(scan)["totals"]
     assert Decimal(totals["identified_usd_per_month"]) == identified
-    endpoints = document.of_survey(scan)["endpoints"]
+    endpoints = document.survey_document(scan)["endpoints"]
     assert sum((Decimal(one["identified_usd_per_month"]) for one in endpoints), Decimal(0)) == identified
-    assert (scan.saving, len(scan.found)) <= (identified, len(scan.possible))
+    assert (scan.saving, len(scan.large_enough)) <= (identified, len(scan.possible_savings))
     assert f"Identified: {said} a month" in text.report(told)[1]
     assert f"*Identified*\\n{said} a month" in json.dumps(report_blocks(told))
     assert re.search(rf"<b>{re.escape(said)}</b><span>a month identified", report(told))
@@ -190,9 +192,9 @@ def test_a_month_before_the_first_proposal_knows_nothing_of_it() -> None:
         created_at=NOW - timedelta(days=2), state=ProposalState.PROVEN, decision=approved(1), change_id="c"
     )
     records = Records("1", "eu-west-1", [recommendation()], [asked], [], [], ended={"c": NOW})
-    told = tally(records, NOW - timedelta(days=90), NOW - timedelta(days=60), NOW)
-    assert not any((told.totals.identified, told.totals.spend, told.totals.proven))
-    assert not any((told.proposals, told.recommendations, told.funnel))
+    report = make_report(records, NOW - timedelta(days=90), NOW - timedelta(days=60), NOW)
+    assert not any((report.totals.identified, report.totals.spend, report.totals.proven))
+    assert not any((report.proposals, report.recommendations, report.funnel))
 
 
 def proven(at: datetime, decision: Decision) -> Proposal:
@@ -208,15 +210,15 @@ def approved(days: int) -> Decision:
 )
 def test_what_is_proven_or_went_back_could_not_be_saved_again(state: ProposalState, stage: Stage) -> None:
     done = proposal(created_at=NOW - timedelta(days=3), state=state, decision=approved(2), change_id="c")
-    told = tally(
+    report = make_report(
         Records("1", "eu-west-1", [recommendation()], [done], [], [], ended={"c": NOW - timedelta(days=1)}),
         NOW - timedelta(days=7),
         NOW,
         NOW,
     )
-    assert [one.stage for one in told.funnel] == [stage]
-    assert told.totals.open == 0
-    assert told.totals.identified == told.totals.approved == Decimal("4140.50")
+    assert [one.stage for one in report.funnel] == [stage]
+    assert report.totals.open == 0
+    assert report.totals.identified == report.totals.approved == Decimal("4140.50")
 
 
 def test_what_was_approved_when_the_window_ended_was_not_proven_yet() -> None:
@@ -251,7 +253,7 @@ def test_an_approval_that_expired_is_under_way_until_then_and_in_no_sum_from_the
 
 def test_what_is_right_is_not_under_what_could_be_saved() -> None:
     right = recommendation("right", finding=Finding.OPTIMIZED)
-    told: Report = tally(Records("1", "eu-west-1", [right], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    told: Report = make_report(Records("1", "eu-west-1", [right], [], [], []), NOW - timedelta(days=7), NOW, NOW)
     assert told.totals.identified == 0
     assert report_tables.could_be_saved(told) == []
     assert "right" in report(told).partition("Left alone, and why")[2]

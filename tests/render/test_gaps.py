@@ -18,9 +18,9 @@ from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import csv, report_json, slack, text
-from rightsizer.render.details_page import details
+from rightsizer.render.details_page import details_page
 from rightsizer.render.report_page import report
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import tables
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, proposal, recommendation
@@ -86,12 +86,12 @@ def terminal(found: Recommendation) -> str:
 OF_A_PROPOSAL: dict[str, Callable[[Proposal], str]] = {
     "e-mail": lambda asked: "\n".join(text.proposal(asked)),
     "Slack": lambda asked: "\n".join((*strings(slack.proposal_blocks(asked)), slack.proposal_text(asked))),
-    "page": lambda asked: "\n".join((words(details(asked)), *drawn(details(asked)))),
+    "page": lambda asked: "\n".join((words(details_page(asked)), *drawn(details_page(asked)))),
     "terminal": lambda asked: terminal(asked.recommendation),
 }
 OF_A_REPORT: dict[str, Callable[[Report], str]] = {
-    "e-mail": lambda told: "\n".join(text.report(told)),
-    "Slack": lambda told: "\n".join(strings(slack.report_blocks(told))),
+    "e-mail": lambda report: "\n".join(text.report(report)),
+    "Slack": lambda report: "\n".join(strings(slack.report_blocks(report))),
     "page": lambda told: "\n".join((words(report(told)), *drawn(report(told)))),
     "CSV": csv.report,
 }
@@ -125,7 +125,7 @@ def told() -> Report:
         "l", "chat-7b", "c-1", "", start, "realised", recommendation().saving_usd_per_month, 24, True, ""
     )
     judged = [recommendation("one"), recommendation("two", options=()), recommendation("three", evidence=None)]
-    made = tally(
+    made = make_report(
         Records("111122223333", "eu-west-1", judged, [decided(state) for state in STATES], [entry], []), start, NOW, NOW
     )
     return replace(made, track_record=record)
@@ -154,6 +154,6 @@ def test_the_json_of_a_report_has_null_and_no_number_that_is_none() -> None:
 def test_a_gap_is_no_zero_in_the_pictures() -> None:
     whole = recommendation(hourly_requests=(5.0,) * 48)
     holes = replace(whole, hourly_requests=(5.0,) * 12 + (None,) * 24 + (5.0,) * 12)
-    pages = [details(proposal(recommendation=one)) for one in (whole, holes)]
+    pages = [details_page(proposal(recommendation=one)) for one in (whole, holes)]
     assert [page.count('class="line"') for page in pages] == [2, 3], "the line is broken where nothing is known"
     assert "·" in text.proposal(proposal(recommendation=holes))[1]

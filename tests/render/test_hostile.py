@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer.aws.errors import text_of
-from rightsizer.channels.sns import fit
-from rightsizer.domain.capacity_change import ByHand, Errand
+from rightsizer.channels.sns import fit_subject
+from rightsizer.domain.capacity_change import CapacityChange, ManualStep
 from rightsizer.domain.endpoint import EndpointRef, PolicyChange
 from rightsizer.domain.message import CapacityChangeMessage, Notice, ProposalMessage
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.domain.reason import LONGEST, Code, Reason, cleaned, one_line
+from rightsizer.domain.reason import LONGEST, Code, Reason, clean_text, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import capacity_change, csv, details_page, messages, report_json, report_page, slack, text
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import tables
 from rightsizer.terminal.tables import Screen
 from tests.samples import NOW, option, proposal, recommendation
@@ -70,10 +70,10 @@ def asked(said: str) -> Proposal:
     )
 
 
-def errand_of(said: str) -> Errand:
+def errand_of(said: str) -> CapacityChange:
     """The same for an errand."""
-    return Errand(
-        "e-1", said or "x", said, ByHand(said or "x", "UpdateCluster", {"ClusterName": said}), f"headline {said}",
+    return CapacityChange(
+        "e-1", said or "x", said, ManualStep(said or "x", "UpdateCluster", {"ClusterName": said}), f"headline {said}",
         Reason(Code.CLUSTER_SHORT, f"why {said}"), NOW, NOW + timedelta(days=1), ProposalState.PENDING, False,
         enable=said, facts=((said, said),), not_checked=(said,), outcome=said,
     )  # fmt: skip
@@ -91,7 +91,7 @@ def reported(said: str) -> Report:
         occurrences=[Occurrence(said, NOW, said, said, said)],
         running_cost=None,
     )
-    return tally(records, NOW - timedelta(days=7), NOW + timedelta(days=1), NOW)
+    return make_report(records, NOW - timedelta(days=7), NOW + timedelta(days=1), NOW)
 
 
 def texts(block: Any) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(sa
         assert plain_subject.isprintable()
         assert body.count("\n") == plain_body.count("\n")
         assert printable(body)
-        assert fit(subject).isascii()
+        assert fit_subject(subject).isascii()
     assert sum(line.startswith("Owner:") for line in text.proposal(asked(said))[1].split("\n")) == 1
     assert text.report(reported(said))[1].count("\n") == text.report(reported("word"))[1].count("\n")
 
@@ -151,12 +151,12 @@ def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(sa
 @given(others_wrote)
 def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> None:
     pages = [
-        details_page.details(asked(said)),
+        details_page.details_page(asked(said)),
         capacity_change.html(errand_of(said)),
         report_page.report(reported(said)),
     ]
     plain = [
-        details_page.details(asked("word")),
+        details_page.details_page(asked("word")),
         capacity_change.html(errand_of("word")),
         report_page.report(reported("word")),
     ]
@@ -210,14 +210,14 @@ def test_what_is_cleaned_is_printable_bounded_and_stays_so(said: str, most: int)
     assert line.isprintable()
     assert len(line) <= most
     assert one_line(line, most) == line
-    assert printable(cleaned(said))
-    assert cleaned(said).replace("\n", " ") == one_line(said)
+    assert printable(clean_text(said))
+    assert clean_text(said).replace("\n", " ") == one_line(said)
     line.encode()
 
 
 @pytest.mark.parametrize("usual", ["chat-7b", "équipe données", "検索チーム", "team_search", "👍 100 %", "a  b"])
 def test_what_people_write_every_day_is_left_as_it_is(usual: str) -> None:
-    assert one_line(usual) == cleaned(usual) == usual
+    assert one_line(usual) == clean_text(usual) == usual
 
 
 def test_a_text_of_any_length_is_cut_with_an_ellipsis() -> None:
@@ -235,6 +235,6 @@ def test_the_reason_and_an_error_message_of_aws_are_one_line() -> None:
 
 def test_the_cents_of_a_loss_stay_a_number() -> None:
     loss = recommendation(options=(option(saving_usd_per_month=Decimal("-12.50")),))
-    told = reported("word")
-    told = replace(told, recommendations=(loss,), proposals=(), funnel=())
-    assert ",-12.50," in csv.report(told)
+    report = reported("word")
+    report = replace(report, recommendations=(loss,), proposals=(), funnel=())
+    assert ",-12.50," in csv.report(report)

@@ -17,11 +17,11 @@ ALL: list[Message] = [ProposalMessage(proposal(), "s3://b/p"), Notice("a", "b"),
 
 
 def test_a_message_is_worded_by_the_renderer_of_its_kind() -> None:
-    asked, told = proposal(), report_of()
+    asked, report = proposal(), report_of()
     assert messages.plain(ProposalMessage(asked, "s3://b/p")) == text.proposal(asked, "s3://b/p")
     assert messages.slack_blocks(ProposalMessage(asked, "s3://b/p")) == slack.proposal_blocks(asked, "s3://b/p")
-    assert messages.slack_blocks(ReportMessage(told, "s3://b/r")) == slack.report_blocks(told, "s3://b/r")
-    assert messages.slack_line(ReportMessage(told)) == text.report(told)[0]
+    assert messages.slack_blocks(ReportMessage(report, "s3://b/r")) == slack.report_blocks(report, "s3://b/r")
+    assert messages.slack_line(ReportMessage(report)) == text.report(report)[0]
 
 
 def test_the_text_of_a_report_ends_with_its_notes_and_what_slack_did_not_take() -> None:

@@ -24,11 +24,11 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import charts, csv, report_tables, text
-from rightsizer.render.details_page import details
+from rightsizer.render.details_page import details_page
 from rightsizer.render.html import SCRIPT, STYLE, bars, tag
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, make_report
 from tests.samples import NOW, option, proposal, recommendation
 
 type Kind = Literal["estimated", "realised", "reconciled", "switch-cost"]
@@ -102,11 +102,11 @@ def told(words: str = "chat-7b") -> Report:
     records = Records(
         "111122223333", "eu-west-1", found, asked, ledger, happened, [(ref, Reason(Code.VANISHED, "It is gone."))]
     )
-    return tally(records, NOW - timedelta(days=7), NOW + timedelta(hours=1), NOW)
+    return make_report(records, NOW - timedelta(days=7), NOW + timedelta(hours=1), NOW)
 
 
 def of_recommendations(*found: Recommendation) -> Report:
-    return tally(Records("1", "eu-west-1", found, [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    return make_report(Records("1", "eu-west-1", found, [], [], []), NOW - timedelta(days=7), NOW, NOW)
 
 
 def test_the_totals_count_the_window_and_never_guess_a_price() -> None:
@@ -142,7 +142,7 @@ def test_a_report_has_pictures_that_a_screen_reader_can_say() -> None:
 
 
 def test_a_kept_promise_is_compared_over_the_hours_billed() -> None:
-    (kept,) = report_tables.kept(told())
+    (kept,) = report_tables.kept_promises(told())
     assert (kept.promised, kept.realised) == (Decimal(48), Decimal(50))
 
 
@@ -155,7 +155,9 @@ def test_owners_come_by_their_spend() -> None:
     assert [one.name for one in report_tables.by_owner(told())] == ["chat-7b", "ranking", "nobody named"]
 
 
-@pytest.mark.parametrize("page", [report(told(EVIL)), details(proposal(recommendation=told(EVIL).recommendations[0]))])
+@pytest.mark.parametrize(
+    "page", [report(told(EVIL)), details_page(proposal(recommendation=told(EVIL).recommendations[0]))]
+)
 def test_what_others_wrote_stays_text(page: str) -> None:
     outline = Outline(page)
     assert outline.count("script") == 1
@@ -165,7 +167,7 @@ def test_what_others_wrote_stays_text(page: str) -> None:
 
 
 def test_the_pages_load_nothing_from_elsewhere() -> None:
-    for page in (report(told()), details(proposal())):
+    for page in (report(told()), details_page(proposal())):
         outline = Outline(page)
         assert not [attrs for _, attrs in outline.elements if {"src", "href"} & attrs.keys()]
         assert "url(" not in page
@@ -176,11 +178,11 @@ def test_the_pages_load_nothing_from_elsewhere() -> None:
 @given(st.text(max_size=60))
 def test_no_name_breaks_the_page(words: str) -> None:
     Outline(report(told(words)))
-    Outline(details(proposal(recommendation=told(words).recommendations[0], enable=words, approvable=False)))
+    Outline(details_page(proposal(recommendation=told(words).recommendations[0], enable=words, approvable=False)))
 
 
 def test_the_details_say_risk_evidence_replay_and_what_was_not_checked() -> None:
-    page = Outline(details(proposal())).words
+    page = Outline(details_page(proposal())).words
     for part in ("low (1 of 4)", "1,240,551", "99.8 %", "8.9 GiB", "downstream time-outs", "p95 would be 0.9 s"):
         assert part in page
     assert "rightsizer approve p-5f2c9a7d1e3b4c60" in page
@@ -188,21 +190,21 @@ def test_the_details_say_risk_evidence_replay_and_what_was_not_checked() -> None
 
 def test_the_details_of_an_endpoint_without_an_option_still_say_why() -> None:
     bare = recommendation(options=(), evidence=None, replay=None, hourly_requests=(), excluded=(), price=None)
-    page = Outline(details(proposal(recommendation=bare))).words
+    page = Outline(details_page(proposal(recommendation=bare))).words
     assert "There is no option" in page
     assert "Nothing was measured." in page
 
 
 @given(st.lists(st.floats(), max_size=400))
 def test_every_course_is_a_drawing_with_finite_numbers(values: list[float]) -> None:
-    for drawn in (charts.course(values, "a & b"), charts.load(values, "c")):
+    for drawn in (charts.line_chart(values, "a & b"), charts.load_chart(values, "c")):
         Tree.fromstring(drawn)
         assert "nan" not in drawn.replace("a & b", "")
         assert "inf" not in drawn
 
 
 def test_a_gap_in_the_course_is_not_drawn_over() -> None:
-    assert charts.course([1, 2, math.nan, 2, 1], "x").count('class="line"') == 2
+    assert charts.line_chart([1, 2, math.nan, 2, 1], "x").count('class="line"') == 2
 
 
 def test_plain_text_in_a_tag_is_escaped_and_markup_is_not() -> None:
@@ -237,7 +239,7 @@ def test_evidence_is_said_in_days_and_each_figure_once() -> None:
     assert found.evidence is not None
     figures = dict(found.evidence.figures) | {"confidence": "14.0", "requests": "1692129"}
     found = replace(found, evidence=replace(found.evidence, figures=figures))
-    words = Outline(details(proposal(recommendation=found))).words
+    words = Outline(details_page(proposal(recommendation=found))).words
     assert "14 days' worthof evidence" in words
     assert "1400" not in words
     assert "1692129" not in words
@@ -248,7 +250,7 @@ def test_what_could_be_saved_says_why_it_is_not_asked() -> None:
         recommendation(name, gate=gate, gate_reason=Reason(Code.MODE_REPORT, "its owner wants reports only"))
         for name, gate in (("one", Gate.PROPOSE), ("two", Gate.SILENT))
     )
-    told = tally(Records("1", "eu-west-1", [asked, silent], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    told = make_report(Records("1", "eu-west-1", [asked, silent], [], [], []), NOW - timedelta(days=7), NOW, NOW)
     assert Outline(report(told)).words.count("its owner wants reports only") == 1
 
 
@@ -256,7 +258,7 @@ def test_what_an_owner_switched_off_is_spent_but_not_offered_as_a_saving() -> No
     off = recommendation(
         "quiet", mode=Mode.OFF, gate=Gate.SILENT, gate_reason=Reason(Code.MODE_OFF, "the tag says off")
     )
-    told = tally(Records("1", "eu-west-1", [off], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    told = make_report(Records("1", "eu-west-1", [off], [], [], []), NOW - timedelta(days=7), NOW, NOW)
     assert (told.totals.identified, told.totals.spend) == (Decimal(0), off.usd_per_month)
     said = Outline(report(told)).words
     assert "Nothing: every endpoint runs as it should." in said

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rightsizer.changes.proof import judge
+from rightsizer.changes.proof import proof_verdict
 from rightsizer.changes.reconcile import courses
 from rightsizer.domain.change import Steer
 from rightsizer.domain.option import OptionKind, Target
@@ -57,7 +57,7 @@ def test_each_rung_of_a_stored_judgement_has_words() -> None:
 def test_a_change_that_is_watched_says_for_how_many_hours() -> None:
     limits = replace(proven.LIMITS, probation=timedelta(days=1))
     busy = proven.window(requests=[20.0] * 12)
-    found = judge(proven.change(), [busy], proven.START + timedelta(hours=3), limits)
+    found = proof_verdict(proven.change(), [busy], proven.START + timedelta(hours=3), limits)
     assert found.judgement == "not-yet"
     assert found.reason.sentence.endswith("; it is watched for 24 h")
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.domain.history import PastChange, PastEnd, Remembered
+from rightsizer.domain.history import EndedChange, PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.report import Report
 from rightsizer.render import report_promises, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import report_blocks
-from rightsizer.reporting.totals import Records, tally
+from rightsizer.reporting.totals import Records, make_report
 from rightsizer.reporting.track_record import track_record
 from tests.render.test_pages import EVIL, Outline
 from tests.samples import NOW
@@ -26,18 +26,18 @@ from tests.samples import NOW
 SINCE = NOW - timedelta(days=180)
 BETWEEN = "between 16 Jul 2025 and 13 Jan 2026"
 PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, framework="vllm")
-EMPTY = tally(Records("111122223333", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+EMPTY = make_report(Records("111122223333", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
 
 
-def one(number: int, endpoint: str = "chat", **changes: Any) -> Remembered:
-    return Remembered(endpoint, f"c-{number}", replace(PAST, **changes))
+def one(number: int, endpoint: str = "chat", **changes: Any) -> EndedChange:
+    return EndedChange(endpoint, f"c-{number}", replace(PAST, **changes))
 
 
-def told(*remembered: Remembered) -> Report:
+def told(*remembered: EndedChange) -> Report:
     return replace(EMPTY, track_record=track_record(remembered, SINCE, NOW + timedelta(days=1), Policy()))
 
 
-def measured(number: int, promised: float | None, seen: float, bound: float | None = None, **more: Any) -> Remembered:
+def measured(number: int, promised: float | None, seen: float, bound: float | None = None, **more: Any) -> EndedChange:
     return one(number, promised_slowdown=promised, realised_slowdown=seen, promised_bound=bound, **more)
 
 
@@ -163,7 +163,7 @@ def test_what_was_seen_is_held_against_what_was_stated() -> None:
         went = [one(1000 + n, stated_risk=stated, ended=PastEnd.ROLLED_BACK, failure="alarm") for n in range(back)]
         record = told(*stood, *went).track_record
         assert record is not None
-        return report_promises.judged(record.levels[0])
+        return report_promises.risk_assessment(record.levels[0])
 
     assert judged(0, 2, 1) == "too few to tell: 58 more are needed", "one of three is chance"
     assert judged(0, 3, 2) == "too few to tell: 60 more are needed"

@@ -12,11 +12,11 @@ from rich.console import Console
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.render import sentences, text
-from rightsizer.render.details_page import details
+from rightsizer.render.details_page import details_page
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import proposal_blocks
-from rightsizer.reporting.totals import Records, tally
-from rightsizer.terminal.document import of_explanation
+from rightsizer.reporting.totals import Records, make_report
+from rightsizer.terminal.document import explanation_document
 from rightsizer.terminal.tables import explanation
 from tests.samples import NOW, option, proposal, recommendation
 
@@ -46,14 +46,14 @@ def _terminal(asked: Proposal) -> str:
 
 def _report(asked: Proposal) -> str:
     records = Records("111122223333", "eu-west-1", (asked.recommendation,), (), (), ())
-    return _words(report(tally(records, NOW, NOW, NOW)))
+    return _words(report(make_report(records, NOW, NOW, NOW)))
 
 
 VIEWS: dict[str, Callable[[Proposal], str]] = {
     "terminal": _terminal,
     "Slack": lambda asked: json.dumps(proposal_blocks(asked)),
     "e-mail": lambda asked: text.proposal(asked)[1],
-    "details page": lambda asked: _words(details(asked)),
+    "details page": lambda asked: _words(details_page(asked)),
     "report": _report,
 }
 
@@ -86,14 +86,14 @@ def test_what_is_not_known_is_said_so() -> None:
     told = recommendation().replay
     assert told is not None
     found = recommendation(replay=replace(told, worst_p95_s=None, memory_margin_gib=None))
-    facts = dict(sentences.replay(found))
+    facts = dict(sentences.replay_figures(found))
     assert facts["worst p95 of an hour"] == "no hour had 20 requests"
     assert facts["GPU memory left"] == "not known"
 
 
 def test_the_json_has_every_figure() -> None:
     found: Recommendation = recommendation()
-    assert of_explanation(found)["replay"] == {
+    assert explanation_document(found)["replay"] == {
         "days": 14,
         "hours_above_80_percent": 3.0,
         "hours_above_100_percent": 1.0,

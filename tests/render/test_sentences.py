@@ -84,7 +84,7 @@ def test_every_kind_of_option_can_be_said(kind: OptionKind) -> None:
 @pytest.mark.parametrize("state", ProposalState)
 def test_every_state_can_be_said_and_names_who_decided(state: ProposalState) -> None:
     decided = proposal(state=state, decision=Decision(state, "slack:U1", NOW, "go"), outcome="Proven on 812 requests.")
-    said = sentences.standing(decided)
+    said = sentences.standing_sentence(decided)
     assert said.endswith("Proven on 812 requests.")
     assert ("U1" in said) == (state in {"approved", "rejected", "snoozed", "applying", "expired"})
 
@@ -105,8 +105,8 @@ def test_folding_hides_no_peak() -> None:
 
 def test_an_approved_test_says_which_hour_it_waits_for() -> None:
     judged = recommendation(gate=Gate.TEST, peak=Peak(9, (0, 1, 2, 3, 4)))
-    said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=judged))
+    said = sentences.standing_sentence(proposal(state=ProposalState.APPROVED, recommendation=judged))
     assert "The test starts within minutes, or waits for the busiest hour (09:00 UTC) in the change window." in said
     for other in (recommendation(gate=Gate.TEST), recommendation(peak=Peak(9, (0,)))):
-        said = sentences.standing(proposal(state=ProposalState.APPROVED, recommendation=other))
+        said = sentences.standing_sentence(proposal(state=ProposalState.APPROVED, recommendation=other))
         assert "The change starts within minutes, or when the change window opens." in said

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer import wire
-from rightsizer.domain.history import PastChange, PastEnd, Remembered
+from rightsizer.domain.history import EndedChange, PastChange, PastEnd
 from rightsizer.domain.outcome import TrackRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.reporting.track_record import exact_range, track_record
@@ -20,15 +20,15 @@ SINCE, UNTIL = NOW - timedelta(days=180), NOW + timedelta(hours=1)
 PAST = PastChange(NOW, "ml.g5.2xlarge", "ml.g6.2xlarge", 1, 1, PastEnd.PROVEN, framework="vllm")
 
 
-def one(endpoint: str = "chat", change_id: str = "c-1", **changes: Any) -> Remembered:
-    return Remembered(endpoint, change_id, replace(PAST, **changes))
+def one(endpoint: str = "chat", change_id: str = "c-1", **changes: Any) -> EndedChange:
+    return EndedChange(endpoint, change_id, replace(PAST, **changes))
 
 
-def speed(promised: float | None, measured: float | None, bound: float | None = None, **changes: Any) -> Remembered:
+def speed(promised: float | None, measured: float | None, bound: float | None = None, **changes: Any) -> EndedChange:
     return one(promised_slowdown=promised, realised_slowdown=measured, promised_bound=bound, **changes)
 
 
-def record(*remembered: Remembered) -> TrackRecord:
+def record(*remembered: EndedChange) -> TrackRecord:
     return track_record(remembered, SINCE, UNTIL, Policy())
 
 
@@ -122,36 +122,39 @@ def test_the_worst_harm_is_in_the_record() -> None:
         one(change_id="c-2", stated_risk=0, ended=PastEnd.HANDED_OVER, failure="errors"),
         one(change_id="c-3", stated_risk=0, ended=PastEnd.HANDED_OVER, failure="performance"),
     )
-    assert (found.told, found.fell_short) == (3, 2)
+    assert (found.rated_changes, found.short_changes) == (3, 2)
     assert found.brier == pytest.approx(((0.005) ** 2 + 2 * (0.005 - 1) ** 2) / 3)
 
 
 @pytest.mark.parametrize("failed_on_the_way", ["capacity", "unknown", "timeout", "permission", "outside"])
 def test_a_change_whose_way_back_failed_too_fell_short_whatever_the_way_failed_for(failed_on_the_way: str) -> None:
     found = record(one(ended=PastEnd.HANDED_OVER, back_for="alarm", failure=failed_on_the_way, stated_risk=1))
-    assert (found.told, found.fell_short) == (1, 1)
+    assert (found.rated_changes, found.short_changes) == (1, 1)
 
 
 @pytest.mark.parametrize("failed_on_the_way", ["health-check", "memory", "alarm"])
 def test_the_old_fleet_that_does_not_start_on_a_way_back_that_was_asked_for_is_not_the_new_ones_fault(
     failed_on_the_way: str,
 ) -> None:
-    assert record(one(ended=PastEnd.HANDED_OVER, back_for="asked", failure=failed_on_the_way, stated_risk=1)).told == 0
+    assert (
+        record(one(ended=PastEnd.HANDED_OVER, back_for="asked", failure=failed_on_the_way, stated_risk=1)).rated_changes
+        == 0
+    )
 
 
-def back(days: float, change_id: str = "c-9", **changes: Any) -> Remembered:
+def back(days: float, change_id: str = "c-9", **changes: Any) -> EndedChange:
     """A restoring change, that many days later, from the type that `PAST` led to."""
     types = {"from_type": PAST.to_type, "to_type": PAST.from_type} | changes
     return one(change_id=change_id, at=NOW - timedelta(days=20 - days), restores=True, **types)
 
 
-def stood(change_id: str = "c-1", days: float = 0, stated_risk: int | None = 0, **changes: Any) -> Remembered:
+def stood(change_id: str = "c-1", days: float = 0, stated_risk: int | None = 0, **changes: Any) -> EndedChange:
     return one(change_id=change_id, at=NOW - timedelta(days=20 - days), stated_risk=stated_risk, **changes)
 
 
-def levels(*remembered: Remembered) -> tuple[int, int]:
+def levels(*remembered: EndedChange) -> tuple[int, int]:
     found = record(*remembered)
-    return found.told, found.fell_short
+    return found.rated_changes, found.short_changes
 
 
 @pytest.mark.parametrize("ended", [PastEnd.PROVEN, PastEnd.APPLIED])
@@ -193,7 +196,7 @@ def test_two_tries_of_a_restore_speak_against_one_change() -> None:
     ],
     ids=["before", "at the same time", "of another", "from another type", "runs still", "after", "an order"],
 )
-def test_a_change_that_no_restore_took_back_stays_proven(other: Remembered) -> None:
+def test_a_change_that_no_restore_took_back_stays_proven(other: EndedChange) -> None:
     assert levels(stood(), other) == (1, 0)
 
 
@@ -221,7 +224,7 @@ def test_the_score_is_of_the_upper_end_of_each_class() -> None:
     assert found.brier == pytest.approx((0.05**2 + (1 - 1) ** 2 + (0.05 - 1) ** 2) / 3)
     assert found.brier_without == pytest.approx(2 / 3)
     assert [(level.risk, level.chance_from, level.chance) for level in found.levels] == [(2, 0.02, 0.05), (4, 0.2, 1.0)]
-    assert (found.told, found.fell_short) == (3, 2)
+    assert (found.rated_changes, found.short_changes) == (3, 2)
 
 
 def test_the_range_of_a_share_is_the_exact_one() -> None:
@@ -285,27 +288,27 @@ PASTS = st.builds(
     stated_risk=st.none() | st.integers(-1, 6),
 )
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b"]), PASTS), max_size=12).map(
-    lambda rows: [Remembered(name, f"c-{number}", past) for number, (name, past) in enumerate(rows)]
+    lambda rows: [EndedChange(name, f"c-{number}", past) for number, (name, past) in enumerate(rows)]
 )
 
 
 @given(ROWS, st.randoms(use_true_random=False))
-def test_the_order_of_what_is_remembered_is_nothing(rows: list[Remembered], chance: Any) -> None:
+def test_the_order_of_what_is_remembered_is_nothing(rows: list[EndedChange], chance: Any) -> None:
     mixed = list(rows)
     chance.shuffle(mixed)
     assert track_record(mixed, SINCE, UNTIL, Policy()) == track_record(rows, SINCE, UNTIL, Policy())
 
 
 @given(ROWS)
-def test_every_record_adds_up_and_travels_as_json(rows: list[Remembered]) -> None:
+def test_every_record_adds_up_and_travels_as_json(rows: list[EndedChange]) -> None:
     found = track_record(rows, SINCE, UNTIL, Policy())
     assert wire.loads(TrackRecord, wire.dumps(found)) == found
     for groups in (found.frameworks, found.endpoints):
         assert sum(group.n for group in groups) == found.overall.n
         assert all(group.beyond <= group.bounded for group in groups)
     assert found.overall.n <= len(found.outcomes) <= found.ended
-    assert found.fell_short <= found.told <= found.changes <= found.ended
-    assert (found.brier is None) == (found.told == 0)
+    assert found.short_changes <= found.rated_changes <= found.changes <= found.ended
+    assert (found.brier is None) == (found.rated_changes == 0)
     assert (found.overall.bias is None) == (found.overall.n == 0)
     assert (found.overall.spread is None) == (found.overall.n < 2)
     for level in found.levels:

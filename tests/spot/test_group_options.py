@@ -10,9 +10,9 @@ from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Accelerator, InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.reason import Code
-from rightsizer.domain.scaling_group import CapacityKind, Group, Handler, MeasuredUse, Purchase
-from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
-from rightsizer.spot.group_options import alternatives, fitting, need_of, outlook, policy_change
+from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityKind, Handler, MeasuredUse, PurchaseOptions
+from rightsizer.domain.spot import Pool, PoolSight, SpotNeed, SpotPlacement
+from rightsizer.spot.group_options import alternatives, fitting_types, need_of, outlook, policy_change
 
 A10G = Accelerator("A10G", "NVIDIA", 70, 600, 24, 22, (8, 6))
 L4 = Accelerator("L4", "NVIDIA", 121, 300, 24, 22, (8, 9))
@@ -53,14 +53,29 @@ MIXED: dict[str, Any] = {
 }
 
 
-def group(**purchase: Any) -> Group:
+def group(**purchase: Any) -> AutoScalingGroup:
     bought = {"instance_types": ("g5.xlarge",), "on_demand_percent": 10, "mixed": MIXED, **purchase}
-    return Group("gpu", "arn", "eu-west-1", Mode.AUTO, "nlp", 0, 8, 4, ("a", "b"), ("subnet-1",), Purchase(**bought),
-                 Handler.NOBODY, False, frozenset(), datetime(2026, 1, 1, tzinfo=UTC))  # fmt: skip
+    return AutoScalingGroup(
+        "gpu",
+        "arn",
+        "eu-west-1",
+        Mode.AUTO,
+        "nlp",
+        0,
+        8,
+        4,
+        ("a", "b"),
+        ("subnet-1",),
+        PurchaseOptions(**bought),
+        Handler.NOBODY,
+        False,
+        frozenset(),
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
 
 
 def test_types_that_fit_have_the_gpus_the_memory_and_the_architecture() -> None:
-    fits, out = fitting(need_of(G5, None), G5, TYPES)
+    fits, out = fitting_types(need_of(G5, None), G5, TYPES)
     assert [found.ec2_name for found in fits] == ["g5.xlarge", "g6.xlarge"]
     assert {row.instance_type: row.reason.code for row in out} == {
         "g4dn.xlarge": Code.MEMORY_TOO_SMALL,
@@ -71,7 +86,7 @@ def test_types_that_fit_have_the_gpus_the_memory_and_the_architecture() -> None:
 
 
 def test_a_measured_need_lets_smaller_types_in_but_never_older_gpus() -> None:
-    fits, out = fitting(need_of(G5, use()), G5, TYPES)
+    fits, out = fitting_types(need_of(G5, use()), G5, TYPES)
     assert "g6.small" in [found.ec2_name for found in fits]
     assert next(row for row in out if row.instance_type == "g4dn.xlarge").reason.code is Code.COMPUTE_CAPABILITY_TOO_OLD
 
@@ -123,7 +138,7 @@ def test_attribute_based_groups_keep_their_requirements() -> None:
 def test_the_outlook_counts_running_and_launched_instances_at_price_and_rate() -> None:
     a, b = Pool("g5.xlarge", "a"), Pool("g5.xlarge", "b")
     sights = [PoolSight(a, 0.4), PoolSight(b, 0.5)]
-    seen = outlook(Placement({b: 1}, 2, ()), {a: 1}, sights, Need(4, 1.0), lambda sight: 0.1)
+    seen = outlook(SpotPlacement({b: 1}, 2, ()), {a: 1}, sights, SpotNeed(4, 1.0), lambda sight: 0.1)
     assert (seen.spot, seen.on_demand) == (2, 2)
     assert seen.usd_per_month == pytest.approx((0.4 + 0.5 + 2.0) * 730)
     assert seen.interruptions_per_month == pytest.approx(0.2 * 730)
@@ -131,7 +146,7 @@ def test_the_outlook_counts_running_and_launched_instances_at_price_and_rate() -
 
 
 def test_on_demand_of_another_type_is_named_when_it_undercuts_spot_and_an_endpoint_too() -> None:
-    fits, _ = fitting(need_of(G5, use()), G5, TYPES)
+    fits, _ = fitting_types(need_of(G5, use()), G5, TYPES)
     hosting = {"ml.g6.small": 0.30, "ml.g5.xlarge": 1.40}
     found = alternatives(group(), G5, fits, hosting, 0.35)
     assert [kind for kind, _ in found] == [CapacityKind.SMALLER_ON_DEMAND, CapacityKind.ENDPOINT_TYPE]
@@ -147,8 +162,8 @@ def test_less_than_a_week_of_data_is_no_measurement() -> None:
 
 
 def test_a_busy_gpu_is_not_moved_to_one_with_half_the_bandwidth() -> None:
-    fits, out = fitting(need_of(G5, use(share=0.5)), G5, TYPES)
+    fits, out = fitting_types(need_of(G5, use(share=0.5)), G5, TYPES)
     assert [kind.ec2_name for kind in fits] == ["g5.xlarge"]
     reason = next(row.reason for row in out if row.instance_type == "g6.xlarge")
     assert (reason.code, "2.0 times slower" in reason.sentence) == (Code.TOO_SLOW, True)
-    assert "g6.xlarge" in [kind.ec2_name for kind in fitting(need_of(G5, use(share=0.39)), G5, TYPES)[0]]
+    assert "g6.xlarge" in [kind.ec2_name for kind in fitting_types(need_of(G5, use(share=0.39)), G5, TYPES)[0]]

@@ -15,7 +15,7 @@ from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, Transition
 from rightsizer.domain.reason import Code
 from rightsizer.spot import jobs
-from rightsizer.spot.jobs import _SAME, _STATE, further_group, more_types
+from rightsizer.spot.jobs import _SAME, _STATE, further_group_request, more_types_request
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -71,32 +71,32 @@ def fits_the_model(operation: str, request: Any) -> bool:
 
 
 def test_the_share_of_time_that_trained_decides_whether_maxwait_suffices() -> None:
-    seen = jobs.projection(job(), NOW)
+    seen = jobs.wait_projection(job(), NOW)
     assert seen is not None
     assert (seen.left_s / 3600, seen.needs_s / 3600, seen.share) == pytest.approx((10, 15, 0.4))
-    assert seen.runs_out
-    sentence = jobs.warning(job(), seen).sentence
+    assert seen.is_stopped_early
+    sentence = jobs.wait_warning(job(), seen).sentence
     assert "interrupted 1 times" in sentence
     assert "MaxWait leaves 10.0 h" in sentence
 
 
 def test_earlier_runs_are_believed_before_the_runtime_limit() -> None:
-    seen = jobs.projection(job(), NOW, usual_s=5 * 3600)
+    seen = jobs.wait_projection(job(), NOW, usual_s=5 * 3600)
     assert seen is not None
-    assert not seen.runs_out
+    assert not seen.is_stopped_early
 
 
 def test_a_job_that_was_never_interrupted_is_not_projected_to_be() -> None:
     steady = job(transitions=(Transition("Training", NOW - HOUR, None),), created_at=NOW - 2 * HOUR)
-    seen = jobs.projection(steady, NOW)
+    seen = jobs.wait_projection(steady, NOW)
     assert seen is not None
     assert seen.share == 1
-    assert not seen.runs_out
+    assert not seen.is_stopped_early
 
 
 @pytest.mark.parametrize("over", [{"spot": False}, {"max_wait_s": None}, {"status": "Completed"}])
 def test_jobs_without_a_wait_to_run_out_are_not_projected(over: dict[str, Any]) -> None:
-    assert jobs.projection(job(**over), NOW) is None
+    assert jobs.wait_projection(job(**over), NOW) is None
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.floats(1, 100))
@@ -106,14 +106,14 @@ def test_a_projection_is_finite_and_never_negative_work(age_h: float, trained_h:
         Transition("Training", created, created + min(timedelta(hours=trained_h), NOW - created)),
         Transition("Interrupted", NOW, None),
     )
-    seen = jobs.projection(job(created_at=created, transitions=moves, max_wait_s=wait_h * 3600), NOW)
+    seen = jobs.wait_projection(job(created_at=created, transitions=moves, max_wait_s=wait_h * 3600), NOW)
     assert seen is not None
     assert 0 <= seen.needs_s < float("inf")
     assert 0 < seen.share <= 1
 
 
 def test_the_restart_goes_on_from_the_checkpoint_on_demand_and_is_a_valid_request() -> None:
-    found = jobs.restart(job(), "ml.g6.2xlarge")
+    found = jobs.restart_request(job(), "ml.g6.2xlarge")
     assert isinstance(found, Handover)
     assert fits_the_model("CreateTrainingJob", found.request)
     assert found.request["CheckpointConfig"] == RAW["CheckpointConfig"]
@@ -140,7 +140,7 @@ def test_every_member_of_a_training_job_is_carried_set_or_a_reason_not_to_hand_i
 
 def test_the_tags_go_along_and_what_is_empty_does_not() -> None:
     tags = {"cost-center": "7", "aws:cloudformation:stack-name": "s", "rightsizer:mode": "auto"}
-    found = jobs.restart(job(tags=tags, raw=RAW | {"VpcConfig": {}, "InputDataConfig": []}), spot=True)
+    found = jobs.restart_request(job(tags=tags, raw=RAW | {"VpcConfig": {}, "InputDataConfig": []}), spot=True)
     assert isinstance(found, Handover)
     assert fits_the_model("CreateTrainingJob", found.request)
     assert found.request["Tags"] == [
@@ -152,25 +152,25 @@ def test_the_tags_go_along_and_what_is_empty_does_not() -> None:
 
 def test_a_job_on_a_training_plan_is_not_proposed_for_spot() -> None:
     planned = RAW | {"ResourceConfig": RAW["ResourceConfig"] | {"TrainingPlanArn": "arn:aws:sagemaker:plan"}}
-    found = jobs.spot_next_time(job(spot=False, status="Completed", raw=planned))
+    found = jobs.spot_request(job(spot=False, status="Completed", raw=planned))
     assert isinstance(found, NoHandover)
     assert "paid for" in found.reason.sentence
 
 
 def test_without_checkpoints_nothing_is_handed_over() -> None:
-    found = jobs.restart(job(checkpoint_uri=""))
+    found = jobs.restart_request(job(checkpoint_uri=""))
     assert isinstance(found, NoHandover)
     assert found.reason.code is Code.NO_CHECKPOINT
 
 
 def test_a_job_with_what_we_do_not_understand_is_not_repeated() -> None:
-    found = jobs.restart(job(raw={**RAW, "ServerlessJobConfig": {"JobType": "FineTuning"}}))
+    found = jobs.restart_request(job(raw={**RAW, "ServerlessJobConfig": {"JobType": "FineTuning"}}))
     assert isinstance(found, NoHandover)
     assert "ServerlessJobConfig" in found.reason.sentence
 
 
 def test_a_finished_on_demand_job_with_checkpoints_is_proposed_for_spot() -> None:
-    found = jobs.spot_next_time(job(spot=False, status="Completed", trained_s=7200.0, max_wait_s=None))
+    found = jobs.spot_request(job(spot=False, status="Completed", trained_s=7200.0, max_wait_s=None))
     assert isinstance(found, Handover)
     assert fits_the_model("CreateTrainingJob", found.request)
     assert found.request["EnableManagedSpotTraining"] is True
@@ -182,14 +182,14 @@ def test_a_finished_on_demand_job_with_checkpoints_is_proposed_for_spot() -> Non
 )
 def test_other_jobs_are_not_proposed_for_spot(over: dict[str, Any]) -> None:
     finished: dict[str, Any] = {"spot": False, "status": "Completed", "trained_s": 7200.0}
-    assert isinstance(jobs.spot_next_time(job(**finished | over)), NoHandover)
+    assert isinstance(jobs.spot_request(job(**finished | over)), NoHandover)
 
 
 IDLE: dict[str, Any] = {"status": "Completed", "warm_pool": "Available", "keep_alive_s": 7200.0, "ended_at": NOW - HOUR}
 
 
 def test_an_idle_warm_pool_of_an_opted_in_owner_is_released() -> None:
-    assert isinstance(jobs.warm_pool(job(**IDLE), NOW), ReleaseWarmPool)
+    assert isinstance(jobs.warm_pool_release(job(**IDLE), NOW), ReleaseWarmPool)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_an_idle_warm_pool_of_an_opted_in_owner_is_released() -> None:
     ],
 )
 def test_other_warm_pools_are_left(over: dict[str, Any], code: Code) -> None:
-    found = jobs.warm_pool(job(**IDLE | over), NOW)
+    found = jobs.warm_pool_release(job(**IDLE | over), NOW)
     assert isinstance(found, NoHandover)
     assert found.reason.code is code
 
@@ -236,7 +236,7 @@ CLUSTER: dict[str, Any] = {
 
 
 def test_every_group_is_sent_in_full_with_its_target_count() -> None:
-    found = more_types(CLUSTER, "b", ["ml.g6.8xlarge"])
+    found = more_types_request(CLUSTER, "b", ["ml.g6.8xlarge"])
     assert isinstance(found, Handover)
     assert fits_the_model("UpdateCluster", found.request)
     first, second = found.request["InstanceGroups"]
@@ -253,13 +253,13 @@ def test_every_member_of_an_instance_group_is_sent_translated_or_a_reason_not_to
     assert left == {"ImageId", "ImageReleaseVersion", "AutoPatchConfig"}
     described = members("DescribeCluster", "InstanceGroups", output=True)
     assert "AutoPatchConfig" in described - set(_SAME) - _STATE, "not understood: refused"
-    found = more_types(CLUSTER, "b", ["ml.g6.8xlarge"])
+    found = more_types_request(CLUSTER, "b", ["ml.g6.8xlarge"])
     assert isinstance(found, Handover)
     assert any("image ids, NodeProvisioningMode" in what for what in found.not_checked)
 
 
 def test_a_further_spot_group_is_set_up_like_the_old_one() -> None:
-    found = further_group(CLUSTER, "a", "ml.g6.8xlarge", 2, spot=True)
+    found = further_group_request(CLUSTER, "a", "ml.g6.8xlarge", 2, spot=True)
     assert isinstance(found, Handover)
     assert fits_the_model("UpdateCluster", found.request)
     assert [group["InstanceGroupName"] for group in found.request["InstanceGroups"]] == ["a", "b", "a-spot"]
@@ -267,7 +267,7 @@ def test_a_further_spot_group_is_set_up_like_the_old_one() -> None:
 
 
 def test_a_group_with_a_fixed_type_gets_no_further_types() -> None:
-    assert isinstance(more_types(CLUSTER, "a", ["ml.g6.8xlarge"]), NoHandover)
+    assert isinstance(more_types_request(CLUSTER, "a", ["ml.g6.8xlarge"]), NoHandover)
 
 
 @pytest.mark.parametrize(
@@ -281,5 +281,5 @@ def test_a_group_with_a_fixed_type_gets_no_further_types() -> None:
     ],
 )
 def test_clusters_that_are_not_understood_get_no_proposal(over: dict[str, Any]) -> None:
-    found = further_group({**CLUSTER, **over}, "a", "ml.g6.8xlarge", 2, spot=True)
+    found = further_group_request({**CLUSTER, **over}, "a", "ml.g6.8xlarge", 2, spot=True)
     assert isinstance(found, NoHandover)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.capacity_change import Ended, Errand, GroupPolicy, GroupSight, LookAgain, Send, TurnBack
+from rightsizer.domain.capacity_change import CapacityChange, Ended, GroupPolicy, GroupSight, LookAgain, Send, TurnBack
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.scaling_group import Group, Handler, Purchase
-from rightsizer.spot.capacity_change import next_move
-from rightsizer.spot.proposal import STAND_IN, stand_in_errand
+from rightsizer.domain.scaling_group import AutoScalingGroup, Handler, PurchaseOptions
+from rightsizer.spot.capacity_change import next_capacity_action
+from rightsizer.spot.proposal import STAND_IN, stand_in_capacity_change
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OLD: dict[str, Any] = {
@@ -22,22 +22,22 @@ OLD: dict[str, Any] = {
 NEW = {**OLD, "InstancesDistribution": {**OLD["InstancesDistribution"], "OnDemandBaseCapacity": 3}}
 
 
-def group(**over: Any) -> Group:
+def group(**over: Any) -> AutoScalingGroup:
     known: dict[str, Any] = {
         "name": "gpu", "arn": "", "region": "eu-west-1", "mode": Mode.AUTO, "owner": "", "minimum": 0, "maximum": 8,
-        "desired": 4, "zones": ("eu-west-1a",), "subnets": (), "purchase": Purchase(0, 0, mixed=OLD),
+        "desired": 4, "zones": ("eu-west-1a",), "subnets": (), "purchase": PurchaseOptions(0, 0, mixed=OLD),
         "handler": Handler.NOBODY, "terminating_hook": False, "suspended": frozenset(), "read_at": NOW,
         "running": {"g5.xlarge|eu-west-1a": 1}, "fallback": True,
     }  # fmt: skip
-    return Group(**known | over)
+    return AutoScalingGroup(**known | over)
 
 
-def errand(**over: Any) -> Errand:
-    return stand_in_errand(group(**over), NEW, 3.0, writes=True, now=NOW)
+def errand(**over: Any) -> CapacityChange:
+    return stand_in_capacity_change(group(**over), NEW, 3.0, writes=True, now=NOW)
 
 
-def move(one: Errand, policy: dict[str, Any], after: timedelta) -> Any:
-    return next_move(one, GroupSight(Mode.AUTO, "", policy), NOW + after, Switch())
+def move(one: CapacityChange, policy: dict[str, Any], after: timedelta) -> Any:
+    return next_capacity_action(one, GroupSight(Mode.AUTO, "", policy), NOW + after, Switch())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_it_is_set_kept_for_an_hour_and_taken_back_though_the_stack_is_frozen() 
     stands = replace(asked, state=ProposalState.APPLYING, sent_at=NOW, done_at=NOW)
     assert isinstance(move(stands, NEW, timedelta(minutes=59)), LookAgain)
     assert isinstance(move(stands, NEW, STAND_IN), TurnBack)
-    frozen = next_move(stands, GroupSight(Mode.AUTO, "", NEW), NOW + STAND_IN, Switch(frozen=True))
+    frozen = next_capacity_action(stands, GroupSight(Mode.AUTO, "", NEW), NOW + STAND_IN, Switch(frozen=True))
     assert isinstance(frozen, TurnBack)
 
 
@@ -81,7 +81,7 @@ def test_a_policy_that_somebody_else_wrote_meanwhile_is_left_and_handed_over() -
 
 
 def test_the_same_hour_asks_once_and_the_next_one_again() -> None:
-    later = stand_in_errand(group(), NEW, 3.0, writes=True, now=NOW + timedelta(hours=1))
+    later = stand_in_capacity_change(group(), NEW, 3.0, writes=True, now=NOW + timedelta(hours=1))
     assert errand().id == errand().id != later.id
 
 

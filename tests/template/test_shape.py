@@ -114,7 +114,7 @@ ENTRY = st.one_of(*(st.from_regex(form.pattern, fullmatch=True) for form in (SLA
 )  # fmt: skip
 def test_the_list_of_approvers_may_name_slack_users_and_aws_identities(text: str) -> None:
     assert PATTERN.fullmatch(text)
-    assert not Approvers.listed(text, "").odd
+    assert not Approvers.parse(text, "").unknown_entries
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_the_list_of_approvers_takes_no_entry_that_would_name_nobody_or_more_tha
 def test_the_template_takes_what_the_program_understands(entries: list[str], comma: str, odd: str) -> None:
     assert PATTERN.fullmatch(comma.join(entries))
     text = comma.join([*entries, odd])
-    assert bool(PATTERN.fullmatch(text)) is not bool(Approvers.listed(text, "").odd)
+    assert bool(PATTERN.fullmatch(text)) is not bool(Approvers.parse(text, "").unknown_entries)
 
 
 STREAM = "arn:aws:dynamodb:eu-west-1:111122223333:table/old-Table-1A2B/stream/2026-11-16T04:20:00.123"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rightsizer.advice.answer import Advice, AdvisedOption, Reason, Refused
+from rightsizer.advice.answer import Advice, AdviceReason, AdvisedOption, Refused
 from rightsizer.advice.asks import refusals
 from rightsizer.advice.break_even import break_even, costs_by_traffic
 from rightsizer.advice.contradictions import contradictions
@@ -54,7 +54,7 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     )
 
 
-def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[Reason]]:
+def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[AdviceReason]]:
     """The options by task."""
     if workload.task is Task.NOTEBOOK:
         return notebook_options(workload, market), [], []
@@ -89,7 +89,7 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
     """A real-time endpoint that was asked for in place of a batch."""
     if "real-time" in workload.ask and workload.task is Task.BATCH_INFERENCE:
         for text in endpoint_instead(market, list(options)):
-            yield Refused("real-time", Reason(text, Rule.BATCH))
+            yield Refused("real-time", AdviceReason(text, Rule.BATCH))
 
 
 def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:

@@ -69,7 +69,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class AdviceReason:
     """Why, and where it is written."""
 
     text: str
@@ -129,7 +129,7 @@ class AdvisedOption:
     cost: Cost = Cost()
     estimates: tuple[Estimate, ...] = ()
     memory: Memory | None = None
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[AdviceReason, ...] = ()
     risk: str = "low"
     effort: str = ""
     phases: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class Refused:
     """What was asked for or is obvious, and why it is not advised."""
 
     subject: str
-    reason: Reason
+    reason: AdviceReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class EnvironmentVariant:
 
     environment: str
     option: AdvisedOption
-    differs: tuple[Reason, ...]
+    differs: tuple[AdviceReason, ...]
     """What is special to the environment, and why."""
     tags: Mapping[str, str]
     """Tags of the endpoint that tell rightsizer what it may do there."""
@@ -178,7 +178,7 @@ class Advice:
 
     options: tuple[AdvisedOption, ...]
     refused: tuple[Refused, ...] = ()
-    notes: tuple[Reason, ...] = ()
+    notes: tuple[AdviceReason, ...] = ()
     contradictions: tuple[str, ...] = ()
     """What in the description cannot hold together."""
     unknown: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from rightsizer.advice.answer import HardwareClass, Reason, Refused
+from rightsizer.advice.answer import AdviceReason, HardwareClass, Refused
 from rightsizer.advice.fitting import need_of, place
 from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
 from rightsizer.advice.market import LEGACY, Market, class_of
@@ -24,94 +24,96 @@ def refusals(workload: Workload, market: Market) -> Iterator[Refused]:
             yield Refused(asked, reason)
 
 
-def _word_refusal(name: str, workload: Workload) -> Reason | None:
+def _word_refusal(name: str, workload: Workload) -> AdviceReason | None:
     judge = WORDS.get(name)
     if judge is None:
-        return Reason(f"{name!r} is no type, service or purchase option that is known; known are {', '.join(WORDS)}")
+        return AdviceReason(
+            f"{name!r} is no type, service or purchase option that is known; known are {', '.join(WORDS)}"
+        )
     return judge(workload)
 
 
-def _gpu(workload: Workload) -> Reason | None:
+def _gpu(workload: Workload) -> AdviceReason | None:
     if workload.model.kind is ModelKind.CLASSICAL or workload.task is Task.PREPROCESSING:
         text = "a GPU speeds up parallel mathematics, which a classical model or a cleaning of data has none of"
-        return Reason(
+        return AdviceReason(
             text, Rule.CLASSICAL_ON_CPU if workload.model.kind is ModelKind.CLASSICAL else Rule.PREPROCESSING_ON_CPU
         )
     if workload.model.cpu_only:
-        return Reason("the software runs on CPU only", "the description")
+        return AdviceReason("the software runs on CPU only", "the description")
     if workload.constraints.no_gpu:
-        return Reason("the description rules GPUs out", "the description")
+        return AdviceReason("the description rules GPUs out", "the description")
     return None
 
 
-def _spot(workload: Workload) -> Reason | None:
+def _spot(workload: Workload) -> AdviceReason | None:
     if workload.task is Task.BATCH_INFERENCE:
-        return Reason(
+        return AdviceReason(
             "a transform job has no Spot field; managed Spot exists for training jobs only", Rule.SPOT_FOR_TRAINING
         )
     if workload.task.is_inference:
-        return Reason(
+        return AdviceReason(
             "an endpoint cannot run on Spot: SageMaker has no such option, and interruptions lose calls",
             Rule.SPOT_FOR_TRAINING,
         )
     if workload.task is Task.PREPROCESSING:
-        return Reason(
+        return AdviceReason(
             "a processing job has no Spot field; managed Spot exists for training jobs only", Rule.SPOT_FOR_TRAINING
         )
     if workload.task is Task.NOTEBOOK:
-        return Reason("a notebook has no Spot field", Rule.SPOT_FOR_TRAINING)
+        return AdviceReason("a notebook has no Spot field", Rule.SPOT_FOR_TRAINING)
     if workload.constraints.checkpoints is False:
-        return Reason(
+        return AdviceReason(
             "without a checkpoint an interruption loses the whole run; write checkpoints first",
             Rule.SPOT_NEEDS_CHECKPOINTS,
         )
     return None
 
 
-def _reserved(_: Workload) -> Reason:
+def _reserved(_: Workload) -> AdviceReason:
     text = "Reserved Instances do not exist for ml types; a SageMaker Savings Plan is the commitment there is"
-    return Reason(text, Rule.NO_RESERVED_INSTANCES)
+    return AdviceReason(text, Rule.NO_RESERVED_INSTANCES)
 
 
-def _elastic(_: Workload) -> Reason:
+def _elastic(_: Workload) -> AdviceReason:
     text = "the service is no longer available; a small GPU, inference components or inf2 take its place"
-    return Reason(text, Rule.ELASTIC_INFERENCE_GONE)
+    return AdviceReason(text, Rule.ELASTIC_INFERENCE_GONE)
 
 
-def _serverless(workload: Workload) -> Reason | None:
+def _serverless(workload: Workload) -> AdviceReason | None:
     if not workload.task.is_inference:
-        return Reason("a serverless endpoint answers requests; this is a job", Rule.SERVERLESS_LIMITS)
+        return AdviceReason("a serverless endpoint answers requests; this is a job", Rule.SERVERLESS_LIMITS)
     text = serverless_refusal(workload)
-    return Reason(text, Rule.SERVERLESS_LIMITS) if text else None
+    return AdviceReason(text, Rule.SERVERLESS_LIMITS) if text else None
 
 
-def _lambda(workload: Workload) -> Reason | None:
+def _lambda(workload: Workload) -> AdviceReason | None:
     text = lambda_refusal(workload)
-    return Reason(text, Rule.LAMBDA_LIMITS) if text else None
+    return AdviceReason(text, Rule.LAMBDA_LIMITS) if text else None
 
 
-def _endpoint(workload: Workload) -> Reason | None:
+def _endpoint(workload: Workload) -> AdviceReason | None:
     if needs_queue(workload) and workload.task.is_inference:
         text = "a real-time request ends after 60 s and carries 6 MB; this one belongs into an asynchronous endpoint"
-        return Reason(text, Rule.REAL_TIME_LIMITS)
+        return AdviceReason(text, Rule.REAL_TIME_LIMITS)
     return None
 
 
-def _neuron(workload: Workload) -> Reason | None:
+def _neuron(workload: Workload) -> AdviceReason | None:
     if workload.model.neuron is False:
-        return Reason("Neuron does not support the framework or an operator of the model", Rule.NEURON_SUPPORT)
+        return AdviceReason("Neuron does not support the framework or an operator of the model", Rule.NEURON_SUPPORT)
     if not may_compile(workload):
-        return Reason("Neuron needs a compiled model, which the description rules out", Rule.NEURON_SUPPORT)
+        return AdviceReason("Neuron needs a compiled model, which the description rules out", Rule.NEURON_SUPPORT)
     return None
 
 
-def _inferentia(workload: Workload) -> Reason | None:
+def _inferentia(workload: Workload) -> AdviceReason | None:
     if workload.task.is_training:
-        return Reason("Inferentia serves; Trainium trains", Rule.INFERENTIA_SERVES)
+        return AdviceReason("Inferentia serves; Trainium trains", Rule.INFERENTIA_SERVES)
     return _neuron(workload)
 
 
-WORDS: Mapping[str, Callable[[Workload], Reason | None]] = {
+WORDS: Mapping[str, Callable[[Workload], AdviceReason | None]] = {
     "gpu": _gpu,
     "spot": _spot,
     "reserved-instances": _reserved,
@@ -125,35 +127,35 @@ WORDS: Mapping[str, Callable[[Workload], Reason | None]] = {
 """Words that are understood beside instance types."""
 
 
-def _type_refusal(name: str, workload: Workload, market: Market) -> Reason | None:
+def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason | None:
     """Why one instance type is not advised, or None."""
     found = market.types.find(name)
     if name in market.types.incomplete:
-        return Reason(f"{name} cannot be judged: {market.types.incomplete[name]}", "catalogue")
+        return AdviceReason(f"{name} cannot be judged: {market.types.incomplete[name]}", "catalogue")
     if found is None:
         kind = "endpoint" if workload.task.is_inference else "known"
-        return Reason(f"{name} is no {kind} type", "the API's ProductionVariantInstanceType")
+        return AdviceReason(f"{name} is no {kind} type", "the API's ProductionVariantInstanceType")
     offer = market.find(name)
     if offer is None:
-        return Reason(f"no price of {name} is known in {market.region}", "price snapshot")
+        return AdviceReason(f"no price of {name} is known in {market.region}", "price snapshot")
     if not offer.price.listed or found.family in LEGACY:
         text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
-        return Reason(text, Rule.LEGACY_FAMILIES)
+        return AdviceReason(text, Rule.LEGACY_FAMILIES)
     if workload.task.is_training:
         small = too_small(name, market, workload)
-        return Reason(small, Rule.TRAINING_MEMORY) if small else None
+        return AdviceReason(small, Rule.TRAINING_MEMORY) if small else None
     placed = place(offer, need_of(workload.model))
     if isinstance(placed, str):
-        return Reason(placed, Rule.SERVING_MEMORY)
+        return AdviceReason(placed, Rule.SERVING_MEMORY)
     return _too_slow(name, class_of(found), workload) or (_neuron(workload) if class_of(found).is_neuron else None)
 
 
-def _too_slow(name: str, hardware: HardwareClass, workload: Workload) -> Reason | None:
+def _too_slow(name: str, hardware: HardwareClass, workload: Workload) -> AdviceReason | None:
     limit = workload.objectives.p95_ms
     deep = workload.model.kind is not ModelKind.CLASSICAL
     if hardware.is_cpu and deep and limit is not None and limit < CPU_MS:
         text = (
             f"{name} may take 300 ms and more for a network of that class; the limit is {limit:g} ms: measure it first"
         )
-        return Reason(text, Rule.ENCODER_ON_CPU_IS_SLOW)
+        return AdviceReason(text, Rule.ENCODER_ON_CPU_IS_SLOW)
     return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rightsizer.advice.answer import AdvisedOption, Reason
+from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.hosting import ASSUMED_S, HOLD_H, serverless_of, serverless_refusal
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import TARGET_USE
@@ -42,7 +42,7 @@ def _row(workload: Workload, hourly: float, first: AdvisedOption, requests: floa
     return {"requests_per_month": requests, **rounded, "cheapest_online": min(online, key=lambda name: online[name])}
 
 
-def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[Reason]:
+def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[AdviceReason]:
     """The traffic at which one kind of hosting becomes cheaper than another, as notes."""
     first = next((each for each in options if each.cost.usd_per_hour is not None), None)
     if first is None or first.cost.usd_per_hour is None:
@@ -50,8 +50,8 @@ def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator
     month = float(first.cost.usd_per_hour) / first.count * 730
     if serverless_refusal(workload) is None and (each := serverless_of(workload).usd_per_request):
         text = f"serverless is cheaper than one {first.instance_type} below {month / each:,.0f} requests a month"
-        yield Reason(text, Rule.SERVERLESS_BREAK_EVEN)
+        yield AdviceReason(text, Rule.SERVERLESS_BREAK_EVEN)
     alone = 730 / (HOLD_H + (workload.data.seconds_per_request or 1.0) / 3600)
     if first.accelerators:
         text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
-        yield Reason(text, "arithmetic")
+        yield AdviceReason(text, "arithmetic")

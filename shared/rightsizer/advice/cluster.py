@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.advice.answer import Action, HardwareClass, Reason
+from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
 from rightsizer.advice.market import Market, Offer
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import judge_type
 from rightsizer.advice.workload import Running, Task, Workload
 from rightsizer.domain.cluster import ClusterUse, ContainerRequest, ContainerUse, DeviceUse, PodGroup
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.slowdown import slowdown
+from rightsizer.recommender.slowdown import expected_slowdown
 
 MARGIN = 1.15
 """On the highest memory and the 95th percentile of CPU; an assumption (rule K2)."""
@@ -60,7 +60,7 @@ class PodAdvice:
     action: Action
     advised_type: str
     """EC2 type that is advised for the pods; today's where nothing is better, empty for no device."""
-    reasons: tuple[Reason, ...]
+    reasons: tuple[AdviceReason, ...]
     usd_per_month: Decimal | None = None
     """Its share of the nodes of today, by devices."""
     advised_usd_per_month: Decimal | None = None
@@ -167,15 +167,15 @@ def _devices_of(made: PodAdvice, asks: Sequence[ContainerRequest], devices: Iter
     return [each for each in devices if each.group is None and each.node in nodes]
 
 
-def _about_requests(asks: Sequence[ContainerRequest], did: Sequence[ContainerUse]) -> Iterator[Reason]:
+def _about_requests(asks: Sequence[ContainerRequest], did: Sequence[ContainerUse]) -> Iterator[AdviceReason]:
     cpu, memory = _most(each.cpu for each in asks), _most(each.memory_gib for each in asks)
     used, held = _most(each.cpu_p95 for each in did), _most(each.memory_max_gib for each in did)
     if used is not None and _differs(cpu, _needed(used, LEAST_CPU)):
         asked = "none" if cpu is None else f"{cpu:g}"
-        yield Reason(f"CPU: {asked} asked, 95th percentile {used:.2f}", Rule.REQUESTS_FROM_PEAK)
+        yield AdviceReason(f"CPU: {asked} asked, 95th percentile {used:.2f}", Rule.REQUESTS_FROM_PEAK)
     if held is not None and _differs(memory, _needed(held, LEAST_GIB)):
         asked = "none" if memory is None else f"{memory:.2f} GiB"
-        yield Reason(f"memory: {asked} asked, highest {held:.2f} GiB", Rule.REQUESTS_FROM_PEAK)
+        yield AdviceReason(f"memory: {asked} asked, highest {held:.2f} GiB", Rule.REQUESTS_FROM_PEAK)
 
 
 def _with_devices(made: PodAdvice, devices: Sequence[DeviceUse], days: int, market: Market) -> PodAdvice:
@@ -195,20 +195,20 @@ def _with_devices(made: PodAdvice, devices: Sequence[DeviceUse], days: int, mark
         made = replace(made, usd_per_month=cost, advised_usd_per_month=cost)
     if made.busy_percent is None:
         text = "no series of a device names these pods: missing is not idle"
-        return _said(replace(made, action=Action.UNKNOWN), Reason(text, Rule.MISSING_IS_NOT_IDLE))
+        return _said(replace(made, action=Action.UNKNOWN), AdviceReason(text, Rule.MISSING_IS_NOT_IDLE))
     if max(busy) < IDLE_PERCENT:
         held = made.pods * made.devices
         text = f"{held} devices were busy {max(busy):.2f} % of {days} days: scale to zero, or delete"
         gone = None if today is None else Decimal("0.00")
         made = replace(made, action=Action.PROPOSE, advised_type="", advised_usd_per_month=gone)
-        return _said(made, Reason(text, Rule.IDLE_DEVICES))
+        return _said(made, AdviceReason(text, Rule.IDLE_DEVICES))
     if today is None:
         name = made.instance_type or "without a label of their type"
         text = f"the price or the hardware of nodes {name} is not known"
-        return _said(replace(made, action=Action.UNKNOWN), Reason(text, Rule.CLASS_FROM_PROCESSOR))
+        return _said(replace(made, action=Action.UNKNOWN), AdviceReason(text, Rule.CLASS_FROM_PROCESSOR))
     if not today.type.has_gpu:
         text = "a move between NVIDIA and Neuron is another image and artefact: decided by a price of a request only"
-        return _said(made, Reason(text, Rule.PRICE_OF_A_REQUEST))
+        return _said(made, AdviceReason(text, Rule.PRICE_OF_A_REQUEST))
     return _shared(_smaller(made, today, days, market), today)
 
 
@@ -216,17 +216,17 @@ def _smaller(made: PodAdvice, today: Offer, days: int, market: Market) -> PodAdv
     """The cheapest type with one GPU that may take each pod, where each has one; else the advice as it is."""
     if made.devices != 1:
         text = f"each pod has {made.devices} GPUs: fewer may split the model differently, which a test tells"
-        return _said(made, Reason(text, Rule.WHOLE_DEVICES))
+        return _said(made, AdviceReason(text, Rule.WHOLE_DEVICES))
     chip = today.type.accelerator
     held = made.memory_max_gib
     if held is None:
         text = "DCGM_FI_DEV_FB_USED is not exported, so whether a smaller card holds the model is not known"
-        return _said(made, Reason(text, Rule.MISSING_IS_NOT_IDLE))
+        return _said(made, AdviceReason(text, Rule.MISSING_IS_NOT_IDLE))
     reserved = chip is not None and held > FILLED * chip.usable_gib
     running = Running(today.type.name, 1, None, None, held, max(1, days), reserved)
     if reserved:
         text = f"{held:.1f} GiB is almost the whole card: the server may have reserved it, so none smaller is advised"
-        made = _said(made, Reason(text, Rule.RESERVED_MEMORY))
+        made = _said(made, AdviceReason(text, Rule.RESERVED_MEMORY))
     workload, best = Workload(Task.REAL_TIME, running=running), made
     chip_gib = chip.usable_gib if chip else 0.0
     for offer in market.offers((HardwareClass.GPU_G,)):
@@ -245,21 +245,21 @@ def _smaller(made: PodAdvice, today: Offer, days: int, market: Market) -> PodAdv
     return best
 
 
-def _verdict(workload: Workload, made: PodAdvice, today: Offer, offer: Offer) -> tuple[Action, Reason] | None:
+def _verdict(workload: Workload, made: PodAdvice, today: Offer, offer: Offer) -> tuple[Action, AdviceReason] | None:
     """What may be done with the type, or None where memory, slowdown or its load rule it out (rule K5)."""
     now, name, old, chip = workload.running, offer.type.ec2_name, today.type.accelerator, offer.type.accelerator
     assert now is not None
     busy = made.busy_p95_percent if made.busy_p95_percent is not None else made.busy_percent
-    if old is None or chip is None or (busy or 0.0) * slowdown(old, chip, Policy()).mid > FULL_PERCENT:
+    if old is None or chip is None or (busy or 0.0) * expected_slowdown(old, chip, Policy()).mid > FULL_PERCENT:
         return None
     if chip == old:
         text = f"{name} has the same GPU, enough CPU and memory for the pod, and costs less"
-        return Action.PROPOSE, Reason(text, Rule.WHOLE_DEVICES)
+        return Action.PROPOSE, AdviceReason(text, Rule.WHOLE_DEVICES)
     judged = judge_type(workload, now, today, offer)
     if isinstance(judged, str):
         return None
     last = judged.reasons[-1]
-    return judged.action, Reason(f"{name} holds the pod and costs less; {last.text}", last.source)
+    return judged.action, AdviceReason(f"{name} holds the pod and costs less; {last.text}", last.source)
 
 
 def _shared(made: PodAdvice, today: Offer) -> PodAdvice:
@@ -272,7 +272,7 @@ def _shared(made: PodAdvice, today: Offer) -> PodAdvice:
         return made
     held = f"{made.memory_max_gib:.1f} of {chip.usable_gib:g} GiB"
     text = f"at most {busy:.0f} % busy and {held}: two pods may share a GPU"
-    return _said(made, Reason(text, Rule.SHARED_DEVICE))
+    return _said(made, AdviceReason(text, Rule.SHARED_DEVICE))
 
 
 def _holds(offer: Offer, made: PodAdvice) -> bool:
@@ -318,7 +318,7 @@ def _unknown(pods: Sequence[PodAdvice]) -> Iterator[str]:
     yield "Spot, Savings Plans and Reserved Instances of the nodes: prices are On-Demand"
 
 
-def _said(made: PodAdvice, reason: Reason) -> PodAdvice:
+def _said(made: PodAdvice, reason: AdviceReason) -> PodAdvice:
     return replace(made, reasons=(*made.reasons, reason))
 
 

@@ -17,7 +17,7 @@ from rightsizer.advice.memory import (
     weights_gib,
 )
 from rightsizer.advice.models import Architecture, architectures
-from rightsizer.advice.throughput import Interval, Load, Serving, throughput
+from rightsizer.advice.throughput import Interval, RequestLoad, Serving, throughput
 from rightsizer.domain.hardware import Accelerator
 
 
@@ -69,7 +69,7 @@ def _benchmarks(accelerators: Mapping[str, Accelerator]) -> Iterator[Deviation]:
         shape, chip = architectures()[row["model"]], accelerators[row["accelerator"]]
         precision, cache = Precision(row["precision"]), Precision(row["kv_precision"])
         serving = Serving(shape, chip, int(row["accelerators"]), precision, cache)
-        load = Load(float(row["concurrency"]), float(row["tokens_in"]), float(row["tokens_out"]))
+        load = RequestLoad(float(row["concurrency"]), float(row["tokens_in"]), float(row["tokens_out"]))
         computed = throughput(serving, load)
         tokens = computed.tokens_per_second if computed else Interval(0, 0, 0)
         what = f"{row['model']} {precision.value}, {row['accelerators']} x {row['accelerator']}, {row['engine']}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.advice.answer import Action, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase, Reason
+from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.workload import Environment, Goal, Objectives, Traffic, Workload
 
@@ -81,40 +81,46 @@ def _development(workload: Workload, answer: Answer, production: AdvisedOption) 
         yield EnvironmentVariant(Environment.DEVELOPMENT.value, small, why, tags)
 
 
-def _why_development(small: AdvisedOption, production: AdvisedOption) -> Iterator[Reason]:
+def _why_development(small: AdvisedOption, production: AdvisedOption) -> Iterator[AdviceReason]:
     if small.hosting is Hosting.SERVERLESS:
         text = f"nothing is billed between calls; priced for {CALLS_IN_DEVELOPMENT:,.0f} calls a month"
-        yield Reason(text, f"{Rule.DEVELOPMENT_SMALL}, {Rule.SERVERLESS_LIMITS}")
+        yield AdviceReason(text, f"{Rule.DEVELOPMENT_SMALL}, {Rule.SERVERLESS_LIMITS}")
     elif small.hosting is Hosting.ASYNC:
-        yield Reason("no instance between calls; the first one waits for a start", Rule.SCALE_TO_ZERO)
+        yield AdviceReason("no instance between calls; the first one waits for a start", Rule.SCALE_TO_ZERO)
     else:
         cited = f"{Rule.DEVELOPMENT_SMALL}, {Rule.WORKING_HOURS}"
-        yield Reason("one instance, in working hours: 176 of 730 hours", cited)
+        yield AdviceReason("one instance, in working hours: 176 of 730 hours", cited)
     if small.instance_type != production.instance_type:
         text = "the load and the latency of production do not count here, so what is measured here says nothing of them"
-        yield Reason(text, Rule.DEVELOPMENT_SMALL)
+        yield AdviceReason(text, Rule.DEVELOPMENT_SMALL)
     if small.hosting is Hosting.REALTIME:
         text = "callers who develop can wait for a start, so the endpoint may scale to zero"
-        yield Reason(text, Rule.COMPONENTS_TO_ZERO)
+        yield AdviceReason(text, Rule.COMPONENTS_TO_ZERO)
 
 
-def _why_staging(production: AdvisedOption) -> Iterator[Reason]:
+def _why_staging(production: AdvisedOption) -> Iterator[AdviceReason]:
     if production.hosting in PER_REQUEST:
-        yield Reason("the same kind and memory as production; it is billed by its own calls only", Rule.STAGING_MIRRORS)
+        yield AdviceReason(
+            "the same kind and memory as production; it is billed by its own calls only", Rule.STAGING_MIRRORS
+        )
         return
     text = "the same kind, type and image as production, so that a deployment and a latency prove something"
-    yield Reason(text, Rule.STAGING_MIRRORS)
-    yield Reason("one instance, in the hours of tests: requests an instance are measured here", Rule.STAGING_MIRRORS)
+    yield AdviceReason(text, Rule.STAGING_MIRRORS)
+    yield AdviceReason(
+        "one instance, in the hours of tests: requests an instance are measured here", Rule.STAGING_MIRRORS
+    )
 
 
-def _why_production(production: AdvisedOption) -> Iterator[Reason]:
+def _why_production(production: AdvisedOption) -> Iterator[AdviceReason]:
     if production.hosting is Hosting.REALTIME:
-        yield Reason("at least two instances, in two zones", Rule.PRODUCTION_TWO)
-        yield Reason("updates go through a canary that alarms roll back", Rule.GUARDRAIL)
+        yield AdviceReason("at least two instances, in two zones", Rule.PRODUCTION_TWO)
+        yield AdviceReason("updates go through a canary that alarms roll back", Rule.GUARDRAIL)
     elif production.hosting is Hosting.ASYNC:
-        yield Reason("the queue keeps requests while an instance is replaced, so one may be enough", Rule.ASYNC_LIMITS)
+        yield AdviceReason(
+            "the queue keeps requests while an instance is replaced, so one may be enough", Rule.ASYNC_LIMITS
+        )
     text = "a person approves each proposal until the objective is tagged and trusted"
-    yield Reason(text, Rule.NEW_ENDPOINTS_ASK)
+    yield AdviceReason(text, Rule.NEW_ENDPOINTS_ASK)
 
 
 def _production_tags(workload: Workload, option: AdvisedOption) -> Mapping[str, str]:

@@ -3,70 +3,74 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from rightsizer.advice.answer import AdvisedOption, Reason
+from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.market import Market, Offer, class_of, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.workload import ModelKind, Task, TrackedRun, Workload
 
 
-def notes(workload: Workload, market: Market) -> Iterator[Reason]:
+def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     """Notes that belong to the description and to no single option."""
     limits = workload.constraints
     if limits.shares_fleet_with_application:
         text = "give inference a fleet of its own: application and model need different CPU and memory"
-        yield Reason(text, Rule.SEPARATE_FLEETS)
+        yield AdviceReason(text, Rule.SEPARATE_FLEETS)
     if limits.in_one_step:
         text = "do not move everything in one step: a pilot first, and GPU capacity stays to fall back on"
-        yield Reason(text, Rule.NEURON_PHASES)
+        yield AdviceReason(text, Rule.NEURON_PHASES)
     if workload.task.is_training:
-        yield Reason("the type that trains is not the type that serves: choose that one anew", Rule.SERVING_TYPE_ANEW)
+        yield AdviceReason(
+            "the type that trains is not the type that serves: choose that one anew", Rule.SERVING_TYPE_ANEW
+        )
     yield from _side_by_side(workload, market)
     yield from _runs(workload.runs, workload.objectives.required_quality)
 
 
-def _side_by_side(workload: Workload, market: Market) -> Iterator[Reason]:
+def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     """Class, memory and price of each type, and the price of each against the first."""
     offers: list[Offer] = []
     for name in workload.compare:
         found, offer = market.types.find(name), market.find(name)
         if found is None:
             why = market.types.incomplete.get(name, "it is no known instance type")
-            yield Reason(f"{name} cannot be compared: {why}", "catalogue")
+            yield AdviceReason(f"{name} cannot be compared: {why}", "catalogue")
             continue
         chip = found.accelerator
         card = f", {found.accelerator_count} x {chip.model} with {chip.usable_gib:g} GiB usable each" if chip else ""
         price = f"USD {dollars(offer.hourly)} an hour in {market.region}" if offer else f"no price in {market.region}"
         host = f"{found.cpu_arch}, {found.vcpu} vCPUs, {found.memory_gib:g} GiB host"
-        yield Reason(f"{name} is {class_of(found).value} ({host}{card}), {price}", "catalogue and price snapshot")
+        yield AdviceReason(f"{name} is {class_of(found).value} ({host}{card}), {price}", "catalogue and price snapshot")
         if offer is not None:
             offers.append(offer)
     for other in offers[1:]:
         yield _against(offers[0], other)
 
 
-def _against(first: Offer, other: Offer) -> Reason:
+def _against(first: Offer, other: Offer) -> AdviceReason:
     ratio = other.price.usd_per_hour / first.price.usd_per_hour
     percent = abs(ratio - 1) * 100
     word = "dearer" if ratio >= 1 else "cheaper"
     text = f"{other.type.name} is {percent:.0f} % {word} an hour than {first.type.name}"
     if ratio > 1:
         text += f"; it pays when it serves more than {ratio:.2f} times the requests"
-    return Reason(text, Rule.PRICE_OF_A_REQUEST)
+    return AdviceReason(text, Rule.PRICE_OF_A_REQUEST)
 
 
-def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[Reason]:
+def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[AdviceReason]:
     """The cheapest run that reaches the required quality, and those that no other run beats."""
     if not runs:
         return
     able = [each for each in runs if required is None or each.quality >= required]
     if not able:
-        yield Reason(f"no tracked run reaches the quality {required:g}", Rule.CHEAPEST_GOOD_ENOUGH)
+        yield AdviceReason(f"no tracked run reaches the quality {required:g}", Rule.CHEAPEST_GOOD_ENOUGH)
         return
     best = min(able, key=lambda each: (each.cost_usd, -each.quality))
     text = f"choose the run {best.name}: quality {best.quality:g} for USD {best.cost_usd:g}, the cheapest good enough"
-    yield Reason(text, Rule.CHEAPEST_GOOD_ENOUGH)
+    yield AdviceReason(text, Rule.CHEAPEST_GOOD_ENOUGH)
     front = [each.name for each in runs if not any(_beats(other, each) for other in runs)]
-    yield Reason(f"runs that no other one beats in cost and quality: {', '.join(front)}", Rule.CHEAPEST_GOOD_ENOUGH)
+    yield AdviceReason(
+        f"runs that no other one beats in cost and quality: {', '.join(front)}", Rule.CHEAPEST_GOOD_ENOUGH
+    )
 
 
 def _beats(other: TrackedRun, each: TrackedRun) -> bool:

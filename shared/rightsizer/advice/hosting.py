@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer import catalog
-from rightsizer.advice.answer import Action, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase, Reason
+from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.throughput import Interval
@@ -125,14 +125,16 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
         return
     made, requests = serverless_of(workload), workload.traffic.monthly_requests
     monthly = made.monthly(requests) if requests is not None else None
-    reasons = [Reason("billed by the millisecond of work, nothing while idle", Rule.SERVERLESS_LIMITS)]
+    reasons = [AdviceReason("billed by the millisecond of work, nothing while idle", Rule.SERVERLESS_LIMITS)]
     if monthly is not None:
-        reasons.append(Reason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot"))
+        reasons.append(
+            AdviceReason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot")
+        )
     elif made.usd_per_request is None:
         text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
-        reasons.append(Reason(text, "snapshot"))
+        reasons.append(AdviceReason(text, "snapshot"))
     if made.assumed:
-        reasons.append(Reason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
+        reasons.append(AdviceReason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
     each = made.usd_per_request
     yield AdvisedOption(
         Hosting.SERVERLESS,
@@ -171,7 +173,7 @@ def _lambda(workload: Workload) -> Iterator[AdvisedOption]:
             as_of="2024",
         ),
         memory=_memory(workload, LAMBDA_GIB),
-        reasons=(Reason("a light model with rare and short calls, at most 15 minutes each", Rule.LAMBDA_LIMITS),),
+        reasons=(AdviceReason("a light model with rare and short calls, at most 15 minutes each", Rule.LAMBDA_LIMITS),),
         effort="package model and code as an image of Lambda; outside SageMaker endpoints",
         measure="measure duration and cold start in a function of that memory",
     )
@@ -187,9 +189,9 @@ def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     hours, said = _busy_hours(workload)
     start = _cold_start(each)
     reasons = (
-        Reason("takes payloads to 1 GB and requests to an hour from a queue", Rule.ASYNC_LIMITS),
-        Reason(ZERO, Rule.SCALE_TO_ZERO),
-        Reason(said, "arithmetic"),
+        AdviceReason("takes payloads to 1 GB and requests to an hour from a queue", Rule.ASYNC_LIMITS),
+        AdviceReason(ZERO, Rule.SCALE_TO_ZERO),
+        AdviceReason(said, "arithmetic"),
         *each.reasons,
     )
     return replace(
@@ -237,11 +239,11 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
         cost=_for_hours(best.cost, hours),
         estimates=(*best.estimates, _cold_start(best)),
         reasons=(
-            Reason(
+            AdviceReason(
                 "an endpoint with inference components scales to zero; the first request waits minutes",
                 Rule.COMPONENTS_TO_ZERO,
             ),
-            Reason(said, "arithmetic"),
+            AdviceReason(said, "arithmetic"),
             *best.reasons,
         ),
         effort="inference components with managed scaling to zero; callers retry while it starts",
@@ -265,7 +267,7 @@ def _packed(best: AdvisedOption) -> Iterator[AdvisedOption]:
         action=Action.PROPOSE,
         cost=replace(cost, usd_per_month=part, usd_per_1000_requests=None, usd_per_million_tokens=None),
         estimates=(),
-        reasons=(Reason(f"{text}; the month is that share of the price", Rule.PACKING),),
+        reasons=(AdviceReason(f"{text}; the month is that share of the price", Rule.PACKING),),
         effort="inference components, or a multi-model endpoint on Triton; the call of the client names the model",
         risk="medium",
     )
@@ -290,7 +292,7 @@ def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
         purchase=Purchase.SCHEDULE,
         action=Action.PROPOSE,
         cost=_for_hours(best.cost, hours),
-        reasons=(Reason(text, Rule.WORKING_HOURS), *best.reasons),
+        reasons=(AdviceReason(text, Rule.WORKING_HOURS), *best.reasons),
         effort="create and delete the endpoint on a schedule, or scheduled scaling",
     )
 
@@ -300,29 +302,31 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     limits, shape = workload.constraints, workload.traffic.shape
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
-        return replace(each, hosting=Hosting.CONTAINERS, reasons=(Reason(text, Rule.EDGE), *each.reasons))
+        return replace(each, hosting=Hosting.CONTAINERS, reasons=(AdviceReason(text, Rule.EDGE), *each.reasons))
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
         text = (
             "target tracking on SageMakerVariantInvocationsPerInstance follows the load; the price is that of the peak"
         )
-        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(Reason(text, Rule.AUTOSCALING), *each.reasons))
+        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(AdviceReason(text, Rule.AUTOSCALING), *each.reasons))
     if shape is Shape.STEADY and limits.right_sized and not limits.new_launch:
         text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
         return replace(
-            each, purchase=Purchase.COMMIT, reasons=(Reason(text, Rule.NO_RESERVED_INSTANCES), *each.reasons)
+            each, purchase=Purchase.COMMIT, reasons=(AdviceReason(text, Rule.NO_RESERVED_INSTANCES), *each.reasons)
         )
     reasons = [*each.reasons]
     if shape is Shape.STEADY and not limits.new_launch:
         reasons.append(
-            Reason("a SageMaker Savings Plan is worth a look once the type is right-sized", Rule.COMMIT_LAST)
+            AdviceReason("a SageMaker Savings Plan is worth a look once the type is right-sized", Rule.COMMIT_LAST)
         )
     if shape is Shape.SPIKY or limits.new_launch:
-        reasons.insert(0, Reason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST))
+        reasons.insert(
+            0, AdviceReason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST)
+        )
     if needs_two(limits) and each.count == 1:
         reasons.append(
-            Reason(
+            AdviceReason(
                 "production wants two instances for guarded updates and a lost zone: twice the price",
                 Rule.PRODUCTION_TWO,
             )

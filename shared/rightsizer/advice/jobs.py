@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase, Reason
+from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase
 from rightsizer.advice.market import TRAINING, Market, Offer, dollars
 from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
 from rightsizer.advice.rules import Rule
@@ -24,7 +24,7 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     hourly, runs = each.cost.usd_per_hour, workload.traffic.runs_per_month
     cost = replace(each.cost, usd_per_month=None, usd_per_1000_requests=None)
     reasons = [
-        Reason(
+        AdviceReason(
             "billed for the duration of the job; transform jobs know no Spot", f"{Rule.BATCH}, {Rule.SPOT_FOR_TRAINING}"
         )
     ]
@@ -41,7 +41,9 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         if requests:
             cost = replace(cost, usd_per_run=thousand.scaled(requests / (runs or 1) / 1000))
     elif hourly is not None:
-        reasons.append(Reason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot"))
+        reasons.append(
+            AdviceReason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot")
+        )
     kept = [reason for reason in each.reasons if "requests a second" not in reason.text]
     return replace(
         each,
@@ -91,7 +93,7 @@ def _distributed(workload: Workload, market: Market, needed: float) -> list[Advi
     made = _as_job(workload, offer, memory)
     text = f"{needed:.0f} GiB of data in memory fit no single type: process it in parts, or with Spark over {count}"
     cost = replace(offer.cost(count), usd_per_month=None)
-    reasons = (Reason(text, "arithmetic"), *made.reasons)
+    reasons = (AdviceReason(text, "arithmetic"), *made.reasons)
     return [replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)]
 
 
@@ -129,8 +131,8 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         cost=cost,
         memory=memory,
         reasons=(
-            Reason(first, Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU),
-            Reason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
+            AdviceReason(first, Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU),
+            AdviceReason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
         ),
         effort="none",
         measure="run it once on a tenth of the data and read CPU and memory use",
@@ -153,7 +155,7 @@ def notebook_options(workload: Workload, market: Market) -> list[AdvisedOption]:
             offer.type.name,
             plan="notebook instance or Studio space",
             cost=cost,
-            reasons=(Reason(text, Rule.WORKING_HOURS),),
+            reasons=(AdviceReason(text, Rule.WORKING_HOURS),),
             effort="an idle shutdown or a schedule",
         )
     ]

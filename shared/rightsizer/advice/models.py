@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from rightsizer.domain.checks import named
+from rightsizer.domain.checks import not_empty
 from rightsizer.errors import InputError
 
 
@@ -44,7 +44,7 @@ class Architecture:
     url: str = ""
 
     def __post_init__(self) -> None:
-        named("Architecture.name", self.name)
+        not_empty("Architecture.name", self.name)
         for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "feed_forward", "vocabulary"):
             if getattr(self, field) < 1:
                 raise InputError(f"Architecture.{field} of {self.name} must be at least 1, got {getattr(self, field)}")

@@ -38,7 +38,7 @@ LARGE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """A count of one type with a sharding that holds the model."""
 
     offer: Offer
@@ -120,7 +120,7 @@ def operations(model: Model, tokens: float) -> float:
     return (6 if model.method is Method.FULL else 4) * used * tokens
 
 
-def plan_of(offer: Offer, model: TrainingModel, nodes: int) -> Plan | None:
+def plan_of(offer: Offer, model: TrainingModel, nodes: int) -> TrainingPlan | None:
     """The plan with the least sharding that fits on so many nodes, or None."""
     chip = offer.type.accelerator
     if chip is None:
@@ -130,11 +130,11 @@ def plan_of(offer: Offer, model: TrainingModel, nodes: int) -> Plan | None:
         sharding = Sharding(stage, devices)
         memory = training_memory(model, sharding)
         if memory.total_gib <= chip.usable_gib:
-            return Plan(offer, nodes, sharding, memory)
+            return TrainingPlan(offer, nodes, sharding, memory)
     return None
 
 
-def smallest_plan(offer: Offer, model: TrainingModel, least_nodes: int = 1) -> Plan | None:
+def smallest_plan(offer: Offer, model: TrainingModel, least_nodes: int = 1) -> TrainingPlan | None:
     """The plan with the fewest nodes that holds the model; several nodes only where EFA joins them."""
     nodes = 1
     while nodes <= (MOST_NODES if joins_nodes(offer) else 1):

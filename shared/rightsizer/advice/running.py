@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rightsizer.advice.answer import Action, AdvisedOption, HardwareClass, Hosting, Memory, Purchase, Reason, Refused
+from rightsizer.advice.answer import (
+    Action,
+    AdviceReason,
+    AdvisedOption,
+    HardwareClass,
+    Hosting,
+    Memory,
+    Purchase,
+    Refused,
+)
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
@@ -11,7 +20,7 @@ from rightsizer.advice.serving import may_compile
 from rightsizer.advice.workload import Environment, Running, Workload
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
-from rightsizer.recommender.slowdown import slowdown
+from rightsizer.recommender.slowdown import expected_slowdown
 
 SAFETY = 0.97
 """Share of the objective that a bound may reach (rule R4)."""
@@ -19,7 +28,9 @@ REVIEW_PERCENT = 20.0
 """Utilisation of one GPU below which an endpoint is worth a look; never a reason to move by itself."""
 
 
-def running_options(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[Reason]]:
+def running_options(
+    workload: Workload, market: Market
+) -> tuple[list[AdvisedOption], list[Refused], list[AdviceReason]]:
     """Options, refusals and notes for the endpoint that runs; InputError for a type that nobody knows."""
     now = workload.running
     assert now is not None
@@ -29,12 +40,14 @@ def running_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
     keep = _keep(now, today)
     notes = list(_notes(now, today))
     if now.alarm:
-        hint = Reason("an alarm is a hint: read the metrics again before anything is decided", Rule.ALARM_IS_A_HINT)
+        hint = AdviceReason(
+            "an alarm is a hint: read the metrics again before anything is decided", Rule.ALARM_IS_A_HINT
+        )
         return [replace(keep, reasons=(hint, *keep.reasons))], [], [*notes, hint]
     if now.metrics_missing:
         text = "no datapoints: missing is not idle, so nothing can be said about its size"
-        unknown = replace(keep, action=Action.UNKNOWN, reasons=(Reason(text, Rule.MISSING_IS_NOT_IDLE),))
-        return [replace(keep, reasons=(Reason(text, Rule.MISSING_IS_NOT_IDLE),)), unknown], [], notes
+        unknown = replace(keep, action=Action.UNKNOWN, reasons=(AdviceReason(text, Rule.MISSING_IS_NOT_IDLE),))
+        return [replace(keep, reasons=(AdviceReason(text, Rule.MISSING_IS_NOT_IDLE),)), unknown], [], notes
     if workload.constraints.environment is Environment.STAGING:
         return [_staging(today)], [], notes
     moves, refused = _moves(workload, now, today, market)
@@ -55,7 +68,7 @@ def _keep(now: Running, today: Offer) -> AdvisedOption:
         today.type.accelerator_count,
         cost=today.cost(now.count),
         memory=_memory(now, today),
-        reasons=(Reason("nothing moves without evidence that memory and latency hold", Rule.LOW_USE_IS_A_HINT),),
+        reasons=(AdviceReason("nothing moves without evidence that memory and latency hold", Rule.LOW_USE_IS_A_HINT),),
     )
 
 
@@ -66,14 +79,14 @@ def _memory(now: Running, offer: Offer) -> Memory | None:
     return Memory((("highest seen on one GPU", now.gpu_memory_max_gib),), now.gpu_memory_max_gib, chip.memory_gib)
 
 
-def _notes(now: Running, today: Offer) -> Iterator[Reason]:
+def _notes(now: Running, today: Offer) -> Iterator[AdviceReason]:
     percent, gpus = now.gpu_utilisation_percent, today.type.accelerator_count
     if percent is not None and gpus > 0:
         each = percent / gpus
         text = f"GPU utilisation is {each:.0f} % per GPU: the metric is summed over {gpus}"
         if each < REVIEW_PERCENT:
             text += "; low use makes it a candidate for review, and is no reason to move by itself"
-        yield Reason(text, Rule.SUMMED_METRIC)
+        yield AdviceReason(text, Rule.SUMMED_METRIC)
 
 
 def _staging(today: Offer) -> AdvisedOption:
@@ -88,7 +101,7 @@ def _staging(today: Offer) -> AdvisedOption:
         1,
         today.type.accelerator_count,
         cost=today.cost(1),
-        reasons=(Reason(text, Rule.STAGING_MIRRORS),),
+        reasons=(AdviceReason(text, Rule.STAGING_MIRRORS),),
         effort="delete it between tests",
     )
 
@@ -108,7 +121,7 @@ def _moves(workload: Workload, now: Running, today: Offer, market: Market) -> tu
         families.add(offer.type.family)
         made = judge_type(workload, now, today, offer)
         if isinstance(made, str):
-            refused.append(Refused(offer.type.name, Reason(made, Rule.LOW_USE_IS_A_HINT)))
+            refused.append(Refused(offer.type.name, AdviceReason(made, Rule.LOW_USE_IS_A_HINT)))
         else:
             found.append(made)
     return _without_needless_tests(found, workload, today, refused), refused
@@ -158,16 +171,16 @@ def judge_type(workload: Workload, now: Running, today: Offer, offer: Offer) -> 
         need = None if chip.usable_gib >= old.usable_gib else _declared(workload)
     if need is not None and need > chip.usable_gib:
         return f"{name} offers {chip.usable_gib:g} GiB, the model needs {need:.1f} GiB with margin"
-    speed = slowdown(old, chip, policy)
+    speed = expected_slowdown(old, chip, policy)
     option = _move(now, today, offer, need)
     if now.gpu_memory_reserved and chip.usable_gib < old.usable_gib:
         text = "the server reserves its memory, so metrics do not tell whether a smaller card holds the model: test it"
-        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, Rule.RESERVED_MEMORY)))
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, AdviceReason(text, Rule.RESERVED_MEMORY)))
     if now.p95_ms is None or workload.objectives.p95_ms is None:
         text = (
             f"no latency objective and measurement: up to {speed.bound:.2f} times slower is possible, so test it first"
         )
-        return replace(option, action=Action.TEST, reasons=(*option.reasons, Reason(text, Rule.MEASURE_FIRST)))
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, AdviceReason(text, Rule.MEASURE_FIRST)))
     return _by_latency(option, speed.bound * now.p95_ms, speed.mid * now.p95_ms, workload)
 
 
@@ -183,7 +196,7 @@ def _by_latency(option: AdvisedOption, bound: float, middle: float, workload: Wo
     limit = SAFETY * objective
     now = workload.running.p95_ms if workload.running and workload.running.p95_ms else 0.0
     figures = f"p95 {now:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
-    said = Reason(f"{figures}; the objective leaves {limit:.0f} ms", Rule.LATENCY_BOUND)
+    said = AdviceReason(f"{figures}; the objective leaves {limit:.0f} ms", Rule.LATENCY_BOUND)
     if bound <= limit:
         return replace(option, reasons=(*option.reasons, said))
     if middle <= objective:
@@ -209,7 +222,7 @@ def _move(now: Running, today: Offer, offer: Offer, need: float | None) -> Advis
         offer.type.accelerator_count,
         cost=offer.cost(now.count),
         memory=memory,
-        reasons=(Reason(text, "price snapshot"),),
+        reasons=(AdviceReason(text, "price snapshot"),),
         effort="an update with a canary; the optimiser applies it where its own conditions hold",
         measure="a shadow variant on the new type beside production",
     )
@@ -232,7 +245,7 @@ def _compiled(workload: Workload, market: Market, today: Offer) -> Iterator[Advi
         1,
         cost=offer.cost(),
         reasons=(
-            Reason(
+            AdviceReason(
                 "where the model compiles with Neuron; only the price of a request decides",
                 Rule.PRICE_OF_A_REQUEST,
             ),
@@ -253,7 +266,7 @@ def _packed(keep: AdvisedOption, today: Offer) -> Sequence[AdvisedOption]:
         keep,
         hosting=Hosting.PACKED,
         action=Action.PROPOSE,
-        reasons=(Reason(text, Rule.PACKING),),
+        reasons=(AdviceReason(text, Rule.PACKING),),
         effort="the call of the client changes",
         risk="medium",
     )

@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.advice.answer import Action, AdvisedOption, Cost, HardwareClass, Hosting, Purchase, Reason, Refused
+from rightsizer.advice.answer import (
+    Action,
+    AdviceReason,
+    AdvisedOption,
+    Cost,
+    HardwareClass,
+    Hosting,
+    Purchase,
+    Refused,
+)
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
 from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
 from rightsizer.advice.rules import Rule
@@ -94,7 +103,7 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
         made = _judge(offer, workload, need)
         family = offer.type.family
         if isinstance(made, str):
-            refused.setdefault(family, Refused(offer.type.name, Reason(made, Rule.SERVING_MEMORY)))
+            refused.setdefault(family, Refused(offer.type.name, AdviceReason(made, Rule.SERVING_MEMORY)))
         elif family not in best or made.monthly < best[family].monthly:
             best[family] = made
     left = [reason for family, reason in refused.items() if family not in best]
@@ -186,14 +195,14 @@ DEAR = 6.0
 """An option that costs so many times the cheapest one of a known load is no alternative to it."""
 
 
-def _without_dear(found: list[Candidate], goal: Goal) -> tuple[list[Candidate], list[Refused]]:
+def _without_dear(found: list[Candidate], objective: Goal) -> tuple[list[Candidate], list[Refused]]:
     """Candidates of a sensible price for the load, and the others with their price."""
     known = [each for each in found if each.speed is not None]
-    if goal is Goal.PERFORMANCE or not known:
+    if objective is Goal.PERFORMANCE or not known:
         return found, []
     least = min(known, key=lambda each: each.monthly)
     dear = [each for each in known if each.monthly > DEAR * least.monthly]
-    refused = [Refused(each.offer.type.name, Reason(_dear(each, least), Rule.ROOFLINE)) for each in dear]
+    refused = [Refused(each.offer.type.name, AdviceReason(_dear(each, least), Rule.ROOFLINE)) for each in dear]
     return [each for each in found if each not in dear], refused
 
 
@@ -264,33 +273,33 @@ def _action(each: Candidate, workload: Workload) -> Action:
     return Action.TEST if has_limit or untried else Action.APPLY
 
 
-def _reasons(each: Candidate, workload: Workload) -> Iterator[Reason]:
+def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
     offer, kind = each.offer, workload.model.kind
     if offer.hardware.is_cpu and kind is ModelKind.CLASSICAL:
-        yield Reason(
+        yield AdviceReason(
             "a classical model has no parallel mathematics that an accelerator would speed up", Rule.CLASSICAL_ON_CPU
         )
     elif offer.hardware.is_cpu:
-        yield Reason(
+        yield AdviceReason(
             "a small network may meet its objective on a CPU, which only a measurement shows", Rule.SMALL_NETWORK_ON_CPU
         )
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
-        yield Reason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
+        yield AdviceReason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
     price = (
         f"USD {dollars(offer.hourly)} an hour, {offer.hourly * 730:.2f} a month of 730 hours, in {offer.price.region}"
     )
-    yield Reason(f"{price}; {offer.price.basis} of {offer.price.as_of}", "price snapshot")
+    yield AdviceReason(f"{price}; {offer.price.basis} of {offer.price.as_of}", "price snapshot")
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0) and workload.model.size:
-        yield Reason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", Rule.NO_BF16)
+        yield AdviceReason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", Rule.NO_BF16)
     if each.speed and not each.speed.meets:
-        yield Reason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
+        yield AdviceReason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:
         instances = "1 instance" if each.count == 1 else f"{each.count} instances"
         use = f"{instances} for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
-        yield Reason(use, Rule.SPARE_CAPACITY)
+        yield AdviceReason(use, Rule.SPARE_CAPACITY)
     elif workload.traffic.peak:
-        yield Reason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)
+        yield AdviceReason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)
 
 
 def _measure(workload: Workload) -> str:
@@ -323,9 +332,9 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         text = (
             f"it pays when one instance serves more than {ratio:.2f} times the requests of {reference.offer.type.name}"
         )
-        reasons.append(Reason(f"{text} at the required latency", Rule.PRICE_OF_A_REQUEST))
+        reasons.append(AdviceReason(f"{text} at the required latency", Rule.PRICE_OF_A_REQUEST))
     reasons.append(
-        Reason(
+        AdviceReason(
             "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
             Rule.NEURON_METRICS,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rightsizer.advice.answer import Estimate
 from rightsizer.advice.fitting import Need, Placement
 from rightsizer.advice.memory import Precision
-from rightsizer.advice.throughput import Interval, Load, Serving, Throughput, peak_flops, throughput
+from rightsizer.advice.throughput import Interval, RequestLoad, Serving, Throughput, peak_flops, throughput
 from rightsizer.advice.workload import ModelKind, Workload
 
 TARGET_USE = 0.7
@@ -67,7 +67,7 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     serving = Serving(need.architecture, chip, placement.together, model.precision, kv)
     best: Throughput | None = None
     for at_once in (MOST_AT_ONCE, 32, 16, 8, 4, 2, 1):
-        made = throughput(serving, Load(at_once, model.tokens_in, model.tokens_out))
+        made = throughput(serving, RequestLoad(at_once, model.tokens_in, model.tokens_out))
         if made is None:
             return None
         best = made

@@ -74,7 +74,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class RequestLoad:
     """Requests that one copy serves at once, and their tokens."""
 
     concurrency: float
@@ -99,7 +99,7 @@ class Throughput:
     """``bandwidth``, ``compute``, ``host`` or ``memory``: what would have to grow for more tokens."""
 
 
-def throughput(serving: Serving, load: Load) -> Throughput | None:
+def throughput(serving: Serving, load: RequestLoad) -> Throughput | None:
     """Tokens a second under the load; None where the accelerators cannot hold one sequence."""
     batch = min(load.concurrency, sequences_that_fit(serving, load))
     if batch < 1:
@@ -120,7 +120,7 @@ def throughput(serving: Serving, load: Load) -> Throughput | None:
     )
 
 
-def sequences_that_fit(serving: Serving, load: Load) -> float:
+def sequences_that_fit(serving: Serving, load: RequestLoad) -> float:
     """Sequences whose keys and values fit beside the weights, on average half way through their output."""
     need = serving_memory(serving.parameters, serving.precision, serving.architecture)
     per_token = kv_bytes_per_token(serving.architecture, serving.kv_precision)
@@ -144,7 +144,7 @@ def link_of(accelerator: Accelerator) -> str:
     return "nvlink" if accelerator.vendor == "AWS" or accelerator.model.startswith(NVLINK) else "pcie"
 
 
-def _prefill_s(serving: Serving, load: Load) -> float:
+def _prefill_s(serving: Serving, load: RequestLoad) -> float:
     """Seconds of the prompt of one request: 2 operations a parameter and token, and attention over the prompt."""
     shape = serving.architecture
     attention = 2 * shape.layers * shape.heads * shape.head_dim * load.tokens_in
@@ -160,7 +160,7 @@ PCIE_BYTES_PER_SECOND = 12e9
 """What an exchange among accelerators without NVLink carries: PCIe 4 x16 half used."""
 
 
-def _step(serving: Serving, load: Load, batch: float) -> tuple[float, dict[str, float]]:
+def _step(serving: Serving, load: RequestLoad, batch: float) -> tuple[float, dict[str, float]]:
     """Seconds of one decode step, and its parts."""
     shape, chip, by = serving.architecture, serving.accelerator, serving.accelerators
     bandwidth = by * chip.memory_bandwidth_gbps * 1e9 * BANDWIDTH_SHARE
@@ -189,7 +189,7 @@ class _Width:
         return Interval(middle * self.low, middle, middle * HIGH, self.reasons)
 
 
-def _width(serving: Serving, load: Load, batch: float) -> _Width:
+def _width(serving: Serving, load: RequestLoad, batch: float) -> _Width:
     """How wide the interval is, and why."""
     low, said = LOW, ["servers, releases and settings differ by about that much on one accelerator"]
     if serving.accelerators > 1:

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 from rightsizer.advice.answer import (
     Action,
+    AdviceReason,
     AdvisedOption,
     Cost,
     Estimate,
     HardwareClass,
     Hosting,
     Purchase,
-    Reason,
     Refused,
 )
 from rightsizer.advice.market import TRAINING, Market, dollars
-from rightsizer.advice.plans import Plan, joins_nodes, operations, plan_of, smallest_plan, training_model
+from rightsizer.advice.plans import TrainingPlan, joins_nodes, operations, plan_of, smallest_plan, training_model
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.throughput import Interval
@@ -45,14 +45,14 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
     baseline = _baseline(plans)
     options = [_option(each, workload, baseline) for each in ranked]
     if len(ranked) > 1 and _is_tied(ranked[0], ranked, workload):
-        tie = Reason(
+        tie = AdviceReason(
             "others cost the same for an operation within 15 %, so the cheaper hour comes first", Rule.TIED_PLANS
         )
         options[0] = replace(options[0], reasons=(*options[0].reasons, tie))
     return options, refused
 
 
-def _is_tied(first: Plan, plans: Sequence[Plan], workload: Workload) -> bool:
+def _is_tied(first: TrainingPlan, plans: Sequence[TrainingPlan], workload: Workload) -> bool:
     """Whether the first plan came first by its hour and not by the price of an operation."""
     by_hour = workload.objectives.goal in (Goal.PERFORMANCE, Goal.EXPERIMENT)
     if by_hour or (workload.model.size or 0) < SMALL_MODEL:
@@ -60,20 +60,22 @@ def _is_tied(first: Plan, plans: Sequence[Plan], workload: Workload) -> bool:
     return any(each is not first and each.usd_per_exaflop <= TIE * first.usd_per_exaflop for each in plans)
 
 
-def _plans(workload: Workload, market: Market) -> tuple[list[Plan], list[Refused]]:
+def _plans(workload: Workload, market: Market) -> tuple[list[TrainingPlan], list[Refused]]:
     """The best plan of each family."""
     classes = [HardwareClass.GPU_G, HardwareClass.GPU_P]
     language = workload.model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER)
     if may_compile(workload) and language and workload.model.framework in ("", "pytorch", "tensorflow"):
         classes.append(HardwareClass.TRN)
     model, least = training_model(workload.model), 2 if workload.constraints.several_nodes else 1
-    best: dict[str, Plan] = {}
+    best: dict[str, TrainingPlan] = {}
     refused: dict[str, Refused] = {}
     for offer in market.offers(classes, TRAINING):
         plan = smallest_plan(offer, model, least)
         family = offer.type.family
         if plan is None:
-            refused.setdefault(family, Refused(offer.type.name, Reason(_too_small(offer.type.name, market, workload))))
+            refused.setdefault(
+                family, Refused(offer.type.name, AdviceReason(_too_small(offer.type.name, market, workload)))
+            )
         else:
             plan = _within_deadline(plan, workload)
             key = _rank_key(workload)
@@ -82,7 +84,7 @@ def _plans(workload: Workload, market: Market) -> tuple[list[Plan], list[Refused
     small = HardwareClass.TRN in classes and market.find("ml.trn1.2xlarge")
     if small and smallest_plan(small, model) is None:
         text = _too_small("ml.trn1.2xlarge", market, workload)
-        refused["trn1.2xlarge"] = Refused("ml.trn1.2xlarge", Reason(text, Rule.TRAINING_MEMORY))
+        refused["trn1.2xlarge"] = Refused("ml.trn1.2xlarge", AdviceReason(text, Rule.TRAINING_MEMORY))
     kept = [each for family, each in refused.items() if family not in best]
     return list(best.values()), kept
 
@@ -111,7 +113,7 @@ def too_small(name: str, market: Market, workload: Workload) -> str | None:
     return None if plan_of(offer, model, 1) else _too_small(name, market, workload)
 
 
-def _within_deadline(plan: Plan, workload: Workload) -> Plan:
+def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
     """The plan with as many nodes as the deadline asks for; itself where it cannot be met or nothing is asked."""
     deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
     if deadline is None or tokens is None:
@@ -124,50 +126,50 @@ def _within_deadline(plan: Plan, workload: Workload) -> Plan:
     return plan
 
 
-def _rank_key(workload: Workload) -> Callable[[Plan], tuple[float, ...]]:
+def _rank_key(workload: Workload) -> Callable[[TrainingPlan], tuple[float, ...]]:
     """Sort key of single plans: late ones last, then the goal."""
-    deadline, tokens, goal = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
+    deadline, tokens, objective = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
     small = (workload.model.size or 0) < SMALL_MODEL
 
-    def key(plan: Plan) -> tuple[float, ...]:
+    def key(plan: TrainingPlan) -> tuple[float, ...]:
         late = bool(deadline and tokens and plan.hours(operations(workload.model, tokens)).middle > deadline)
-        if goal is Goal.PERFORMANCE:
+        if objective is Goal.PERFORMANCE:
             return (late, -plan.flops.middle)
-        if goal is Goal.EXPERIMENT or small:
+        if objective is Goal.EXPERIMENT or small:
             return (late, plan.hourly)
         return (late, plan.usd_per_exaflop)
 
     return key
 
 
-def _ranked(plans: Sequence[Plan], workload: Workload) -> list[Plan]:
+def _ranked(plans: Sequence[TrainingPlan], workload: Workload) -> list[TrainingPlan]:
     """Plans in the order of the goal. Within the tie of the lowest price for an operation, the cheaper hour wins."""
-    key, goal = _rank_key(workload), workload.objectives.goal
+    key, objective = _rank_key(workload), workload.objectives.goal
     ordered = sorted(plans, key=key)
-    if not ordered or goal in (Goal.PERFORMANCE, Goal.EXPERIMENT):
-        return _neuron_last(ordered) if goal is Goal.EXPERIMENT else ordered
+    if not ordered or objective in (Goal.PERFORMANCE, Goal.EXPERIMENT):
+        return _neuron_last(ordered) if objective is Goal.EXPERIMENT else ordered
     if (workload.model.size or 0) >= SMALL_MODEL:
         lowest = min(each.usd_per_exaflop for each in ordered)
 
-        def tied(each: Plan) -> tuple[float, ...]:
+        def tied(each: TrainingPlan) -> tuple[float, ...]:
             equal = each.usd_per_exaflop <= TIE * lowest
             return (key(each)[0], not equal, each.hourly if equal else each.usd_per_exaflop)
 
         ordered = sorted(ordered, key=tied)
-    return ordered if goal is Goal.COST else _neuron_last(ordered)
+    return ordered if objective is Goal.COST else _neuron_last(ordered)
 
 
-def _neuron_last(plans: Sequence[Plan]) -> list[Plan]:
+def _neuron_last(plans: Sequence[TrainingPlan]) -> list[TrainingPlan]:
     return sorted(plans, key=lambda each: each.offer.hardware.is_neuron)
 
 
-def _baseline(plans: Sequence[Plan]) -> Plan | None:
+def _baseline(plans: Sequence[TrainingPlan]) -> TrainingPlan | None:
     """The GPU plan that Trainium is compared with: the P plan with the lowest hourly price."""
     strong = [each for each in plans if each.offer.hardware is HardwareClass.GPU_P]
     return min(strong, key=lambda each: each.hourly, default=None)
 
 
-def _option(plan: Plan, workload: Workload, baseline: Plan | None) -> AdvisedOption:
+def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | None) -> AdvisedOption:
     offer, tokens = plan.offer, workload.data.tokens
     hours = plan.hours(operations(workload.model, tokens)) if tokens else _known_hours(workload)
     estimates = (Estimate("duration of a run", "h", hours),) if hours else ()
@@ -199,7 +201,7 @@ def _known_hours(workload: Workload) -> Interval | None:
     return Interval(hours / 3, hours, hours * 2, ("the duration was measured on other hardware",)) if hours else None
 
 
-def _run_cost(cost: Cost, plan: Plan, hours: Interval, purchase: Purchase) -> Cost:
+def _run_cost(cost: Cost, plan: TrainingPlan, hours: Interval, purchase: Purchase) -> Cost:
     """The price of a run; on Spot with its discount and what interruptions cost."""
     if purchase is not Purchase.SPOT:
         return replace(cost, usd_per_run=hours.scaled(plan.hourly))
@@ -214,58 +216,58 @@ def _run_cost(cost: Cost, plan: Plan, hours: Interval, purchase: Purchase) -> Co
     )
 
 
-def _reasons(plan: Plan, workload: Workload) -> Iterator[Reason]:
+def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     offer = plan.offer
     held = f"{workload.model.kind.value}: {plan.shown.words}; plan: {plan.sharding.words}"
-    yield Reason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
+    yield AdviceReason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
     price = f"USD {dollars(offer.hourly)} an hour each in {offer.price.region}, {offer.price.basis}"
-    yield Reason(f"{price} of {offer.price.as_of}", "price snapshot")
+    yield AdviceReason(f"{price} of {offer.price.as_of}", "price snapshot")
     if plan.nodes > 1:
-        yield Reason("EFA networking is required between the nodes", Rule.EFA)
+        yield AdviceReason("EFA networking is required between the nodes", Rule.EFA)
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0):
-        yield Reason(f"{chip.model} has no BF16: train in FP16 with loss scaling", Rule.NO_BF16)
+        yield AdviceReason(f"{chip.model} has no BF16: train in FP16 with loss scaling", Rule.NO_BF16)
     deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
     if deadline and tokens:
         hours = plan.hours(operations(workload.model, tokens))
         verdict = "within" if hours.middle <= deadline else "beyond"
-        yield Reason(f"{hours.middle:.1f} h in the middle of the range, {verdict} the deadline of {deadline:g} h")
+        yield AdviceReason(f"{hours.middle:.1f} h in the middle of the range, {verdict} the deadline of {deadline:g} h")
     elif deadline:
-        yield Reason("the number of tokens is not given, so the duration is not known", "not known")
+        yield AdviceReason("the number of tokens is not given, so the duration is not known", "not known")
 
 
-def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[Reason, ...]]:
+def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[AdviceReason, ...]]:
     """Spot where an interrupted run goes on from a checkpoint; else On-Demand with what stands against it."""
     limits = workload.constraints
     deadline = workload.objectives.deadline_hours
     if limits.checkpoints and deadline is not None and (hours is None or 2 * hours.middle > deadline):
         text = f"On-Demand: the deadline of {deadline:g} h leaves no room to wait for Spot capacity and interruptions"
-        return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_DISCOUNT), _warm_pool())
+        return Purchase.ON_DEMAND, (AdviceReason(text, Rule.SPOT_DISCOUNT), _warm_pool())
     if limits.checkpoints is None and limits.retriable and hours is not None and hours.high <= SHORT_H:
         text = "managed Spot without checkpoints: a short run starts again; its wait is limited to 3600 s"
-        return Purchase.SPOT, (Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
+        return Purchase.SPOT, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     if limits.checkpoints:
         most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
         scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
         return Purchase.SPOT, (
-            Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS),
-            Reason(scarce, "general knowledge"),
+            AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS),
+            AdviceReason(scarce, "general knowledge"),
             _warm_pool(),
         )
     if limits.checkpoints is False:
         text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
-        return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
+        return Purchase.ON_DEMAND, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     text = "where the script writes checkpoints, managed Spot training typically costs 60 to 70 % less"
-    return Purchase.ON_DEMAND, (Reason(text, Rule.SPOT_DISCOUNT), _warm_pool())
+    return Purchase.ON_DEMAND, (AdviceReason(text, Rule.SPOT_DISCOUNT), _warm_pool())
 
 
-def _warm_pool() -> Reason:
+def _warm_pool() -> AdviceReason:
     text = "a warm pool is billed while it waits: keep it only where runs follow within minutes"
-    return Reason(text, Rule.WARM_POOL)
+    return AdviceReason(text, Rule.WARM_POOL)
 
 
-def _on_trainium(option: AdvisedOption, plan: Plan, baseline: Plan | None) -> AdvisedOption:
+def _on_trainium(option: AdvisedOption, plan: TrainingPlan, baseline: TrainingPlan | None) -> AdvisedOption:
     """The option with phases, effort and what the hour costs against a GPU."""
     reasons = list(option.reasons)
     if baseline is not None:
@@ -273,7 +275,7 @@ def _on_trainium(option: AdvisedOption, plan: Plan, baseline: Plan | None) -> Ad
         word = "less" if share >= 0 else "more"
         against = f"{baseline.nodes} x {baseline.offer.type.name}" if baseline.nodes > 1 else baseline.offer.type.name
         text = f"{abs(share):.0f} % an hour {word} than {against}; only a pilot run tells the cost of a run"
-        reasons.insert(0, Reason(text, Rule.PRICE_OF_A_REQUEST))
+        reasons.insert(0, AdviceReason(text, Rule.PRICE_OF_A_REQUEST))
     return replace(
         option,
         reasons=tuple(reasons),

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rightsizer.advice.answer import Action, HardwareClass, Reason
+from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
 from rightsizer.advice.market import TRAINING, Market, Offer
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.training import SPOT_SHARE
 from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.training_run import TrainingRun
-from rightsizer.recommender.slowdown import slowdown
+from rightsizer.recommender.slowdown import expected_slowdown
 
 UNUSED_PERCENT = 1.0
 """Mean use of a GPU below which the work runs on the CPU."""
@@ -54,7 +54,7 @@ class TrainingFinding:
     """Type of the next run; empty where the type stays."""
     usd_per_run: float
     """What it saves of a run; a warm pool's saving is of a run too."""
-    reason: Reason
+    reason: AdviceReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator
         full = cpu / offer.type.vcpu
         text = f"GPUs are busy {use:.0f} % while {full:.0f} % of the vCPUs are: the host feeds too slowly;"
         text += " a larger size of the family, or preprocessing in a job of its own"
-        yield TrainingFinding(Action.TEST, "", 0.0, Reason(text, Rule.PREPROCESSING_ON_CPU))
+        yield TrainingFinding(Action.TEST, "", 0.0, AdviceReason(text, Rule.PREPROCESSING_ON_CPU))
         return
     if use < LOW_PERCENT:
         yield from _smaller_gpu(last, offer, market, use)
@@ -173,7 +173,9 @@ def _without_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market) -> I
             saving = _hours(last) * (offer.hourly - other.hourly)
             text = f"the GPU did nothing; {vcpu:.1f} vCPUs and {held:.0f} GiB were used with margin"
             if saving > WORTH * _hours(last) * offer.hourly:
-                yield TrainingFinding(Action.PROPOSE, other.type.name, saving, Reason(text, Rule.CLASSICAL_ON_CPU))
+                yield TrainingFinding(
+                    Action.PROPOSE, other.type.name, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU)
+                )
             return
 
 
@@ -187,7 +189,7 @@ def _smaller_host(last: Sequence[TrainingRun], offer: Offer, market: Market) -> 
         saving = _hours(last) * (offer.hourly - other.hourly)
         if fits and saving > WORTH * _hours(last) * offer.hourly:
             text = f"{cpu / 100:.1f} of {offer.type.vcpu} vCPUs on average and {memory:.0f} % of the memory were used"
-            yield TrainingFinding(Action.TEST, other.type.name, saving, Reason(text, Rule.CLASSICAL_ON_CPU))
+            yield TrainingFinding(Action.TEST, other.type.name, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU))
             return
 
 
@@ -204,7 +206,7 @@ def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use:
         card = other.type.accelerator
         if card is None or other.type.accelerator_count != 1 or card.usable_gib < need:
             continue
-        longer = busy * max(1.0, slowdown(chip, card, Policy()).mid)
+        longer = busy * max(1.0, expected_slowdown(chip, card, Policy()).mid)
         saving = _hours(last) * (offer.hourly - other.hourly * longer)
         if saving > WORTH * _hours(last) * offer.hourly and (best is None or saving > best[0]):
             best = (saving, other, longer)
@@ -212,7 +214,7 @@ def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use:
         saving, other, longer = best
         text = f"GPUs are busy {use:.0f} % and {need:.1f} GiB is needed with margin;"
         text += f" the run may take {longer:.1f} times as long"
-        yield TrainingFinding(Action.TEST, other.type.name, saving, Reason(text, Rule.LOW_USE_IS_A_HINT))
+        yield TrainingFinding(Action.TEST, other.type.name, saving, AdviceReason(text, Rule.LOW_USE_IS_A_HINT))
 
 
 def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
@@ -226,10 +228,10 @@ def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding
         why = "the jobs write checkpoints" if able else f"a run of {hours:.1f} h starts again cheaply"
         text = f"{why}, and all of them ran On-Demand: managed Spot, 60 % less in the middle"
         cited = f"{Rule.SPOT_NEEDS_CHECKPOINTS}, {Rule.SPOT_DISCOUNT}"
-        yield TrainingFinding(Action.PROPOSE, "", saving, Reason(text, cited))
+        yield TrainingFinding(Action.PROPOSE, "", saving, AdviceReason(text, cited))
     else:
         text = "write checkpoints: managed Spot would then cost 60 % less in the middle"
-        yield TrainingFinding(Action.TEST, "", 0.0, Reason(text, Rule.SPOT_NEEDS_CHECKPOINTS))
+        yield TrainingFinding(Action.TEST, "", 0.0, AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS))
 
 
 def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
@@ -239,7 +241,7 @@ def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFi
         return
     waste = sum(each.retained_hours for each in kept if not each.is_reused) * offer.hourly / len(last)
     text = f"{reused} of {len(kept)} warm pools were taken over by another run: keep-alive 0 where runs do not follow"
-    yield TrainingFinding(Action.PROPOSE, "", waste, Reason(text, Rule.WARM_POOL))
+    yield TrainingFinding(Action.PROPOSE, "", waste, AdviceReason(text, Rule.WARM_POOL))
 
 
 def _hours(runs: Sequence[TrainingRun]) -> float:

@@ -16,7 +16,7 @@ YEARS = (1970, 2199)
 type Matches = Callable[[date], bool]
 
 
-class UnreadableError(ValueError):
+class CronError(ValueError):
     """An expression that is not understood; its text says which part."""
 
 
@@ -32,14 +32,14 @@ class Cron:
     months: frozenset[int]
     years: frozenset[int]
 
-    def last(self, since: datetime, until: datetime, zone: tzinfo) -> datetime | None:
+    def last_firing(self, since: datetime, until: datetime, zone: tzinfo) -> datetime | None:
         """The latest firing after `since` and not after `until`; None when it did not fire.
 
         A wall time that the clocks skip fires at the instant that it would have had; one that they repeat fires first.
         """
         day, first = until.astimezone(zone).date(), since.astimezone(zone).date()
         while day >= first:
-            if self.on(day):
+            if self.is_firing_on(day):
                 moments = (
                     datetime.combine(day, time(h, m), zone) for h in self.hours[::-1] for m in self.minutes[::-1]
                 )
@@ -49,7 +49,7 @@ class Cron:
             day -= timedelta(days=1)
         return None
 
-    def on(self, day: date) -> bool:
+    def is_firing_on(self, day: date) -> bool:
         """Whether it fires on this day."""
         return (
             day.year in self.years
@@ -59,19 +59,19 @@ class Cron:
         )
 
 
-def read(expression: str) -> Cron:
+def parse_cron(expression: str) -> Cron:
     """The expression between the brackets of ``cron(...)``. Raises UnreadableError."""
     fields = expression.upper().split()
     if len(fields) != 6:
-        raise UnreadableError(f"it has {len(fields)} fields, not six")
+        raise CronError(f"it has {len(fields)} fields, not six")
     minutes, hours, days, months, weekdays, years = fields
     if days not in ("*", "?") and weekdays not in ("*", "?"):
-        raise UnreadableError("it names days of the month and of the week")
+        raise CronError("it names days of the month and of the week")
     return Cron(
         tuple(sorted(_values(minutes, 0, 59))),
         tuple(sorted(_values(hours, 0, 23))),
-        tuple(_day(part) for part in days.split(",")),
-        tuple(_weekday(part) for part in weekdays.split(",")),
+        tuple(_day_matcher(part) for part in days.split(",")),
+        tuple(_weekday_matcher(part) for part in weekdays.split(",")),
         _values(months, 1, 12, MONTHS),
         _values(years, *YEARS),
     )
@@ -97,30 +97,30 @@ def _values(field: str, low: int, high: int, names: dict[str, int] | None = None
 def _number(text: str, low: int, high: int, names: dict[str, int] | None) -> int:
     value = (names or {}).get(text) or (int(text) if text.isascii() and text.isdigit() else None)
     if value is None or not low <= value <= high:
-        raise UnreadableError(f"{text!r} is not between {low} and {high}")
+        raise CronError(f"{text!r} is not between {low} and {high}")
     return value
 
 
-def _day(part: str) -> Matches:
+def _day_matcher(part: str) -> Matches:
     """One entry of the days of the month: a range, ``L``, ``L-3``, ``15W`` or ``LW``."""
     if part == "?":
-        return _every
+        return _is_any_day
     if part == "LW":
-        return lambda day: day.day == _nearest_weekday(day, _length(day))
+        return lambda day: day.day == _nearest_weekday(day, _days_of_month(day))
     if part == "L" or part.startswith("L-"):
         before = _number(part[2:], 1, 30, None) if part != "L" else 0
-        return lambda day: day.day == _length(day) - before
+        return lambda day: day.day == _days_of_month(day) - before
     if part.endswith("W"):
         wanted = _number(part[:-1], 1, 31, None)
-        return lambda day: wanted <= _length(day) and day.day == _nearest_weekday(day, wanted)
+        return lambda day: wanted <= _days_of_month(day) and day.day == _nearest_weekday(day, wanted)
     values = _values(part, 1, 31)
     return lambda day: day.day in values
 
 
-def _weekday(part: str) -> Matches:
+def _weekday_matcher(part: str) -> Matches:
     """One entry of the days of the week: a range, ``L`` (Saturday), ``6L`` (the last Friday) or ``3#2``."""
     if part == "?":
-        return _every
+        return _is_any_day
     if part == "L":
         return lambda day: _number_of(day) == 7
     if "#" in part:
@@ -129,12 +129,12 @@ def _weekday(part: str) -> Matches:
         return lambda day: _number_of(day) == wanted and (day.day - 1) // 7 + 1 == which
     if part.endswith("L"):
         last = _number(part[:-1], 1, 7, DAYS)
-        return lambda day: _number_of(day) == last and day.day > _length(day) - 7
+        return lambda day: _number_of(day) == last and day.day > _days_of_month(day) - 7
     values = _values(part, 1, 7, DAYS)
     return lambda day: _number_of(day) in values
 
 
-def _every(day: date) -> bool:
+def _is_any_day(day: date) -> bool:
     return day.day >= 1
 
 
@@ -142,7 +142,7 @@ def _number_of(day: date) -> int:
     return day.isoweekday() % 7 + 1
 
 
-def _length(day: date) -> int:
+def _days_of_month(day: date) -> int:
     return calendar.monthrange(day.year, day.month)[1]
 
 
@@ -152,5 +152,5 @@ def _nearest_weekday(day: date, wanted: int) -> int:
     if at.isoweekday() == 6:
         return wanted - 1 if wanted > 1 else wanted + 2
     if at.isoweekday() == 7:
-        return wanted + 1 if wanted < _length(day) else wanted - 2
+        return wanted + 1 if wanted < _days_of_month(day) else wanted - 2
     return wanted

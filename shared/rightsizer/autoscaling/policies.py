@@ -6,7 +6,7 @@ Scaling); a re-created step policy has a new ARN. So everything is rebuilt from 
 An asynchronous endpoint sleeps with no instance and wakes for the first request by two policies (developer guide,
 async-inference-autoscale): target tracking on the backlog of each instance, and a step policy on the alarm
 HasBacklogWithoutCapacity; without the second one an endpoint at zero wakes only when the backlog exceeds the target.
-The wake-up is in place before the minimum becomes zero, and goes after it on the way back.
+The wake-up is in place before the minimum becomes zero, and goes after it during the rollback.
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import Any
 
 from rightsizer.domain.endpoint import ScalableTarget, variant_resource_id
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, placed
+from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, with_policy_places
 from rightsizer.domain.reason import Code, Reason
 
 NAMESPACE = "sagemaker"
@@ -65,7 +65,7 @@ SCALE_IN_S, SCALE_OUT_S = 600, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityExchange:
     """How a fleet compares with the one before: `new` instances serve what `old` did."""
 
     old: int
@@ -77,19 +77,21 @@ class Capacity:
         return self.old / self.new if self.new > 0 else 1.0
 
 
-def refusals(
+def autoscaling_refusals(
     targets: Iterable[ScalableTarget], may_rewire: bool, alarms: Sequence[Mapping[str, Any]]
 ) -> tuple[Reason, ...]:
     """Why this autoscaling could not be given back whole; empty when it can."""
     found = []
     for target in targets:
         for row in target.policies:
-            found += _unknown(target, row, POLICY_FIELDS | POLICY_OUTPUT, str(row.get("PolicyName", "")))
+            found += _unknown_fields(target, row, POLICY_FIELDS | POLICY_OUTPUT, str(row.get("PolicyName", "")))
             if row.get("PolicyType") not in ("TargetTrackingScaling", "StepScaling"):
                 text = f"policy {row.get('PolicyName')} of {target.resource_id} is of type {row.get('PolicyType')}"
                 found.append(Reason(Code.UNKNOWN_FIELD, f"{text}, which this program does not know how to put back"))
         for row in target.scheduled:
-            found += _unknown(target, row, SCHEDULED_FIELDS | SCHEDULED_OUTPUT, str(row.get("ScheduledActionName", "")))
+            found += _unknown_fields(
+                target, row, SCHEDULED_FIELDS | SCHEDULED_OUTPUT, str(row.get("ScheduledActionName", ""))
+            )
     if alarms and not may_rewire:
         names = ", ".join(sorted(str(a["AlarmName"]) for a in alarms))
         text = f"alarms of yours ({names}) start step policies and would have to be re-wired; the stack parameter "
@@ -97,7 +99,7 @@ def refusals(
     return tuple(found)
 
 
-def _unknown(target: ScalableTarget, row: Mapping[str, Any], known: frozenset[str], name: str) -> list[Reason]:
+def _unknown_fields(target: ScalableTarget, row: Mapping[str, Any], known: frozenset[str], name: str) -> list[Reason]:
     odd = sorted(k for k, v in row.items() if k not in known and v not in (None, [], {}))
     if not odd:
         return []
@@ -105,12 +107,12 @@ def _unknown(target: ScalableTarget, row: Mapping[str, Any], known: frozenset[st
     return [Reason(Code.UNKNOWN_FIELD, text)]
 
 
-def clear(targets: Iterable[ScalableTarget]) -> tuple[Step, ...]:
+def removal_steps(targets: Iterable[ScalableTarget]) -> tuple[Step, ...]:
     """Steps that deregister the targets; SageMaker refuses a change of type while they are registered."""
-    return tuple(Step(StepKind.DEREGISTER_TARGET, t.resource_id, _who(t)) for t in targets)
+    return tuple(Step(StepKind.DEREGISTER_TARGET, t.resource_id, _target_key(t)) for t in targets)
 
 
-def rebuild(
+def restore_steps(
     targets: Sequence[ScalableTarget],
     alarms: Sequence[Mapping[str, Any]],
     snapshot: Sequence[ScalableTarget],
@@ -121,7 +123,7 @@ def rebuild(
     """
     steps: list[Step] = []
     for target in targets:
-        who = _who(target)
+        who = _target_key(target)
         bounds: dict[str, Any] = {**who, "MinCapacity": target.minimum, "MaxCapacity": target.maximum}
         if any(target.suspended.values()):
             bounds["SuspendedState"] = dict(target.suspended)
@@ -134,7 +136,7 @@ def rebuild(
         for action in target.scheduled:
             params = {k: v for k, v in action.items() if k in SCHEDULED_FIELDS}
             steps.append(Step(StepKind.PUT_SCHEDULED, target.resource_id, params))
-    return (*steps, *(Step(StepKind.PUT_ALARM, str(a["AlarmName"]), placed(a, snapshot)) for a in alarms))
+    return (*steps, *(Step(StepKind.PUT_ALARM, str(a["AlarmName"]), with_policy_places(a, snapshot)) for a in alarms))
 
 
 def own_tags(target: ScalableTarget) -> dict[str, str]:
@@ -142,24 +144,26 @@ def own_tags(target: ScalableTarget) -> dict[str, str]:
     return {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}
 
 
-def retarget(targets: Sequence[ScalableTarget], wanted: Target, capacity: Capacity) -> tuple[ScalableTarget, ...]:
+def retarget(
+    targets: Sequence[ScalableTarget], wanted: Target, capacity: CapacityExchange
+) -> tuple[ScalableTarget, ...]:
     """The same autoscaling for the new capacity.
 
     Bounds follow the number of instances that serve the same, targets per instance follow the capacity of one: the
     option's figure, else the counts'. The option's own bounds and target come first. Steps and cooldowns are the
     owner's and stay.
     """
-    return tuple(_retargeted(t, wanted, capacity) for t in targets)
+    return tuple(_retarget_target(t, wanted, capacity) for t in targets)
 
 
-def _retargeted(target: ScalableTarget, wanted: Target, capacity: Capacity) -> ScalableTarget:
+def _retarget_target(target: ScalableTarget, wanted: Target, capacity: CapacityExchange) -> ScalableTarget:
     def scaled(count: int) -> int:
         return count if count == 0 else max(1, math.ceil(count / ratio - 1e-9))
 
     ratio = wanted.per_instance or capacity.per_instance
     minimum = wanted.minimum if wanted.minimum is not None else scaled(target.minimum)
     maximum = wanted.maximum if wanted.maximum is not None else scaled(target.maximum)
-    policies = tuple(_policy(p, wanted, ratio) for p in target.policies)
+    policies = tuple(_retarget_policy(p, wanted, ratio) for p in target.policies)
     scheduled = tuple(
         {
             **action,
@@ -172,7 +176,7 @@ def _retargeted(target: ScalableTarget, wanted: Target, capacity: Capacity) -> S
     return replace(target, minimum=minimum, maximum=max(minimum, maximum), policies=policies, scheduled=scheduled)
 
 
-def _policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
+def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if not config:
         return policy
@@ -183,7 +187,7 @@ def _policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[
     return {**policy, "TargetTrackingScalingPolicyConfiguration": {**config, "TargetValue": value}}
 
 
-def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
+def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
     """Register the variant and schedule its count by the hour of the day (UTC); one action for each change of count."""
     who = {
         "ServiceNamespace": NAMESPACE,
@@ -205,13 +209,13 @@ def by_the_hour(endpoint: str, variant: str, counts: Sequence[int], change_id: s
     return tuple(steps)
 
 
-def hourly_alone(target: ScalableTarget) -> bool:
-    """Whether the target holds nothing but actions of `by_the_hour`: no policy, and no action of the owner's."""
+def has_only_hourly_counts(target: ScalableTarget) -> bool:
+    """Whether the target holds nothing but actions of `hourly_count_steps`: no policy, and no action of the owner's."""
     names = [str(action.get("ScheduledActionName", "")) for action in target.scheduled]
     return bool(names) and not target.policies and all(HOURLY.fullmatch(name) for name in names)
 
 
-def _who(target: ScalableTarget) -> dict[str, Any]:
+def _target_key(target: ScalableTarget) -> dict[str, Any]:
     return {
         "ServiceNamespace": NAMESPACE,
         "ResourceId": target.resource_id,
@@ -219,7 +223,7 @@ def _who(target: ScalableTarget) -> dict[str, Any]:
     }
 
 
-def to_zero(
+def scale_to_zero_steps(
     endpoint: str, variant: str, own: ScalableTarget | None, maximum: int, alarm: str, change_id: str
 ) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """Steps that let the variant sleep, and steps that undo them but for the count of one that was not autoscaled.
@@ -236,11 +240,11 @@ def to_zero(
     most = max(1, own.maximum if own is not None else maximum)
     kept = {"SuspendedState": dict(own.suspended)} if own is not None and any(own.suspended.values()) else {}
     sleeping = Step(StepKind.REGISTER_TARGET, resource, {**who, "MinCapacity": 0, "MaxCapacity": most, **kept})
-    waking = Step(StepKind.PUT_POLICY, resource, {**who, **_waking()})
-    ringing = Step(StepKind.PUT_ALARM, alarm, _alarm(endpoint, resource, alarm, change_id))
+    waking = Step(StepKind.PUT_POLICY, resource, {**who, **_wake_policy()})
+    ringing = Step(StepKind.PUT_ALARM, alarm, _wake_alarm(endpoint, resource, alarm, change_id))
     silence = Step(StepKind.DELETE_ALARMS, alarm, {"AlarmNames": [alarm]})
     tracked = own is not None and any(BACKLOG in str(policy) for policy in own.policies)
-    tracking = () if tracked else (Step(StepKind.PUT_POLICY, resource, {**who, **_tracking(endpoint)}),)
+    tracking = () if tracked else (Step(StepKind.PUT_POLICY, resource, {**who, **_backlog_policy(endpoint)}),)
     if own is None:
         # A target without a policy moves nothing, so it may come first; what scales in comes last.
         gone = Step(StepKind.DEREGISTER_TARGET, resource, who)
@@ -252,7 +256,7 @@ def to_zero(
     return (waking, ringing, *tracking, sleeping), (awake, silence, *dropped)
 
 
-def _tracking(endpoint: str) -> Mapping[str, Any]:
+def _backlog_policy(endpoint: str) -> Mapping[str, Any]:
     metric = {
         "MetricName": BACKLOG,
         "Namespace": "AWS/SageMaker",
@@ -272,7 +276,7 @@ def _tracking(endpoint: str) -> Mapping[str, Any]:
     }
 
 
-def _waking() -> Mapping[str, Any]:
+def _wake_policy() -> Mapping[str, Any]:
     config = {
         "AdjustmentType": "ChangeInCapacity",
         "MetricAggregationType": "Average",
@@ -282,7 +286,7 @@ def _waking() -> Mapping[str, Any]:
     return {"PolicyName": WAKING, "PolicyType": "StepScaling", "StepScalingPolicyConfiguration": config}
 
 
-def _alarm(endpoint: str, resource: str, name: str, change_id: str) -> dict[str, Any]:
+def _wake_alarm(endpoint: str, resource: str, name: str, change_id: str) -> dict[str, Any]:
     return {
         "AlarmName": name,
         "AlarmDescription": f"A request waits for {endpoint}, which sleeps; one instance is started (kept)",

@@ -11,20 +11,20 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from rightsizer.autoscaling.cron import UnreadableError, read
+from rightsizer.autoscaling.cron import CronError, parse_cron
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 
-__all__ = ["CaughtUp", "caught_up", "last_fired", "over", "unreadable"]
+__all__ = ["DueSteps", "is_over", "last_fired", "steps_due_now", "unreadable_actions"]
 
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 SUSPENDED = "ScheduledScalingSuspended"
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp:
+class DueSteps:
     """Steps of a plan as they are due at one moment, and what differs from the plan, by the key of the step."""
 
     steps: tuple[Step, ...]
@@ -39,23 +39,23 @@ class _Firing:
     maximum: int | None
 
 
-def unreadable(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
+def unreadable_actions(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
     """Every scheduled action of which nobody here could say whether it fired; empty when all are understood."""
     found = []
     for target in targets:
         for action in () if target.suspended.get(SUSPENDED) else target.scheduled:
             try:
-                _fired(action, datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
-            except UnreadableError as error:
+                _last_firing(action, datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
+            except CronError as error:
                 text = f"the scheduled action {action.get('ScheduledActionName')} of {target.resource_id} has the "
                 text += f"schedule {action.get('Schedule')}, which is not understood ({error}); were it due while "
                 found.append(Reason(Code.UNKNOWN_FIELD, text + "autoscaling is away, its bounds would be lost"))
     return tuple(found)
 
 
-def caught_up(
+def steps_due_now(
     steps: Sequence[Step], snapshot: Sequence[ScalableTarget], since: datetime, now: datetime, *, all_actions: bool
-) -> CaughtUp:
+) -> DueSteps:
     """The steps with the bounds that the actions which fired after `since` would have set, and without what is over.
 
     Actions are those that the steps put; with `all_actions` also those of the snapshot that stayed registered. Pure.
@@ -64,15 +64,15 @@ def caught_up(
     said: dict[str, str] = {}
     for step in steps:
         if step.kind is StepKind.PUT_SCHEDULED:
-            if not over(step.params, now):
-                kept.append(_future(step, now))
+            if not is_over(step.params, now):
+                kept.append(_with_future_start(step, now))
             continue
         if step.kind is StepKind.REGISTER_TARGET:
-            step, sentence = _moved(step, _actions(step, steps, snapshot, all_actions), since, now)
+            step, sentence = _move_bounds(step, _actions(step, steps, snapshot, all_actions), since, now)
             if sentence:
                 said[step.key] = sentence
         kept.append(step)
-    return CaughtUp(tuple(kept), said)
+    return DueSteps(tuple(kept), said)
 
 
 def _actions(
@@ -95,14 +95,16 @@ def _actions(
     return [{**stored.get(name, {}), **put.get(name, {})} for name in names]
 
 
-def _moved(register: Step, actions: Sequence[Mapping[str, Any]], since: datetime, now: datetime) -> tuple[Step, str]:
+def _move_bounds(
+    register: Step, actions: Sequence[Mapping[str, Any]], since: datetime, now: datetime
+) -> tuple[Step, str]:
     if register.params.get("SuspendedState", {}).get(SUSPENDED):
         return register, ""
     firings, unknown = [], []
     for action in actions:
         try:
-            at = _fired(action, since, now)
-        except UnreadableError:
+            at = _last_firing(action, since, now)
+        except CronError:
             unknown.append(str(action.get("ScheduledActionName")))
             continue
         if at is not None:
@@ -130,39 +132,39 @@ def _moved(register: Step, actions: Sequence[Mapping[str, Any]], since: datetime
 def last_fired(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | Reason | None:
     """When a scheduled action fired last after `since` and not after `until`; None: it did not; a reason: not known."""
     try:
-        return _fired(action, since, until)
-    except UnreadableError as error:
+        return _last_firing(action, since, until)
+    except CronError as error:
         return Reason(Code.UNKNOWN_FIELD, f"the schedule {action.get('Schedule')} is not understood: {error}")
 
 
-def _fired(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | None:
+def _last_firing(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | None:
     schedule, zone = str(action.get("Schedule", "")), _zone(action)
-    begin, end = moment(action.get("StartTime")), moment(action.get("EndTime"))
+    begin, end = parse_time(action.get("StartTime")), parse_time(action.get("EndTime"))
     since = max(since, begin - timedelta(microseconds=1)) if begin is not None else since
     until = min(until, end) if end is not None else until
     kind, _, inside = schedule.removesuffix(")").partition("(")
     if not schedule.endswith(")") or kind not in ("at", "cron", "rate"):
-        raise UnreadableError("it is neither at(), cron() nor rate()")
+        raise CronError("it is neither at(), cron() nor rate()")
     if kind == "cron":
-        cron = read(inside)
-        return cron.last(since, until, zone) if since < until else None
-    at = _at(inside, zone) if kind == "at" else _rated(inside, action, begin, until)
+        cron = parse_cron(inside)
+        return cron.last_firing(since, until, zone) if since < until else None
+    at = _parse_at(inside, zone) if kind == "at" else _last_rate_firing(inside, action, begin, until)
     return at if at is not None and since < at <= until else None
 
 
-def _at(text: str, zone: tzinfo) -> datetime:
+def _parse_at(text: str, zone: tzinfo) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=zone)
     except ValueError as error:
-        raise UnreadableError(f"{text!r} is no time") from error
+        raise CronError(f"{text!r} is no time") from error
 
 
-def _rated(text: str, action: Mapping[str, Any], begin: datetime | None, until: datetime) -> datetime | None:
+def _last_rate_firing(text: str, action: Mapping[str, Any], begin: datetime | None, until: datetime) -> datetime | None:
     """A rate counts from its start, or from the creation of the action, where the first time is one step later."""
     match = re.fullmatch(r"([1-9]\d{0,5}) (minute|hour|day)s?", text)
-    base = begin or moment(action.get("CreationTime"))
+    base = begin or parse_time(action.get("CreationTime"))
     if match is None or base is None:
-        raise UnreadableError(f"{text!r} is no rate" if match is None else "nobody knows when it was created")
+        raise CronError(f"{text!r} is no rate" if match is None else "nobody knows when it was created")
     step = UNITS[match[2]] * int(match[1])
     steps = (until - base) // step
     return base + step * steps if steps >= (0 if begin is not None else 1) else None
@@ -173,32 +175,32 @@ def _zone(action: Mapping[str, Any]) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UnreadableError(f"the time zone {name!r} is not known") from error
+        raise CronError(f"the time zone {name!r} is not known") from error
 
 
-def over(action: Mapping[str, Any], now: datetime) -> bool:
+def is_over(action: Mapping[str, Any], now: datetime) -> bool:
     """Whether a scheduled action will never fire again: its end or its only time has passed."""
-    end = moment(action.get("EndTime"))
+    end = parse_time(action.get("EndTime"))
     if end is not None and end <= now:
         return True
     schedule = str(action.get("Schedule", ""))
     if not schedule.startswith("at("):
         return False
     try:
-        return _at(schedule.removeprefix("at(").removesuffix(")"), _zone(action)) <= now
-    except UnreadableError:
+        return _parse_at(schedule.removeprefix("at(").removesuffix(")"), _zone(action)) <= now
+    except CronError:
         return False
 
 
-def _future(step: Step, now: datetime) -> Step:
+def _with_future_start(step: Step, now: datetime) -> Step:
     """A start that has passed needs no repeating, and Application Auto Scaling wants starts that lie ahead."""
-    start = moment(step.params.get("StartTime"))
+    start = parse_time(step.params.get("StartTime"))
     if start is None or start > now:
         return step
     return replace(step, params={k: v for k, v in step.params.items() if k != "StartTime"})
 
 
-def moment(value: Any) -> datetime | None:
+def parse_time(value: Any) -> datetime | None:
     """A time of a record, whether AWS gave a datetime or the journal kept ISO text; None where there is none."""
     if isinstance(value, str):
         try:
@@ -211,7 +213,7 @@ def moment(value: Any) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueChange:
     """A change as its plan is due at one moment."""
 
     change: Change
@@ -219,19 +221,19 @@ class Due:
     """What differs from the plan in the journal, by the command line of the step."""
 
 
-def as_due(change: Change, now: datetime) -> Due:
+def change_due_now(change: Change, now: datetime) -> DueChange:
     """The change with the bounds that are due now, and what differs from its plan.
 
     A view: the plan in the journal stays as it was made, so that a later look counts from it again.
     """
     if change.before is None:
-        return Due(change)
+        return DueChange(change)
     since = max((entry.at for entry in change.journal if entry.step == JournalEvent.PLAN), default=change.created_at)
     stored = change.before.scaling
-    settle = caught_up(change.plan.settle, stored, since, now, all_actions=False)
-    restore = caught_up(change.plan.restore, stored, since, now, all_actions=True)
+    settle = steps_due_now(change.plan.settle, stored, since, now, all_actions=False)
+    restore = steps_due_now(change.plan.restore, stored, since, now, all_actions=True)
     plan: Plan = replace(change.plan, settle=settle.steps, restore=restore.steps)
     steps = {
         step.command: said for part in (settle, restore) for step in part.steps if (said := part.said.get(step.key))
     }
-    return Due(replace(change, plan=plan), steps)
+    return DueChange(replace(change, plan=plan), steps)

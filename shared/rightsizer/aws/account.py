@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.errors import code_of, translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.report import FunctionUse
@@ -57,7 +57,7 @@ class EndpointQuotas:
         return self._known
 
     def _read(self, operation: Any, action: str) -> Iterator[tuple[str, int]]:
-        with reading(f"servicequotas:{action}", "reading how many instances endpoints may use"):
+        with translate_read_errors(f"servicequotas:{action}", "reading how many instances endpoints may use"):
             pages: Any = self._client.get_paginator(operation).paginate(
                 ServiceCode="sagemaker", PaginationConfig={"PageSize": 100}
             )
@@ -81,7 +81,7 @@ def stack_of(session: "Session", stack: str) -> Deployed:
 
     Raises SettingsError when there is no such stack, or it is another program's; ReadError when nobody may ask.
     """
-    found = _described(session, stack)
+    found = _describe_stack(session, stack)
     if found is None:
         raise SettingsError(
             f"looking for the stack {stack} in {session.region}: nothing of that name is deployed, so nobody would act "
@@ -91,7 +91,7 @@ def stack_of(session: "Session", stack: str) -> Deployed:
     if OUTPUT not in outputs:
         raise SettingsError(f"the stack {stack} has no output {OUTPUT}; is it the stack of rightsizer?")
     _, partition, _, _, account, _ = str(found["StackId"]).split(":", 5)
-    approvers = Approvers.listed(_parameters(found).get("Approvers", ""), f"{partition}:{account}")
+    approvers = Approvers.parse(_parameters(found).get("Approvers", ""), f"{partition}:{account}")
     return Deployed(str(outputs[OUTPUT]), approvers)
 
 
@@ -102,12 +102,12 @@ def table_of(session: "Session", stack: str) -> str:
 
 def parameters_of(session: "Session", stack: str) -> dict[str, str] | None:
     """The parameters of a deployed stack; None where no such stack is deployed. ReadError when nobody may ask."""
-    found = _described(session, stack)
+    found = _describe_stack(session, stack)
     return None if found is None else _parameters(found)
 
 
-def _described(session: "Session", stack: str) -> dict[str, Any] | None:
-    with reading("cloudformation:DescribeStacks", f"looking for the stack {stack}"):
+def _describe_stack(session: "Session", stack: str) -> dict[str, Any] | None:
+    with translate_read_errors("cloudformation:DescribeStacks", f"looking for the stack {stack}"):
         try:
             answer = session.client("cloudformation").describe_stacks(StackName=stack)
         except ClientError as error:
@@ -130,9 +130,9 @@ def limits_of(session: "Session", stack: str) -> str | None:
     return None if given is None else str(given.get("Limits", "{}"))
 
 
-def caller(session: "Session") -> str:
+def decider_of(session: "Session") -> str:
     """``cli:`` and the ARN of the credentials in use, as decisions record it."""
-    with reading("sts:GetCallerIdentity", "asking who decides"):
+    with translate_read_errors("sts:GetCallerIdentity", "asking who decides"):
         return f"cli:{session.client('sts').get_caller_identity()['Arn']}"
 
 
@@ -143,12 +143,12 @@ class LambdaUse:
         self._client = client
         self._functions = dict(functions)
 
-    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         """Invocations and duration of each function in the window; zeros for one that did not run."""
         if not self._functions:
             return ()
         sums = dict.fromkeys((f"{kind}{i}" for kind in ("calls", "time") for i in range(len(self._functions))), 0.0)
-        with reading("cloudwatch:GetMetricData", "reading what rightsizer's own functions used"):
+        with translate_read_errors("cloudwatch:GetMetricData", "reading what rightsizer's own functions used"):
             pages = self._client.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=list(self._queries()), StartTime=start, EndTime=end
             )

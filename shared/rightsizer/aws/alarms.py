@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError, VanishedError
 
@@ -41,7 +41,9 @@ class CloudWatchAlarms:
     def _contributors(self, alarm: str) -> Iterator[str]:
         token: dict[str, Any] = {}
         while True:
-            with reading("cloudwatch:DescribeAlarmContributors", f"asking which endpoints the alarm {alarm} means"):
+            with translate_read_errors(
+                "cloudwatch:DescribeAlarmContributors", f"asking which endpoints the alarm {alarm} means"
+            ):
                 page = self._client.describe_alarm_contributors(AlarmName=alarm, **token)
             for contributor in page["AlarmContributors"]:
                 name = contributor["ContributorAttributes"].get("EndpointName")
@@ -52,7 +54,7 @@ class CloudWatchAlarms:
             token = {"NextToken": page["NextToken"]}
 
     def _dimensions(self, which: Mapping[str, Any], depth: int) -> Iterator[str]:
-        with reading("cloudwatch:DescribeAlarms", "reading the dimensions of an alarm"):
+        with translate_read_errors("cloudwatch:DescribeAlarms", "reading the dimensions of an alarm"):
             pages = self._client.get_paginator("describe_alarms").paginate(
                 AlarmTypes=["MetricAlarm", "CompositeAlarm"], **which
             )
@@ -61,12 +63,12 @@ class CloudWatchAlarms:
             for alarm in page.get("MetricAlarms", ()):
                 yield from endpoints_of(alarm)
             for composite in page.get("CompositeAlarms", ()) if depth else ():
-                if firing := self._firing_children(composite["AlarmName"]):
+                if firing := self._children_in_alarm(composite["AlarmName"]):
                     yield from self._dimensions({"AlarmNames": firing}, depth - 1)
 
-    def _firing_children(self, composite: str) -> list[str]:
+    def _children_in_alarm(self, composite: str) -> list[str]:
         """Names of the children in ALARM. The request takes no other parameter, and its answer has no dimensions."""
-        with reading("cloudwatch:DescribeAlarms", f"reading the children of the alarm {composite}"):
+        with translate_read_errors("cloudwatch:DescribeAlarms", f"reading the children of the alarm {composite}"):
             pages: Any = self._client.get_paginator("describe_alarms").paginate(ChildrenOfAlarmName=composite)
             found = [alarm for page in pages for kind in _KINDS for alarm in page.get(kind, ())]
         return [alarm["AlarmName"] for alarm in found if alarm["StateValue"] == "ALARM"][:MOST_NAMES]

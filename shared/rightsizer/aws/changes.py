@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.components import alarm_body, copies, endpoint_sight, sights, utc
-from rightsizer.aws.configuration import UNKNOWN, watch
-from rightsizer.aws.ec2 import sold
+from rightsizer.aws.components import alarm_body, component_sights, copies, endpoint_sight, utc
+from rightsizer.aws.configuration import UNKNOWN, keep_unknown_fields
+from rightsizer.aws.ec2 import is_sold
 from rightsizer.aws.ecr import RegistryClient, images
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, text_of
-from rightsizer.aws.iam import Identity, cannot_restore, may_pass, sees_alarms
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate_read_errors
+from rightsizer.aws.iam import Identity, alarm_visibility, denied_restore_actions, role_pass
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget, component_resource_id, variant_resource_id
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
@@ -50,13 +50,13 @@ class AwsChanger:
     sts: Identity
 
     def __post_init__(self) -> None:
-        watch(self.sagemaker, "DescribeEndpointConfig")
-        watch(self.sagemaker, "DescribeInferenceComponent")
+        keep_unknown_fields(self.sagemaker, "DescribeEndpointConfig")
+        keep_unknown_fields(self.sagemaker, "DescribeInferenceComponent")
 
     def endpoint(self, name: str) -> EndpointSight | Gone:
         """DescribeEndpoint; Gone when SageMaker cannot find it."""
         try:
-            with reading("sagemaker:DescribeEndpoint", f"looking at endpoint {name}"):
+            with translate_read_errors("sagemaker:DescribeEndpoint", f"looking at endpoint {name}"):
                 answer: Any = self.sagemaker.describe_endpoint(EndpointName=name)
                 return endpoint_sight(answer)
         except VanishedError:
@@ -65,9 +65,9 @@ class AwsChanger:
     def config(self, name: str) -> ConfigSight | None:
         """DescribeEndpointConfig and its tags; None when SageMaker cannot find it."""
         try:
-            with reading("sagemaker:DescribeEndpointConfig", f"looking at configuration {name}"):
+            with translate_read_errors("sagemaker:DescribeEndpointConfig", f"looking at configuration {name}"):
                 answer = self.sagemaker.describe_endpoint_config(EndpointConfigName=name)
-            with reading("sagemaker:ListTags", f"reading the tags of configuration {name}"):
+            with translate_read_errors("sagemaker:ListTags", f"reading the tags of configuration {name}"):
                 tags = self._tags(answer["EndpointConfigArn"])
         except VanishedError:
             return None
@@ -77,7 +77,7 @@ class AwsChanger:
 
     def tags(self, ref: EndpointRef) -> Mapping[str, str]:
         """ListTags of the endpoint."""
-        with reading("sagemaker:ListTags", f"reading the tags of endpoint {ref.name}"):
+        with translate_read_errors("sagemaker:ListTags", f"reading the tags of endpoint {ref.name}"):
             return self._tags(ref.arn)
 
     def _tags(self, arn: str) -> dict[str, str]:
@@ -88,7 +88,9 @@ class AwsChanger:
         self, endpoint: str, variants: Sequence[str], components: Sequence[str] = ()
     ) -> tuple[ScalableTarget, ...]:
         """Every registration of the endpoint's variants, as the API has it."""
-        with reading("application-autoscaling:DescribeScalableTargets", f"reading the autoscaling of {endpoint}"):
+        with translate_read_errors(
+            "application-autoscaling:DescribeScalableTargets", f"reading the autoscaling of {endpoint}"
+        ):
             wanted = [variant_resource_id(endpoint, variant) for variant in variants]
             return tuple(self._targets([*wanted, *(component_resource_id(c) for c in components)]))
 
@@ -124,7 +126,7 @@ class AwsChanger:
     def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
         """DescribeAlarms by name, 100 at a time; without types AWS answers with metric alarms only."""
         found: dict[str, AlarmSight] = {}
-        with reading("cloudwatch:DescribeAlarms", f"looking at {len(names)} alarms"):
+        with translate_read_errors("cloudwatch:DescribeAlarms", f"looking at {len(names)} alarms"):
             for start in range(0, len(names), 100):
                 some = list(names[start : start + 100])
                 answer: Any = self.cloudwatch.describe_alarms(AlarmNames=some, AlarmTypes=ALARM_TYPES, MaxRecords=100)
@@ -133,10 +135,10 @@ class AwsChanger:
                     found[name] = AlarmSight(name, alarm["StateValue"], alarm_body(alarm))
         return found
 
-    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+    def alarms_with_actions(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         """Every metric alarm with one of these policies among its actions; it is looked for by each ARN."""
         found: dict[str, Mapping[str, Any]] = {}
-        with reading("cloudwatch:DescribeAlarms", "looking for alarms that point at scaling policies"):
+        with translate_read_errors("cloudwatch:DescribeAlarms", "looking for alarms that point at scaling policies"):
             for arn in arns:
                 for page in self.cloudwatch.get_paginator("describe_alarms").paginate(ActionPrefix=arn):
                     found.update({alarm["AlarmName"]: alarm_body(alarm) for alarm in page.get("MetricAlarms", [])})
@@ -148,32 +150,32 @@ class AwsChanger:
 
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
         """See `rightsizer.aws.components`."""
-        return sights(self.sagemaker, names)
+        return component_sights(self.sagemaker, names)
 
     def tags_of(self, arn: str) -> Mapping[str, str]:
         """ListTags of that ARN."""
-        with reading("sagemaker:ListTags", f"reading the tags of {arn}"):
+        with translate_read_errors("sagemaker:ListTags", f"reading the tags of {arn}"):
             return self._tags(arn)
 
-    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
+    def is_sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """See `rightsizer.aws.ec2`."""
-        return sold(self.ec2, instance_type, subnets)
+        return is_sold(self.ec2, instance_type, subnets)
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
         """See `rightsizer.aws.ecr`."""
         return images(self.ecr, ref, names)
 
-    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
+    def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
         """See `rightsizer.aws.iam`."""
-        return sees_alarms(self.sagemaker, self.iam, models, roles)
+        return alarm_visibility(self.sagemaker, self.iam, models, roles)
 
-    def passes(self, role: str) -> RolePass:
+    def role_pass(self, role: str) -> RolePass:
         """See `rightsizer.aws.iam`."""
-        return may_pass(self.sts, self.iam, role)
+        return role_pass(self.sts, self.iam, role)
 
-    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+    def denied_restore_actions(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
         """See `rightsizer.aws.iam`."""
-        return cannot_restore(self.sts, self.iam, ref, targets)
+        return denied_restore_actions(self.sts, self.iam, ref, targets)
 
     def perform(self, step: Step) -> None:
         """Call the one operation of the step with its own parameters."""
@@ -185,7 +187,7 @@ class AwsChanger:
         try:
             getattr(client, _METHODS[step.kind])(**step.params)
         except (ClientError, BotoCoreError) as error:
-            raise _refused(error, step) from error
+            raise _write_error(error, step) from error
 
 
 _METHODS: Mapping[StepKind, str] = {
@@ -205,7 +207,7 @@ _METHODS: Mapping[StepKind, str] = {
 }
 
 
-def _refused(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
+def _write_error(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
     """A write that did not happen, or of which nobody knows whether it did: the next look tells."""
     if not isinstance(error, ClientError):
         return ReadError(f"{step.key}: {error}")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.configuration import UNKNOWN
-from rightsizer.aws.errors import reading
-from rightsizer.domain.component import ComponentSight, request_of, unknown
+from rightsizer.aws.errors import translate_read_errors
+from rightsizer.domain.component import ComponentSight, request_of, unknown_paths
 from rightsizer.domain.live_state import MOVING, EndpointSight, VariantSight
 from rightsizer.errors import VanishedError
 
@@ -34,7 +34,7 @@ OUTPUT_ONLY_OF_ALARM = frozenset(
 def copies(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, int]:
     """Copies of each component that run now; `MOVING` while it is being changed. Raises ReadError."""
     found = {}
-    with reading("sagemaker:DescribeInferenceComponent", "looking at inference components"):
+    with translate_read_errors("sagemaker:DescribeInferenceComponent", "looking at inference components"):
         for name in names:
             answer = sagemaker.describe_inference_component(InferenceComponentName=name)
             settled = answer["InferenceComponentStatus"] in ("InService", "Failed")
@@ -42,22 +42,22 @@ def copies(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, i
     return found
 
 
-def sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, ComponentSight]:
+def component_sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, ComponentSight]:
     """Each component with its whole specification; those that do not exist are left out. Raises ReadError."""
     return {name: seen for name in names if (seen := _sight(sagemaker, name)) is not None}
 
 
-def of_endpoint(sagemaker: "SageMakerClient", endpoint: str) -> Mapping[str, ComponentSight]:
+def components_of_endpoint(sagemaker: "SageMakerClient", endpoint: str) -> Mapping[str, ComponentSight]:
     """The same of every component of an endpoint. Raises ReadError."""
-    with reading("sagemaker:ListInferenceComponents", f"listing the components of {endpoint}"):
+    with translate_read_errors("sagemaker:ListInferenceComponents", f"listing the components of {endpoint}"):
         pages = sagemaker.get_paginator("list_inference_components").paginate(EndpointNameEquals=endpoint)
         names = [row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"]]
-    return sights(sagemaker, names)
+    return component_sights(sagemaker, names)
 
 
 def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
     try:
-        with reading("sagemaker:DescribeInferenceComponent", f"looking at inference component {name}"):
+        with translate_read_errors("sagemaker:DescribeInferenceComponent", f"looking at inference component {name}"):
             answer: Any = sagemaker.describe_inference_component(InferenceComponentName=name)
     except VanishedError:
         return None
@@ -74,7 +74,7 @@ def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
         several=bool(several),
         images=tuple(_images(shown)),
         failure_reason=answer.get("FailureReason", ""),
-        unknown_fields=(*answer.get(UNKNOWN, ()), *(path for each in shown for path in unknown(each))),
+        unknown_fields=(*answer.get(UNKNOWN, ()), *(path for each in shown for path in unknown_paths(each))),
     )
 
 

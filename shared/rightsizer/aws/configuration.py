@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts
 from rightsizer.domain.endpoint import EndpointKind
 
@@ -43,7 +43,7 @@ VARIANT_KEYS: Mapping[str, EndpointKind] = {
     "InstancePools": EndpointKind.INSTANCE_POOLS,
 }
 UNKNOWN = "RightsizerUnknownFields"
-"""Key under which `watch` leaves the paths in the parsed answer."""
+"""Key under which `keep_unknown_fields` leaves the paths in the parsed answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ConfiguredVariant:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class EndpointConfiguration:
     """One endpoint configuration. Plain values only, so that a cache may keep it as JSON."""
 
     name: str
@@ -76,11 +76,11 @@ class Configuration:
 class ConfigurationCache(Protocol):
     """Keeps configurations by endpoint ARN and the endpoint's LastModifiedTime: a name alone can be re-used."""
 
-    def load(self, arn: str, modified_at: datetime) -> Configuration | None:
+    def load(self, arn: str, modified_at: datetime) -> EndpointConfiguration | None:
         """The configuration that the endpoint had at that modification, or None."""
         ...
 
-    def keep(self, arn: str, modified_at: datetime, configuration: Configuration) -> None:
+    def keep(self, arn: str, modified_at: datetime, configuration: EndpointConfiguration) -> None:
         """Remember it; an older one of the same endpoint may be dropped."""
         ...
 
@@ -89,9 +89,9 @@ class InMemoryConfigurations:
     """A cache for the life of the process."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[datetime, Configuration]] = {}
+        self._kept: dict[str, tuple[datetime, EndpointConfiguration]] = {}
 
-    def load(self, arn: str, modified_at: datetime) -> Configuration | None:
+    def load(self, arn: str, modified_at: datetime) -> EndpointConfiguration | None:
         """The configuration that the endpoint had at that modification, or None."""
         match self._kept.get(arn):
             case (known, configuration) if known == modified_at:
@@ -99,7 +99,7 @@ class InMemoryConfigurations:
             case _:
                 return None
 
-    def keep(self, arn: str, modified_at: datetime, configuration: Configuration) -> None:
+    def keep(self, arn: str, modified_at: datetime, configuration: EndpointConfiguration) -> None:
         """Remember the endpoint's latest configuration."""
         self._kept[arn] = (modified_at, configuration)
 
@@ -110,14 +110,14 @@ class ConfigurationReader:
     def __init__(self, client: "SageMakerClient", cache: ConfigurationCache) -> None:
         self._client = client
         self._cache = cache
-        watch(client, "DescribeEndpointConfig")
+        keep_unknown_fields(client, "DescribeEndpointConfig")
 
-    def read(self, arn: str, modified_at: datetime, name: str) -> Configuration:
+    def read(self, arn: str, modified_at: datetime, name: str) -> EndpointConfiguration:
         """The configuration of an endpoint as it was last modified; ReadError when it cannot be read."""
         known = self._cache.load(arn, modified_at)
         if known is not None and known.name == name:
             return known
-        with reading("sagemaker:DescribeEndpointConfig", f"describing the endpoint configuration {name}"):
+        with translate_read_errors("sagemaker:DescribeEndpointConfig", f"describing the endpoint configuration {name}"):
             answer: Any = self._client.describe_endpoint_config(EndpointConfigName=name)
         configuration = parse(answer)
         if configuration.created_at <= modified_at:
@@ -125,13 +125,13 @@ class ConfigurationReader:
         return configuration
 
 
-def parse(answer: Mapping[str, Any]) -> Configuration:
+def parse(answer: Mapping[str, Any]) -> EndpointConfiguration:
     """A DescribeEndpointConfig answer, reduced."""
-    return Configuration(
+    return EndpointConfiguration(
         name=answer["EndpointConfigName"],
         created_at=answer["CreationTime"],
         variants=tuple(_variant(variant) for variant in answer.get("ProductionVariants") or ()),
-        kinds=of_configuration(answer),
+        kinds=kinds_of_configuration(answer),
         unknown_fields=tuple(answer.get(UNKNOWN, ())),
         kms_key=answer.get("KmsKeyId", ""),
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
@@ -150,12 +150,12 @@ def _variant(variant: Mapping[str, Any]) -> ConfiguredVariant:
     )
 
 
-def of_configuration(config: Mapping[str, Any]) -> frozenset[EndpointKind]:
+def kinds_of_configuration(config: Mapping[str, Any]) -> frozenset[EndpointKind]:
     """The kinds that a DescribeEndpointConfig answer shows."""
-    return frozenset(_of_configuration(config))
+    return frozenset(_kinds_of_configuration(config))
 
 
-def of_model(facts: ModelFacts) -> frozenset[EndpointKind]:
+def kinds_of_model(facts: ModelFacts) -> frozenset[EndpointKind]:
     """The kinds that a model shows."""
     shown = (
         (EndpointKind.MULTI_MODEL, facts.multi_model),
@@ -165,12 +165,12 @@ def of_model(facts: ModelFacts) -> frozenset[EndpointKind]:
     return frozenset(kind for kind, applies in shown if applies)
 
 
-def ordered(kinds: frozenset[EndpointKind]) -> tuple[EndpointKind, ...]:
+def order_kinds(kinds: frozenset[EndpointKind]) -> tuple[EndpointKind, ...]:
     """Every kind that applies, the one that keeps us furthest from acting first; real-time when none is special."""
     return tuple(kind for kind in PRECEDENCE if kind in kinds) or (EndpointKind.REAL_TIME,)
 
 
-def _of_configuration(config: Mapping[str, Any]) -> Iterator[EndpointKind]:
+def _kinds_of_configuration(config: Mapping[str, Any]) -> Iterator[EndpointKind]:
     variants: Sequence[Mapping[str, Any]] = config.get("ProductionVariants") or ()
     if not variants:
         yield EndpointKind.UNKNOWN
@@ -188,7 +188,7 @@ def _of_configuration(config: Mapping[str, Any]) -> Iterator[EndpointKind]:
             yield EndpointKind.UNKNOWN
 
 
-def watch(client: Any, operation: str) -> None:
+def keep_unknown_fields(client: Any, operation: str) -> None:
     """Let every answer of the operation carry the paths of its unknown fields under `UNKNOWN`."""
     client.meta.events.register(
         f"after-call.{client.meta.service_model.service_id.hyphenize()}.{operation}",

@@ -7,7 +7,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole
+from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.proposal import UNDOABLE, Decision, ProposalState
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
@@ -34,7 +34,7 @@ def find(table: Table, proposal_id: str) -> Row | None:
 
 
 def state_of(item: Row) -> ProposalState:
-    """The state of a proposal or an errand; UnreadableError for one that this release does not know."""
+    """The state of a proposal or a capacity change; UnreadableError for one that this release does not know."""
     said = text(item, "state")
     try:
         return ProposalState(said)
@@ -42,7 +42,7 @@ def state_of(item: Row) -> ProposalState:
         raise UnreadableError(f"its state {said[:40]!r} is none that this release knows") from None
 
 
-def moved(item: Row, state: ProposalState, now: datetime, **fields: Any) -> Row:
+def item_in_state(item: Row, state: ProposalState, now: datetime, **fields: Any) -> Row:
     """The item in another state: attributes, index, document, version and TTL agree with each other.
 
     What is not ours stays in it. UnreadableError where this release cannot read the item.
@@ -52,7 +52,7 @@ def moved(item: Row, state: ProposalState, now: datetime, **fields: Any) -> Row:
     after: Row = item | {
         "state": str(state),
         "doc": json.dumps(body, separators=(",", ":")),
-        "version": whole(item, "version") + 1,
+        "version": whole_number(item, "version") + 1,
         "gsi1pk": ASKED_BACK if "asked_back" in item else f"{PREFIX}{state}",
     }
     after.pop("expires", None)
@@ -71,12 +71,12 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     if item is None:
         raise VanishedError(f"deciding on {proposal_id}: there is no such proposal; it may be older than its retention")
     try:
-        return _decided(table, item, decision, now)
+        return _record_decision(table, item, decision, now)
     except UnreadableError as error:
         raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
 
 
-def _decided(table: Table, item: Row, decision: Decision, now: datetime) -> dict[str, Any]:
+def _record_decision(table: Table, item: Row, decision: Decision, now: datetime) -> dict[str, Any]:
     _check(item, decision, now)
     fields = {
         "state": str(decision.state),
@@ -84,16 +84,16 @@ def _decided(table: Table, item: Row, decision: Decision, now: datetime) -> dict
         "at": stamp(decision.at),
         "comment": decision.comment,
     }
-    after = moved(item, decision.state, now, decision=fields)
+    after = item_in_state(item, decision.state, now, decision=fields)
     try:
-        table.swap(after, whole(item, "version"))
+        table.swap(after, whole_number(item, "version"))
     except ConflictError:
         _check(table.get(text(item, "pk"), SORT) or item, decision, now)
         raise
     return document(after)
 
 
-def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str, Any]:
+def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str, Any]:
     """Record that `by` wants the change of the proposal undone; `apply` is told by the stream and acts.
 
     VanishedError when there is no such proposal; ConflictError when it was asked already, nothing was changed, or there
@@ -103,19 +103,19 @@ def ask_back(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str
     if item is None:
         raise VanishedError(f"undoing {proposal_id}: there is no such proposal; it may be older than its retention")
     try:
-        return _asked_back(table, proposal_id, item, by, now)
+        return _record_rollback_request(table, proposal_id, item, by, now)
     except UnreadableError as error:
         raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
 
 
-def _asked_back(table: Table, proposal_id: str, item: Row, by: str, now: datetime) -> dict[str, Any]:
+def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str, now: datetime) -> dict[str, Any]:
     body, state = document(item), state_of(item)
     if first := body.get("asked_back_by"):
         raise ConflictError(f"{first} asked for the way back of {proposal_id} already")
     if state not in UNDOABLE or not body.get("change_id"):
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
-    after = moved(item | {"asked_back": by}, state, now, asked_back_by=by)
-    table.swap(after, whole(item, "version"))
+    after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by)
+    table.swap(after, whole_number(item, "version"))
     return document(after)
 
 
@@ -126,13 +126,13 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         taken = body.get("decision")
         by = f" by {taken.get('by')} at {str(taken.get('at'))[:16]}" if isinstance(taken, dict) else ""
         raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
-    if whole(item, "expires_at") <= epoch(now):
+    if whole_number(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
     if decision.state is ProposalState.APPROVED and body.get("approvable") is not True:
-        raise ConflictError(_not_approvable(name, body))
+        raise ConflictError(_approval_refusal(name, body))
 
 
-def _not_approvable(name: str, body: dict[str, Any]) -> str:
+def _approval_refusal(name: str, body: dict[str, Any]) -> str:
     """Why an approval of the pending proposal is refused, with what would allow it."""
     if body.get("approvable") is not False:
         text = f"the row of the proposal {name} does not say whether it may be approved (approvable is neither true nor"

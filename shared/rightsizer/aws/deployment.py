@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rightsizer import wire
-from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.errors import code_of, translate_read_errors
 from rightsizer.aws.read_checks import DELETED
 from rightsizer.aws.session import Session
 from rightsizer.domain.self_test import Check, Outcome, Tested
@@ -45,7 +45,7 @@ class Fault:
 
 def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
     """What the stack is made of. Raises SettingsError where nothing of that name is deployed, or ReadError."""
-    with reading("cloudformation:ListStackResources", f"looking at the stack {stack}"):
+    with translate_read_errors("cloudformation:ListStackResources", f"looking at the stack {stack}"):
         try:
             pages: Any = (
                 session.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
@@ -59,17 +59,17 @@ def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
     return tuple(Resource(r["LogicalResourceId"], r["ResourceType"], r.get("PhysicalResourceId", "")) for r in rows)
 
 
-def functions(session: Session, resources: tuple[Resource, ...], event: Mapping[str, str]) -> Iterator[Tested]:
+def test_functions(session: Session, resources: tuple[Resource, ...], event: Mapping[str, str]) -> Iterator[Tested]:
     """The self-test of each function, one after the other."""
     client = session.client("lambda", seconds=LONGEST_S)
     for function in (r for r in resources if r.kind == FUNCTION):
-        yield _asked(client, function, event)
+        yield _ask_function(client, function, event)
 
 
-def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
+def _ask_function(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
     door, action = function.logical_id.lower(), "lambda:InvokeFunction"
     try:
-        with reading(action, f"asking {function.name} for its self-test"):
+        with translate_read_errors(action, f"asking {function.name} for its self-test"):
             answer = client.invoke(FunctionName=function.name, Payload=json.dumps(event).encode())
             said = json.loads(answer["Payload"].read() or b"null")
     except PermissionMissingError as error:
@@ -86,24 +86,24 @@ def _asked(client: Any, function: Resource, event: Mapping[str, str]) -> Tested:
     return Tested(door, tuple(wire.revive(Check, check) for check in said["checks"]))
 
 
-def around(session: Session, resources: tuple[Resource, ...], table: str) -> Tested:
+def check_surroundings(session: Session, resources: tuple[Resource, ...], table: str) -> Tested:
     """Queues, topic, schedules, event sources and the table, which another stack may have made."""
-    parts = (_queues, _topics, _schedules, _sources)
+    parts = (_queues, _topics, _schedules, _event_sources)
     found = [check for part in parts for check in part(session, resources)]
     return Tested("stack", (*found, *_table(session, table)))
 
 
-def _named(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
+def _resources_of_kind(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
     return (resource for resource in resources if resource.kind == kind)
 
 
-def _looked[T](action: str, purpose: str, ask: Callable[[], T], judge: Callable[[T], Fault | str]) -> Check:
+def _check_read[T](action: str, purpose: str, ask: Callable[[], T], judge: Callable[[T], Fault | str]) -> Check:
     """One read and what is wrong with its answer, or a word on what is right.
 
     What is gone has failed; what the caller may not read is not checked.
     """
     try:
-        with reading(action, purpose):
+        with translate_read_errors(action, purpose):
             answer = ask()
     except VanishedError as error:
         return Check(action, purpose, Outcome.FAILED, str(error), DELETED)
@@ -122,7 +122,7 @@ def _looked[T](action: str, purpose: str, ask: Callable[[], T], judge: Callable[
 def _queues(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
     """Dead letters are lost work: somebody has to read them."""
     counted = "ApproximateNumberOfMessages"
-    for queue in _named(resources, "AWS::SQS::Queue"):
+    for queue in _resources_of_kind(resources, "AWS::SQS::Queue"):
 
         def ask(url: str = queue.name) -> int:
             answer = session.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=[counted])
@@ -134,11 +134,11 @@ def _queues(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check
             remedy = f"read them ({queue.name}), mend the cause, and start a redrive; the logs name each one"
             return Fault(f"{waiting} dead letters wait", remedy)
 
-        yield _looked("sqs:GetQueueAttributes", f"messages in {queue.logical_id}", ask, judge)
+        yield _check_read("sqs:GetQueueAttributes", f"messages in {queue.logical_id}", ask, judge)
 
 
 def _topics(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    for topic in _named(resources, "AWS::SNS::Topic"):
+    for topic in _resources_of_kind(resources, "AWS::SNS::Topic"):
 
         def ask(arn: str = topic.name) -> list[str]:
             pages: Any = session.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)
@@ -151,30 +151,30 @@ def _topics(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check
                 return said
             return Fault(said, f"subscribe an address to {arn} and confirm it; reports and warnings go there")
 
-        yield _looked("sns:ListSubscriptionsByTopic", "somebody hears what is published", ask, judge)
+        yield _check_read("sns:ListSubscriptionsByTopic", "somebody hears what is published", ask, judge)
 
 
 def _schedules(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    for schedule in _named(resources, SCHEDULE):
+    for schedule in _resources_of_kind(resources, SCHEDULE):
 
         def ask(name: str = schedule.name) -> str:
             return str(session.client("scheduler").get_schedule(Name=name)["State"])
 
-        judge = _enabled(f"enable the schedule {schedule.name}")
-        yield _looked("scheduler:GetSchedule", f"the schedule {schedule.logical_id} fires", ask, judge)
+        judge = _require_enabled(f"enable the schedule {schedule.name}")
+        yield _check_read("scheduler:GetSchedule", f"the schedule {schedule.logical_id} fires", ask, judge)
 
 
-def _sources(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
-    for source in _named(resources, MAPPING):
+def _event_sources(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check]:
+    for source in _resources_of_kind(resources, MAPPING):
 
         def ask(uuid: str = source.name) -> str:
             return str(session.client("lambda").get_event_source_mapping(UUID=uuid)["State"])
 
-        judge = _enabled(f"enable the event source mapping {source.name}")
-        yield _looked("lambda:GetEventSourceMapping", f"{source.logical_id} delivers", ask, judge)
+        judge = _require_enabled(f"enable the event source mapping {source.name}")
+        yield _check_read("lambda:GetEventSourceMapping", f"{source.logical_id} delivers", ask, judge)
 
 
-def _enabled(remedy: str) -> Callable[[str], Fault | str]:
+def _require_enabled(remedy: str) -> Callable[[str], Fault | str]:
     return lambda state: state if state.upper() == "ENABLED" else Fault(f"its state is {state}", remedy)
 
 
@@ -208,19 +208,19 @@ def _table(session: Session, name: str) -> Iterator[Check]:
         remedy = f"aws dynamodb update-continuous-backups --table-name {name} --point-in-time-recovery-specification "
         return Fault("a lost table is lost with its journal", f"{remedy}PointInTimeRecoveryEnabled=true")
 
-    yield _looked(
+    yield _check_read(
         "dynamodb:DescribeTable",
         "the table has the schema that this release reads",
         lambda: client.describe_table(TableName=name)["Table"],
         schema,
     )
-    yield _looked(
+    yield _check_read(
         "dynamodb:DescribeTimeToLive",
         "the table forgets what has expired",
         lambda: client.describe_time_to_live(TableName=name)["TimeToLiveDescription"],
         expiry,
     )
-    yield _looked(
+    yield _check_read(
         "dynamodb:DescribeContinuousBackups",
         "the table can be restored",
         lambda: client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"],

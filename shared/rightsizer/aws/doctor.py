@@ -11,8 +11,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import code_of, reading
-from rightsizer.aws.iam import simulated
+from rightsizer.aws.errors import code_of, translate_read_errors
+from rightsizer.aws.iam import simulate_role_pass
 from rightsizer.aws.read_checks import READS, Scene, attempt, promql
 from rightsizer.aws.session import Session
 from rightsizer.domain.preflight import ACTION, RolePass
@@ -68,7 +68,7 @@ def incident_alarms(session: Session, names: Sequence[str]) -> Iterator[Check]:
     found: set[str] = set()
     try:
         for start in range(0, len(names), 100):
-            with reading(action, purpose):
+            with translate_read_errors(action, purpose):
                 answer = session.client("cloudwatch").describe_alarms(
                     AlarmNames=names[start : start + 100], AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=100
                 )
@@ -97,20 +97,22 @@ def execution_roles(session: Session, stack: str) -> Iterator[Check]:
         return
     for role, endpoints in sorted(found.items()):
         partition, account = role.split(":")[1], role.split(":")[4]
-        held = _held(session, f"arn:{partition}:iam::{account}:role/{ours}", role)
+        held = _role_pass(session, f"arn:{partition}:iam::{account}:role/{ours}", role)
         passes = RolePass(role, ours, held)
         outcome = Outcome.OK if passes.allowed else Outcome.NOT_CHECKED
-        yield Check(ACTION, PURPOSE, outcome, _said(passes, endpoints), "" if passes.allowed else passes.command)
+        yield Check(
+            ACTION, PURPOSE, outcome, _role_pass_text(passes, endpoints), "" if passes.allowed else passes.command
+        )
 
 
-def _held(session: Session, principal: str, role: str) -> bool | None:
+def _role_pass(session: Session, principal: str, role: str) -> bool | None:
     try:
-        return simulated(session.client("iam"), principal, role)
+        return simulate_role_pass(session.client("iam"), principal, role)
     except RightsizerError:
         return None  # throttled: the line says that IAM could not be asked
 
 
-def _said(passes: RolePass, endpoints: list[str]) -> str:
+def _role_pass_text(passes: RolePass, endpoints: list[str]) -> str:
     what = f"{passes.role} of {', '.join(sorted(endpoints))}"
     if passes.allowed:
         return f"{passes.by} may pass {what}"
@@ -120,7 +122,7 @@ def _said(passes: RolePass, endpoints: list[str]) -> str:
 
 def _apply_role(session: Session, stack: str) -> str:
     """Name of the stack's role, empty where there is no such stack."""
-    with reading("cloudformation:DescribeStackResource", f"finding the role of stack {stack}"):
+    with translate_read_errors("cloudformation:DescribeStackResource", f"finding the role of stack {stack}"):
         try:
             answer = session.client("cloudformation").describe_stack_resource(
                 StackName=stack, LogicalResourceId=APPLY_ROLE
@@ -136,13 +138,13 @@ def _roles(session: Session) -> dict[str, list[str]]:
     """Endpoints by the execution role of their configuration, of those that have components."""
     sagemaker: Any = session.client("sagemaker")
     found: dict[str, list[str]] = defaultdict(list)
-    with reading("sagemaker:ListInferenceComponents", PURPOSE):
+    with translate_read_errors("sagemaker:ListInferenceComponents", PURPOSE):
         pages = sagemaker.get_paginator("list_inference_components").paginate()
         names = {row["EndpointName"] for page in pages for row in page["InferenceComponents"]}
     for name in sorted(names):
-        with reading("sagemaker:DescribeEndpoint", PURPOSE):
+        with translate_read_errors("sagemaker:DescribeEndpoint", PURPOSE):
             config = sagemaker.describe_endpoint(EndpointName=name).get("EndpointConfigName", "")
-        with reading("sagemaker:DescribeEndpointConfig", PURPOSE):
+        with translate_read_errors("sagemaker:DescribeEndpointConfig", PURPOSE):
             role = sagemaker.describe_endpoint_config(EndpointConfigName=config).get("ExecutionRoleArn", "")
         if role:
             found[role].append(name)

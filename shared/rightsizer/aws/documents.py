@@ -12,7 +12,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer import wire
-from rightsizer.aws.table import Row, Table, as_read, beyond, epoch, if_readable, read_row, stamp, text, typed, whole
+from rightsizer.aws.table import (
+    Row,
+    Table,
+    condition_values,
+    epoch,
+    read_if_readable,
+    read_row,
+    stamp,
+    text,
+    to_dynamodb,
+    unknown_attributes,
+    whole_number,
+)
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import count, logger
 
@@ -26,29 +38,29 @@ TELLING = timedelta(minutes=10)
 BY_TIME = frozenset({"DUE", "SAVING"})
 """Partitions of the index in which the sort key says when a row is looked at next."""
 
-type Told = Callable[[str, str], bool]
+type SafeTell = Callable[[str, str], bool]
 
 
 def noun_of[T](noun: type[T], row: Row) -> T:
     """The noun of the row's document; UnreadableError when there is none, or this release cannot read it."""
-    return read_row(row, lambda found: wire.restored(noun, text(found, "doc")))
+    return read_row(row, lambda found: wire.load_stored(noun, text(found, "doc")))
 
 
-def versioned[T](noun: type[T], row: Row, ours: Iterable[str]) -> T:
+def noun_with_version[T](noun: type[T], row: Row, ours: Iterable[str]) -> T:
     """The noun with the row's version, and with the attributes that are not `ours` among its unknown fields.
 
     The noun is a dataclass with the fields `version` and `unknown`. The row's version counts: a decision raises it
     without touching the document's.
     """
     found: Any = noun_of(noun, row)
-    added = beyond(row, ours)
+    added = unknown_attributes(row, ours)
     unknown = {**found.unknown, BESIDE: {"is": added}} if added else found.unknown
-    made: T = replace(found, version=whole(row, "version"), unknown=unknown)
+    made: T = replace(found, version=whole_number(row, "version"), unknown=unknown)
     return made
 
 
-def beside(noun: Any) -> Row:
-    """The attributes that the row of a `versioned` noun had beside ours."""
+def other_attributes(noun: Any) -> Row:
+    """The attributes that the row of a `noun_with_version` noun had beside ours."""
     added: Row = noun.unknown.get(BESIDE, {}).get("is", {})
     return added
 
@@ -59,7 +71,7 @@ class Parking:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: Told) -> bool:
+    def park(self, pk: str, sk: str, cause: str, now: datetime, tell: SafeTell) -> bool:
         """Look at the row again after an hour. People are told once; whether they know it, or are being told.
 
         Two doors may meet the same row at one moment. One of them holds the mark for `TELLING` while it tells; where it
@@ -74,22 +86,22 @@ class Parking:
             f"again every hour; this is said once in {TOLD_DAYS} days. Deploy the release that wrote the row ({pk} "
             f"{sk} in the table {self._table.name}), or restore it from a backup: docs/upgrade.md."
         )
-        return self.once(pk, f"{what} cannot be read and waits", text, now, tell)
+        return self.tell_once(pk, f"{what} cannot be read and waits", text, now, tell)
 
-    def once(self, pk: str, subject: str, text: str, now: datetime, tell: Told) -> bool:
+    def tell_once(self, pk: str, subject: str, text: str, now: datetime, tell: SafeTell) -> bool:
         """Tell of a row once in `TOLD_DAYS`; whether people know it, or are being told."""
         mark: Row = {"pk": f"PARKED#{pk}", "sk": "PARKED", "at": stamp(now)}
         known = self._table.get(f"PARKED#{pk}", "PARKED")
-        until = if_readable(known, lambda row: whole(row, "expires"))
+        until = read_if_readable(known, lambda row: whole_number(row, "expires"))
         if until is not None and until > epoch(now):
             return True
-        if not self._held({**mark, "expires": epoch(now + TELLING)}, known):
+        if not self._take_mark({**mark, "expires": epoch(now + TELLING)}, known):
             return True
         told = tell(subject, text)
         self._table.put({**mark, "expires": epoch(now, TOLD_DAYS) if told else epoch(now)})
         return told
 
-    def _held(self, mark: Row, known: Row | None) -> bool:
+    def _take_mark(self, mark: Row, known: Row | None) -> bool:
         """Whether we are the one who tells, by one conditional write."""
         write = self._table.put_over(mark, known, "at")
         try:
@@ -103,11 +115,11 @@ class Parking:
         row = self._table.get(pk, sk)
         if row is None or row.get("gsi1pk") not in BY_TIME:
             return
-        read = as_read(row, "gsi1sk", "version")
+        read = condition_values(row, "gsi1sk", "version")
         same = "version = :version" if "version" in read else "attribute_not_exists(version)"
         condition = f"gsi1sk = :gsi1sk AND {same}"
         later = {":later": (now + LATER).isoformat(timespec="seconds")}
-        values = typed({f":{name}": value for name, value in read.items()} | later)
+        values = to_dynamodb({f":{name}": value for name, value in read.items()} | later)
         try:
             self._table.update(pk, sk, "SET gsi1sk = :later", condition, values)
         except ConflictError:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import reading
-from rightsizer.aws.table import Row, Table, document, epoch, if_readable, whole
+from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.table import Row, Table, document, epoch, read_if_readable, whole_number
 from rightsizer.domain.spot import Pool
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.spot import SpotPrice
@@ -29,7 +29,7 @@ LEAST_TYPES = 3
 SCORE_DAYS = 1
 
 
-class Market:
+class Ec2SpotMarket:
     """Keeps the promises of `ports.spot.SpotMarket`; scores are kept in the table for a day."""
 
     def __init__(self, ec2: "EC2Client", region: str, table: Table, clock: Callable[[], datetime]) -> None:
@@ -44,7 +44,7 @@ class Market:
             StartTime=start,
             EndTime=end,
         )
-        with reading("ec2:DescribeSpotPriceHistory", "reading Spot prices"):
+        with translate_read_errors("ec2:DescribeSpotPriceHistory", "reading Spot prices"):
             for page in pages:
                 for row in page["SpotPriceHistory"]:
                     if row["AvailabilityZone"] in zones:
@@ -67,11 +67,11 @@ class Market:
         }
         key = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:32]
         now = self._clock()
-        held = if_readable(self._table.get(f"SCORE#{key}", "SCORE"), _kept)
+        held = read_if_readable(self._table.get(f"SCORE#{key}", "SCORE"), _kept_scores)
         if held is not None and held[0] > epoch(now):
             return held[1]
         try:
-            with reading("ec2:GetSpotPlacementScores", "asking for Spot placement scores"):
+            with translate_read_errors("ec2:GetSpotPlacementScores", "asking for Spot placement scores"):
                 rows: Any = self._ec2.get_spot_placement_scores(**request)  # type: ignore[arg-type]
         except RightsizerError as error:
             logger.warning("no placement score; options go without", error=str(error))
@@ -82,9 +82,9 @@ class Market:
         return scores
 
 
-def _kept(row: Row) -> tuple[int, Mapping[str, int]]:
+def _kept_scores(row: Row) -> tuple[int, Mapping[str, int]]:
     """When kept scores end, and the scores."""
-    return whole(row, "expires"), {zone: int(score) for zone, score in document(row).items()}
+    return whole_number(row, "expires"), {zone: int(score) for zone, score in document(row).items()}
 
 
 def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetime, end: datetime) -> SpotPrice:
@@ -99,7 +99,7 @@ def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetim
     return SpotPrice(pool, last, total / seconds if seconds else last, last_at)
 
 
-def sold(ec2: "EC2Client", instance_type: str, subnets: Sequence[str]) -> bool | None:
+def is_sold(ec2: "EC2Client", instance_type: str, subnets: Sequence[str]) -> bool | None:
     """EC2's offerings are a hint, not SageMaker's word; None when the role may not ask."""
     try:
         pages = ec2.get_paginator("describe_instance_type_offerings").paginate(

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import code_of, text_of, transient
-from rightsizer.domain.endpoint import EndpointRef, names_digest
+from rightsizer.aws.errors import code_of, is_transient, text_of
+from rightsizer.domain.endpoint import EndpointRef, has_digest
 from rightsizer.domain.live_state import ImageSight
 
 IMAGE = re.compile(
@@ -41,7 +41,7 @@ class RegistryClient(Protocol):
 
 def images(ecr: RegistryClient, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
     """By name of an image with a tag: what it means today. Total: what cannot be read says why."""
-    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names) if not names_digest(name)}
+    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names) if not has_digest(name)}
 
 
 def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
@@ -63,9 +63,9 @@ def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
         if code_of(error) in ABSENT and not theirs:  # another account may hide a repository that it does not share
             return ImageSight(name, gone=True)
         text = f"ecr:BatchGetImage was refused{theirs} ({code_of(error)}: {text_of(error)})"
-        return ImageSight(name, problem=text, passing=transient(error))
+        return ImageSight(name, problem=text, passing=is_transient(error))
     except BotoCoreError as error:
-        return ImageSight(name, problem=f"ecr:BatchGetImage had no answer ({error})", passing=transient(error))
+        return ImageSight(name, problem=f"ecr:BatchGetImage had no answer ({error})", passing=is_transient(error))
     digests = tuple(d for found in answer.get("images") or () for d in _digests(found))
     codes = {failure.get("failureCode", "") for failure in answer.get("failures") or ()}
     if not digests and codes and codes <= ABSENT:

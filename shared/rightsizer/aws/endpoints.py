@@ -13,19 +13,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.configuration import (
-    Configuration,
     ConfigurationCache,
     ConfigurationReader,
     ConfiguredVariant,
+    EndpointConfiguration,
     InMemoryConfigurations,
-    of_model,
-    ordered,
+    kinds_of_model,
+    order_kinds,
 )
-from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.session import Session
-from rightsizer.aws.tags import TagReader, Tags, wishes
+from rightsizer.aws.tags import TagReader, Tags, parse_tags
 from rightsizer.domain.endpoint import (
     Endpoint,
     EndpointKind,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 CHUNK = 100
 """Endpoints observed together: one request of the tagging API."""
-type Answer = Mapping[str, Any]
+type ApiAnswer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ class SageMakerFleet:
         self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
         self._scaling = ScalingReader(session.client("application-autoscaling"))
         self._workers = workers
-        self._described: dict[str, Answer] = {}
+        self._described: dict[str, ApiAnswer] = {}
         self._lock = threading.Lock()
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
         """Every endpoint of the account and Region, in pages of 100."""
         token: dict[str, Any] = {}
         while True:
-            with reading("sagemaker:ListEndpoints", "listing the endpoints"):
+            with translate_read_errors("sagemaker:ListEndpoints", "listing the endpoints"):
                 page = self._client.list_endpoints(MaxResults=100, **token)
             yield from (_summary(row) for row in page["Endpoints"])
             if not page.get("NextToken"):
@@ -109,11 +109,11 @@ class SageMakerFleet:
 
     def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
         with ThreadPoolExecutor(self._workers) as pool:
-            known = list(pool.map(self._know, summaries))
-            shared = self._share(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
-            yield from pool.map(partial(self._join, shared), summaries, known)
+            known = list(pool.map(self._read_configuration, summaries))
+            shared = self._read_shared(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
+            yield from pool.map(partial(self._join_parts, shared), summaries, known)
 
-    def _know(self, summary: EndpointSummary) -> "tuple[Answer, Configuration] | Unobserved":
+    def _read_configuration(self, summary: EndpointSummary) -> "tuple[ApiAnswer, EndpointConfiguration] | Unobserved":
         """The endpoint and its configuration."""
         try:
             with self._lock:
@@ -127,7 +127,9 @@ class SageMakerFleet:
         except RightsizerError as error:
             return Unobserved(summary.ref, reason_of(error))
 
-    def _share(self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[Answer, Configuration]]) -> _Shared:
+    def _read_shared(
+        self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[ApiAnswer, EndpointConfiguration]]
+    ) -> _Shared:
         notes = []
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         tags = self._tags.read([summary.ref.arn for summary in summaries])
@@ -142,8 +144,8 @@ class SageMakerFleet:
             notes.append(reason_of(error))
         return _Shared(tags, scaling, tuple(notes))
 
-    def _join(
-        self, shared: _Shared, summary: EndpointSummary, known: "tuple[Answer, Configuration] | Unobserved"
+    def _join_parts(
+        self, shared: _Shared, summary: EndpointSummary, known: "tuple[ApiAnswer, EndpointConfiguration] | Unobserved"
     ) -> Observation:
         if isinstance(known, Unobserved):
             return known
@@ -157,25 +159,25 @@ class SageMakerFleet:
         tags = shared.tags[summary.ref.arn]
         if isinstance(tags, Reason):
             notes.append(tags)
-        parts = Parts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
+        parts = EndpointParts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
         try:
-            return self._weighed(endpoint_from(parts, tuple(notes)), models)
+            return self._with_model_size(endpoint_from(parts, tuple(notes)), models)
         except (KeyError, TypeError, ValueError) as error:
             sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
             return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence))
 
-    def _weighed(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
+    def _with_model_size(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
         """The endpoint with the size of its model, asked only where the use of its KV cache is known beside it."""
         places = models[0].weights if len(models) == 1 else ()
-        if not endpoint.shows_kv_cache or not places:
+        if not endpoint.may_show_kv_cache or not places:
             return endpoint
         try:
             return replace(endpoint, model_data_bytes=weights_size(self._session.client("s3"), places))
         except ReadError as error:
             return replace(endpoint, notes=(*endpoint.notes, reason_of(error)))
 
-    def _describe(self, name: str) -> Answer:
-        with reading("sagemaker:DescribeEndpoint", f"describing the endpoint {name}"):
+    def _describe(self, name: str) -> ApiAnswer:
+        with translate_read_errors("sagemaker:DescribeEndpoint", f"describing the endpoint {name}"):
             return self._client.describe_endpoint(EndpointName=name)
 
 
@@ -190,12 +192,12 @@ def _summary(row: Mapping[str, Any]) -> EndpointSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EndpointParts:
     """What was read of one endpoint."""
 
     ref: EndpointRef
     described: Mapping[str, Any]
-    configuration: Configuration
+    configuration: EndpointConfiguration
     models: tuple[ModelFacts, ...]
     tags: Mapping[str, str] | Reason
     """Why the tags could not be read, in place of them: then nobody allowed anything."""
@@ -203,16 +205,16 @@ class Parts:
     """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
 
 
-def endpoint_from(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
+def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
     """The endpoint as a whole. `notes` tell what could not be read."""
     described, configuration = parts.described, parts.configuration
     unread = parts.tags if isinstance(parts.tags, Reason) else None
     tags = parts.tags if not isinstance(parts.tags, Reason) else {}
-    said = wishes(tags)
+    said = parse_tags(tags)
     variants = _variants(described, configuration)
     images = tuple(image.specified for variant in variants for image in variant.images)
     images += tuple(image for model in parts.models for image in model.images)
-    applicable = ordered(_kinds(parts, variants))
+    applicable = order_kinds(_kinds(parts, variants))
     return Endpoint(
         ref=parts.ref,
         status=described["EndpointStatus"],
@@ -248,10 +250,10 @@ def endpoint_from(parts: Parts, notes: tuple[Reason, ...]) -> Endpoint:
     )
 
 
-def _kinds(parts: Parts, variants: tuple[Variant, ...]) -> frozenset[EndpointKind]:
+def _kinds(parts: EndpointParts, variants: tuple[Variant, ...]) -> frozenset[EndpointKind]:
     found = set(parts.configuration.kinds)
     for model in parts.models:
-        found |= of_model(model)
+        found |= kinds_of_model(model)
     if parts.described.get("ShadowProductionVariants"):
         found.add(EndpointKind.SHADOW)
     if parts.described.get("AsyncInferenceConfig"):
@@ -262,7 +264,7 @@ def _kinds(parts: Parts, variants: tuple[Variant, ...]) -> frozenset[EndpointKin
     return frozenset(found)
 
 
-def _variants(described: Mapping[str, Any], configuration: Configuration) -> tuple[Variant, ...]:
+def _variants(described: Mapping[str, Any], configuration: EndpointConfiguration) -> tuple[Variant, ...]:
     live = {variant["VariantName"]: variant for variant in described.get("ProductionVariants") or ()}
     return tuple(_variant(live.get(asked.name, {}), asked) for asked in configuration.variants)
 

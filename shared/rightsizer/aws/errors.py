@@ -63,7 +63,7 @@ GONE_TEXT = ("could not find", "does not exist", "not found")
 
 
 @contextmanager
-def reading(action: str, purpose: str) -> Iterator[None]:
+def translate_read_errors(action: str, purpose: str) -> Iterator[None]:
     """Run one read; AWS's refusals come out as our own errors. `action` is the IAM action, `purpose` what for."""
     try:
         yield
@@ -92,7 +92,7 @@ def translate(error: ClientError, action: str, purpose: str) -> ReadError:
     return ReadError(f"{purpose}: {action} failed with {code}: {text}")
 
 
-def transient(error: ClientError | BotoCoreError) -> bool:
+def is_transient(error: ClientError | BotoCoreError) -> bool:
     """Whether the same question may be answered later: AWS throttles, fails itself (HTTP 5xx), or gave no answer."""
     if not isinstance(error, ClientError):
         return isinstance(error, HTTPClientError)
@@ -102,9 +102,9 @@ def transient(error: ClientError | BotoCoreError) -> bool:
 
 def raise_transient(error: ClientError | BotoCoreError, action: str, purpose: str) -> None:
     """Raise ReadError where a later answer may be another; do nothing where "nobody could ask" is the answer."""
-    if isinstance(error, ClientError) and transient(error):
+    if isinstance(error, ClientError) and is_transient(error):
         raise translate(error, action, purpose) from error
-    if transient(error):
+    if is_transient(error):
         raise ReadError(f"{purpose}: {error}") from error
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import MeasuredUse
 
@@ -48,7 +48,7 @@ def places_of(client: "CloudWatchClient", endpoint: str, variant: str) -> tuple[
 
     Where a GPU has several series, as for several containers on it, those with the fewest dimensions.
     """
-    with reading("cloudwatch:ListMetrics", f"looking for single GPUs of {endpoint}/{variant}"):
+    with translate_read_errors("cloudwatch:ListMetrics", f"looking for single GPUs of {endpoint}/{variant}"):
         pages = client.get_paginator("list_metrics").paginate(
             Namespace=UTILISATION,
             MetricName="GPUUtilization",
@@ -60,16 +60,16 @@ def places_of(client: "CloudWatchClient", endpoint: str, variant: str) -> tuple[
     for place in _places(rows):
         found.setdefault((place.instance, place.gpu), []).append(place)
     instances = sorted({instance for instance, _ in found})[:MOST_INSTANCES]
-    return tuple(place for key in sorted(found) if key[0] in instances for place in _coarsest(found[key]))
+    return tuple(place for key in sorted(found) if key[0] in instances for place in _coarsest_places(found[key]))
 
 
-def unpublished(endpoint: str, variant: str) -> Reason:
+def unpublished_reason(endpoint: str, variant: str) -> Reason:
     """That enhanced metrics are on and yet no GPU is seen by itself."""
     sentence = f"no GPU of {endpoint}/{variant} published by itself, though its configuration enables enhanced metrics"
     return Reason(Code.NO_DATAPOINTS, f"{sentence}; the GPUs that it uses are bounded by what they publish together")
 
 
-def _coarsest(places: Sequence[GpuPlace]) -> list[GpuPlace]:
+def _coarsest_places(places: Sequence[GpuPlace]) -> list[GpuPlace]:
     fewest = min(len(place.dimensions) for place in places)
     return sorted((p for p in places if len(p.dimensions) == fewest), key=lambda p: p.dimensions)
 
@@ -88,7 +88,7 @@ class AgentMetrics:
     def __init__(self, cloudwatch: "CloudWatchClient") -> None:
         self._cloudwatch = cloudwatch
 
-    def measured(self, group: str, start: datetime, end: datetime) -> MeasuredUse | None:
+    def measured_use(self, group: str, start: datetime, end: datetime) -> MeasuredUse | None:
         """Peaks over the window; None when no instance of the group sends the NVIDIA metrics."""
         memory = self._series(group, "nvidia_smi_memory_used")
         if not memory:
@@ -107,7 +107,7 @@ class AgentMetrics:
         )
 
     def _series(self, group: str, metric: str) -> list[Any]:
-        with reading("cloudwatch:ListMetrics", f"looking for {metric} of the group {group}"):
+        with translate_read_errors("cloudwatch:ListMetrics", f"looking for {metric} of the group {group}"):
             pages = self._cloudwatch.get_paginator("list_metrics").paginate(
                 Namespace=NAMESPACE, MetricName=metric, Dimensions=[{"Name": BY, "Value": group}]
             )
@@ -131,7 +131,7 @@ class AgentMetrics:
             {"Id": f"q{n}", "MetricStat": {"Metric": metric, "Period": HOUR, "Stat": stat}}
             for n, metric in enumerate(series)
         ]
-        with reading("cloudwatch:GetMetricData", "reading the CloudWatch agent's metrics"):
+        with translate_read_errors("cloudwatch:GetMetricData", "reading the CloudWatch agent's metrics"):
             pages = self._cloudwatch.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=queries, StartTime=start, EndTime=end
             )

@@ -12,14 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, reason_of, text_of, translate
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reason_of, text_of, translate, translate_read_errors
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.ownership import handler_of, owner_of
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Foreign, Found, Group, Loose, Member, Purchase, Way
+from rightsizer.domain.scaling_group import (
+    AutoScalingGroup,
+    ForeignInstance,
+    GroupMember,
+    InstanceHome,
+    PurchaseOptions,
+    ReplacementMethod,
+    UngroupedInstance,
+)
 from rightsizer.errors import InputError, RightsizerError, VanishedError, WriteRefusedError
-from rightsizer.ports.spot import Unread
-from rightsizer.telemetry import Failed, attempt
+from rightsizer.ports.spot import UnreadGroup
+from rightsizer.telemetry import Failure, attempt
 
 if TYPE_CHECKING:
     from types_boto3_autoscaling import AutoScalingClient
@@ -36,12 +44,12 @@ class Groups:
     def __init__(self, autoscaling: "AutoScalingClient", ec2: "EC2Client", region: str) -> None:
         self._autoscaling, self._ec2, self._region = autoscaling, ec2, region
 
-    def find(self, instance_id: str) -> Found:
+    def find(self, instance_id: str) -> InstanceHome:
         """Where an instance belongs: one call for a member of a group, two for any other."""
-        with reading("autoscaling:DescribeAutoScalingInstances", f"finding the group of {instance_id}"):
+        with translate_read_errors("autoscaling:DescribeAutoScalingInstances", f"finding the group of {instance_id}"):
             rows = self._autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
         for row in rows:
-            return Member(
+            return GroupMember(
                 instance_id,
                 row["AutoScalingGroupName"],
                 row["LifecycleState"],
@@ -49,65 +57,69 @@ class Groups:
                 row["AvailabilityZone"],
                 bool(row.get("ProtectedFromScaleIn")),
             )
-        return self._loose(instance_id)
+        return self._ungrouped_instance(instance_id)
 
-    def _loose(self, instance_id: str) -> Loose | Foreign:
+    def _ungrouped_instance(self, instance_id: str) -> UngroupedInstance | ForeignInstance:
         try:
-            with reading("ec2:DescribeInstances", f"looking up {instance_id}"):
+            with translate_read_errors("ec2:DescribeInstances", f"looking up {instance_id}"):
                 pages = self._ec2.describe_instances(InstanceIds=[instance_id])
         except RightsizerError as error:
             cause = error.__cause__
             if isinstance(cause, ClientError) and code_of(cause).startswith("InvalidInstanceID"):
-                return Foreign(instance_id)
+                return ForeignInstance(instance_id)
             raise
         for reservation in pages["Reservations"]:
             for row in reservation.get("Instances", []):
                 if row.get("State", {}).get("Name") in DEAD:
-                    return Foreign(instance_id)
+                    return ForeignInstance(instance_id)
                 tags = {tag["Key"]: tag.get("Value", "") for tag in row.get("Tags", [])}
                 zone = row.get("Placement", {}).get("AvailabilityZone", "")
-                return Loose(instance_id, handler_of(tags), str(row.get("InstanceType", "")), zone)
-        return Foreign(instance_id)
+                return UngroupedInstance(instance_id, handler_of(tags), str(row.get("InstanceType", "")), zone)
+        return ForeignInstance(instance_id)
 
-    def groups(self, now: datetime) -> Iterator[Group | Unread]:
+    def groups(self, now: datetime) -> Iterator[AutoScalingGroup | UnreadGroup]:
         """Every group that may buy Spot or carries the opt-in tag; one that cannot be read stops no other."""
         pages = self._autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
-        with reading("autoscaling:DescribeAutoScalingGroups", "listing the Auto Scaling groups"):
+        with translate_read_errors("autoscaling:DescribeAutoScalingGroups", "listing the Auto Scaling groups"):
             rows = [row for page in pages for row in page["AutoScalingGroups"]]
-        yield from self.readable_of(rows, now)
+        yield from self.groups_of_rows(rows, now)
 
-    def readable_of(self, rows: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[Group | Unread]:
+    def groups_of_rows(
+        self, rows: Iterable[Mapping[str, Any]], now: datetime
+    ) -> Iterator[AutoScalingGroup | UnreadGroup]:
         """The groups of these rows that are ours to look at; one that AWS describes oddly is Unread."""
         for row in rows:
-            found = attempt("reading a group", str(row.get("AutoScalingGroupName")), partial(self._wanted, row, now))
-            if isinstance(found, Failed):
-                yield Unread(str(row.get("AutoScalingGroupName")), Reason(Code.READ_FAILED, str(found)))
+            found = attempt(
+                "reading a group", str(row.get("AutoScalingGroupName")), partial(self._wanted_group, row, now)
+            )
+            if isinstance(found, Failure):
+                yield UnreadGroup(str(row.get("AutoScalingGroupName")), Reason(Code.READ_FAILED, str(found)))
             elif found is not None:
                 yield found
 
-    def _wanted(self, row: Mapping[str, Any], now: datetime) -> Group | Unread | None:
-        return self._group(row, now) if wanted(row) else None
+    def _wanted_group(self, row: Mapping[str, Any], now: datetime) -> AutoScalingGroup | UnreadGroup | None:
+        return self._group(row, now) if is_wanted(row) else None
 
-    def now(self, name: str, now: datetime) -> Group | Unread:
+    def live_group(self, name: str, now: datetime) -> AutoScalingGroup | UnreadGroup:
         """One group as it stands now; VanishedError when it is gone."""
-        with reading("autoscaling:DescribeAutoScalingGroups", f"reading the group {name}"):
+        with translate_read_errors("autoscaling:DescribeAutoScalingGroups", f"reading the group {name}"):
             rows: Any = self._autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         for row in rows["AutoScalingGroups"]:
             return self._group(row, now)
         raise VanishedError(f"reading the group {name}: it no longer exists")
 
-    def _group(self, row: Mapping[str, Any], now: datetime) -> Group | Unread:
+    def _group(self, row: Mapping[str, Any], now: datetime) -> AutoScalingGroup | UnreadGroup:
         name = str(row.get("AutoScalingGroupName", ""))
         try:
-            types = names_types(row) or self._template_types(name, template_of(row))
-            return group_of(row, self._region, types, self._waits(name), now)
+            types = named_types(row) or self._template_types(name, template_of(row))
+            return group_of(row, self._region, types, self._has_waiting_hook(name), now)
         except InputError as error:
-            return Unread(name or "a group without a name", Reason(Code.READ_FAILED, str(error)))
+            return UnreadGroup(name or "a group without a name", Reason(Code.READ_FAILED, str(error)))
         except RightsizerError as error:
-            return Unread(name, reason_of(error))
+            return UnreadGroup(name, reason_of(error))
 
-    def _waits(self, group: str) -> bool:
-        with reading("autoscaling:DescribeLifecycleHooks", f"reading the lifecycle hooks of {group}"):
+    def _has_waiting_hook(self, group: str) -> bool:
+        with translate_read_errors("autoscaling:DescribeLifecycleHooks", f"reading the lifecycle hooks of {group}"):
             hooks = self._autoscaling.describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
         return any(hook.get("LifecycleTransition") == "autoscaling:EC2_INSTANCE_TERMINATING" for hook in hooks)
 
@@ -118,7 +130,7 @@ class Groups:
             "LaunchTemplateName": template["LaunchTemplateName"]
         }
         version = template.get("Version") or "$Default"
-        with reading("ec2:DescribeLaunchTemplateVersions", f"reading the launch template of {group}"):
+        with translate_read_errors("ec2:DescribeLaunchTemplateVersions", f"reading the launch template of {group}"):
             found: Any = self._ec2.describe_launch_template_versions(Versions=[version], **by)  # type: ignore[arg-type]
         data = [row.get("LaunchTemplateData", {}) for row in found["LaunchTemplateVersions"]]
         return tuple(kind for row in data if (kind := row.get("InstanceType")))
@@ -130,11 +142,11 @@ class GroupWrites:
     def __init__(self, autoscaling: "AutoScalingClient") -> None:
         self._autoscaling = autoscaling
 
-    def replace(self, group: str, instance_id: str, way: Way) -> None:
+    def replace(self, group: str, instance_id: str, way: ReplacementMethod) -> None:
         """Ask for a replacement of the instance; the desired capacity stays."""
         doing = f"replacing {instance_id} in {group}"
         try:
-            if way is Way.DETACH:
+            if way is ReplacementMethod.DETACH:
                 self._autoscaling.detach_instances(
                     InstanceIds=[instance_id], AutoScalingGroupName=group, ShouldDecrementDesiredCapacity=False
                 )
@@ -143,10 +155,10 @@ class GroupWrites:
                     InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
                 )
         except (ClientError, BotoCoreError) as error:
-            raise _refused(error, f"autoscaling:{way}", doing) from error
+            raise _write_error(error, f"autoscaling:{way}", doing) from error
 
 
-def _refused(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:
+def _write_error(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:
     if not isinstance(error, ClientError):
         return WriteRefusedError(doing, type(error).__name__, str(error))
     if code_of(error) in DENIED | THROTTLED:
@@ -154,7 +166,7 @@ def _refused(error: ClientError | BotoCoreError, action: str, doing: str) -> Rig
     return WriteRefusedError(doing, code_of(error), text_of(error))
 
 
-def wanted(row: Mapping[str, Any]) -> bool:
+def is_wanted(row: Mapping[str, Any]) -> bool:
     """Whether the group may buy Spot or carries our tag; other groups are none of our business."""
     distribution = row.get("MixedInstancesPolicy", {}).get("InstancesDistribution", {})
     buys_spot = bool(distribution) and distribution.get("OnDemandPercentageAboveBaseCapacity", 100) < 100
@@ -168,7 +180,7 @@ def template_of(row: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in found.items()}
 
 
-def sendable(policy: Mapping[str, Any]) -> dict[str, Any]:
+def sendable_policy(policy: Mapping[str, Any]) -> dict[str, Any]:
     """A MixedInstancesPolicy as it was described, fit for a request: a launch template by its id or its name.
 
     The description has both; a request with both is refused (API, LaunchTemplateSpecification). A number of Spot pools
@@ -182,11 +194,11 @@ def sendable(policy: Mapping[str, Any]) -> dict[str, Any]:
     template = policy.get("LaunchTemplate")
     if not template:
         return dict(policy)
-    rows = [_one_name(row) for row in template.get("Overrides", [])]
-    return {**policy, "LaunchTemplate": _one_name(template) | ({"Overrides": rows} if rows else {})}
+    rows = [_template_reference(row) for row in template.get("Overrides", [])]
+    return {**policy, "LaunchTemplate": _template_reference(template) | ({"Overrides": rows} if rows else {})}
 
 
-def _one_name(row: Mapping[str, Any]) -> dict[str, Any]:
+def _template_reference(row: Mapping[str, Any]) -> dict[str, Any]:
     found = row.get("LaunchTemplateSpecification")
     if not found or "LaunchTemplateId" not in found:
         return dict(row)
@@ -194,7 +206,7 @@ def _one_name(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "LaunchTemplateSpecification": kept}
 
 
-def names_types(row: Mapping[str, Any]) -> tuple[str, ...]:
+def named_types(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Types that the overrides name, else those that run; empty when only the launch template names one."""
     overrides = row.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("Overrides", [])
     named = [str(found["InstanceType"]) for found in overrides if found.get("InstanceType")]
@@ -203,11 +215,13 @@ def names_types(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits: bool, now: datetime) -> Group:
+def group_of(
+    row: Mapping[str, Any], region: str, types: tuple[str, ...], waits: bool, now: datetime
+) -> AutoScalingGroup:
     """The group; InputError names the group and what is wrong with it."""
     try:
         tags = {str(tag["Key"]): str(tag.get("Value", "")) for tag in row.get("Tags", [])}
-        return Group(
+        return AutoScalingGroup(
             name=str(row["AutoScalingGroupName"]),
             arn=str(row.get("AutoScalingGroupARN", "")),
             region=region,
@@ -236,11 +250,11 @@ def group_of(row: Mapping[str, Any], region: str, types: tuple[str, ...], waits:
         raise InputError(f"reading the Auto Scaling group {name}: the answer lacks or garbles {error}") from None
 
 
-def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> Purchase:
-    mixed = sendable(row.get("MixedInstancesPolicy") or {})
+def _purchase(row: Mapping[str, Any], types: tuple[str, ...]) -> PurchaseOptions:
+    mixed = sendable_policy(row.get("MixedInstancesPolicy") or {})
     distribution = mixed.get("InstancesDistribution", {})
     overrides = mixed.get("LaunchTemplate", {}).get("Overrides", [])
-    return Purchase(
+    return PurchaseOptions(
         on_demand_base=int(distribution.get("OnDemandBaseCapacity", 0)),
         on_demand_percent=int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100)),
         instance_types=types,

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import raise_transient, reading
+from rightsizer.aws.errors import raise_transient, translate_read_errors
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.preflight import ACTION, SERVICE, RolePass, caller
+from rightsizer.domain.preflight import ACTION, SERVICE, RolePass, role_of_caller
 
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient
@@ -30,18 +30,18 @@ AUTOSCALING = "application-autoscaling"
 SIMULATE = "iam:SimulatePrincipalPolicy"
 
 
-def sees_alarms(
+def alarm_visibility(
     sagemaker: "SageMakerClient", iam: "IAMClient", models: Sequence[str], roles: Sequence[str] = ()
 ) -> Mapping[str, bool | None]:
     """By role ARN: whether its policies allow DescribeAlarms; None where that could not be asked. Raises ReadError."""
     found = set(roles)
     for model in models:
-        with reading("sagemaker:DescribeModel", f"reading the execution role of model {model}"):
+        with translate_read_errors("sagemaker:DescribeModel", f"reading the execution role of model {model}"):
             found.add(sagemaker.describe_model(ModelName=model).get("ExecutionRoleArn", ""))
-    return {role: _allowed(iam, role) for role in sorted(found - {""})}
+    return {role: _is_allowed(iam, role) for role in sorted(found - {""})}
 
 
-def _allowed(iam: "IAMClient", role: str) -> bool | None:
+def _is_allowed(iam: "IAMClient", role: str) -> bool | None:
     """None where nobody may ask: the owner confirms it instead. Raises ReadError where the answer may still come."""
     try:
         answer = iam.simulate_principal_policy(PolicySourceArn=role, ActionNames=[NEEDED])
@@ -60,18 +60,18 @@ class Identity(Protocol):
         ...
 
 
-def may_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
+def role_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
     """What IAM says about us and `role`; not knowing is an answer. Raises ReadError where another may still come."""
     try:
         arn = sts.get_caller_identity()["Arn"]
     except (ClientError, BotoCoreError) as error:
         raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
         return RolePass(role, "", None)
-    by = caller(arn)
-    return RolePass(role, by, simulated(iam, principal(arn, by), role))
+    by = role_of_caller(arn)
+    return RolePass(role, by, simulate_role_pass(iam, principal(arn, by), role))
 
 
-def simulated(iam: "IAMClient", principal: str, role: str) -> bool | None:
+def simulate_role_pass(iam: "IAMClient", principal: str, role: str) -> bool | None:
     """Whether the policies of `principal` let it pass `role` to SageMaker; None where that could not be asked."""
     service = {"ContextKeyName": "iam:PassedToService", "ContextKeyType": "string", "ContextKeyValues": [SERVICE]}
     try:
@@ -94,7 +94,7 @@ def principal(arn: str, by: str) -> str:
     return f"arn:{partition}:iam::{account}:role/{by}" if by else arn
 
 
-def cannot_restore(
+def denied_restore_actions(
     sts: Identity, iam: "IAMClient", ref: EndpointRef, targets: Sequence[ScalableTarget]
 ) -> tuple[str, ...]:
     """Actions that giving these targets back needs, and that IAM denies us; () where all are allowed, or nobody knows.
@@ -106,13 +106,13 @@ def cannot_restore(
     except (ClientError, BotoCoreError) as error:
         raise_transient(error, "sts:GetCallerIdentity", "asking who we are")
         return ()
-    us, found = principal(arn, caller(arn)), list[str]()
-    for resource, actions in _asked(ref, targets):
-        found += _denied(iam, us, resource, actions)
+    us, found = principal(arn, role_of_caller(arn)), list[str]()
+    for resource, actions in _restore_actions(ref, targets):
+        found += _denied_actions(iam, us, resource, actions)
     return tuple(found)
 
 
-def _asked(ref: EndpointRef, targets: Sequence[ScalableTarget]) -> Iterator[tuple[str, list[str]]]:
+def _restore_actions(ref: EndpointRef, targets: Sequence[ScalableTarget]) -> Iterator[tuple[str, list[str]]]:
     """The actions on each resource."""
     policies = [policy for target in targets for policy in target.policies]
     wanted = ["RegisterScalableTarget"]
@@ -125,7 +125,7 @@ def _asked(ref: EndpointRef, targets: Sequence[ScalableTarget]) -> Iterator[tupl
         yield f"arn:{ref.partition}:cloudwatch:{where}:alarm:{name}", ["cloudwatch:PutMetricAlarm"]
 
 
-def _denied(iam: "IAMClient", us: str, resource: str, actions: list[str]) -> list[str]:
+def _denied_actions(iam: "IAMClient", us: str, resource: str, actions: list[str]) -> list[str]:
     context = {
         "ContextKeyName": "application-autoscaling:service-namespace",
         "ContextKeyType": "string",

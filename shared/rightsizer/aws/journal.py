@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rightsizer import wire
-from rightsizer.aws.documents import Parking, beside, versioned
-from rightsizer.aws.errors import code_of, reading
-from rightsizer.aws.table import Row, Table, Value, if_readable, moment, number, passed_over, read_row, text, typed
+from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
+from rightsizer.aws.errors import code_of, translate_read_errors
+from rightsizer.aws.table import (
+    Row,
+    Table,
+    Value,
+    moment,
+    number,
+    pass_over,
+    read_if_readable,
+    read_row,
+    text,
+    to_dynamodb,
+)
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import BudgetShare, Switch
@@ -44,7 +55,7 @@ class TableJournal:
     def load(self, change_id: str) -> Change | None:
         """The change as it stands, or None."""
         item = self._get(f"CHANGE#{change_id}", "CHANGE")
-        return None if item is None else revived(item)
+        return None if item is None else revive_change(item)
 
     def create(self, change: Change) -> Change:
         """Store a new change with the lock of its endpoint, all or nothing."""
@@ -94,7 +105,7 @@ class TableJournal:
             f"counted. Remedy: delete the row {key} BUDGET of the table {self.table}, and the day counts from nothing; "
             f"or wait, for the next day (UTC) has a row of its own. This is said once."
         )
-        Parking(Table(self.dynamodb, self.table)).once(key, f"no change starts on {day}", text, now, tell)
+        Parking(Table(self.dynamodb, self.table)).tell_once(key, f"no change starts on {day}", text, now, tell)
 
     def _budget_problem(self, day: str) -> str:
         """Why the row of the day's budget cannot be read; empty where it can, or is not there."""
@@ -103,14 +114,14 @@ class TableJournal:
             if row is not None:
                 read_row(row, lambda found: (number(found, "changes"), number(found, "usd")))
         except UnreadableError as error:
-            passed_over(f"BUDGET#{day} BUDGET", error)
+            pass_over(f"BUDGET#{day} BUDGET", error)
             return f"the row BUDGET#{day} BUDGET, with what the day may still start, cannot be read: {error}"
         return ""
 
     def reopen(self, change: Change) -> Change:
         """Save a closed change as open again with the lock of its endpoint, all or nothing.
 
-        The models are not locked: a way back does not wait for the change of another endpoint with the same model.
+        The models are not locked: a rollback does not wait for the change of another endpoint with the same model.
         """
         stored = replace(change, version=change.version + 1)
         self._transact(
@@ -127,23 +138,23 @@ class TableJournal:
         its answer is lost and the client repeats it, the condition fails: the next tick goes on, as after a crash.
         """
         stored = replace(change, version=change.version + 1)
-        if not change.closed:
-            self._put_alone(f"saving change {change.id}", stored, change)
+        if not change.is_closed:
+            self._put_single(f"saving change {change.id}", stored, change)
             return stored
         puts: list[TransactWriteItemTypeDef] = [self._put(change_item(stored), *version_read(change))]
         if any(entry.status == "intended" for entry in change.journal):  # a refusal starts no cooldown
-            puts.append(self._last(change))
-        held = [("ENDPOINT", change.ref.name), *(("MODEL", model) for model in self._held_models(change))]
+            puts.append(self._put_last_change(change))
+        held = [("ENDPOINT", change.ref.name), *(("MODEL", model) for model in self._models_with_lock(change))]
         puts += [self._release(kind, name, change.id) for kind, name in held]
         self._transact(f"saving change {change.id}", puts, ("somebody saved it in between",))
         return stored
 
-    def _held_models(self, change: Change) -> list[str]:
+    def _models_with_lock(self, change: Change) -> list[str]:
         """Models whose lock is its own; a reopened change has none, and another one's must not cancel its end."""
         rows = {model: self._get(f"LOCK#MODEL#{model}", "LOCK") for model in sorted(set(change.models))}
-        return [m for m, row in rows.items() if if_readable(row, lambda found: text(found, "change")) == change.id]
+        return [m for m, row in rows.items() if read_if_readable(row, lambda found: text(found, "change")) == change.id]
 
-    def _put_alone(self, doing: str, stored: Change, read: Change) -> None:
+    def _put_single(self, doing: str, stored: Change, read: Change) -> None:
         condition, values = version_read(read)
         item = change_item(stored)
         try:
@@ -157,16 +168,16 @@ class TableJournal:
 
     def due(self, now: datetime) -> tuple[str, ...]:
         """One query; the index is eventually consistent, the load that follows is not."""
-        return self._until("DUE", now, "looking for due changes")
+        return self._ids_until("DUE", now, "looking for due changes")
 
-    def unbooked(self, now: datetime) -> tuple[str, ...]:
+    def changes_to_book(self, now: datetime) -> tuple[str, ...]:
         """Ids of the closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
-        return self._until("SAVING", now, "looking for savings to book")
+        return self._ids_until("SAVING", now, "looking for savings to book")
 
-    def booked(self, change: Change) -> Change:
+    def save_booking(self, change: Change) -> Change:
         """Save what was booked of a closed change: its lock and the endpoint's last change are left alone."""
         stored = replace(change, version=change.version + 1)
-        self._put_alone(f"saving what change {change.id} saved", stored, change)
+        self._put_single(f"saving what change {change.id} saved", stored, change)
         return stored
 
     def park(self, change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
@@ -177,33 +188,33 @@ class TableJournal:
         """Show a change an hour later in the index, unless somebody saved it meanwhile."""
         Parking(Table(self.dynamodb, self.table)).postpone(f"CHANGE#{change_id}", "CHANGE", now)
 
-    def _until(self, kind: str, now: datetime, doing: str) -> tuple[str, ...]:
-        with reading("dynamodb:Query", doing):
-            keys = Table(self.dynamodb, self.table).keys_until(kind, sortable(now), MOST)
+    def _ids_until(self, kind: str, now: datetime, doing: str) -> tuple[str, ...]:
+        with translate_read_errors("dynamodb:Query", doing):
+            keys = Table(self.dynamodb, self.table).keys_until(kind, sortable_time(now), MOST)
         return tuple(key.removeprefix("CHANGE#") for key in keys)
 
     def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
         """Every open change, by the due index; one that cannot be read is counted, put into `unread`, passed over."""
-        with reading("dynamodb:Query", "listing open changes"):
+        with translate_read_errors("dynamodb:Query", "listing open changes"):
             rows = list(Table(self.dynamodb, self.table).index("DUE", only=("pk",)))
         ids = [text(row, "pk").removeprefix("CHANGE#") for row in rows]
         for change_id in ids:
             try:
                 change = self.load(change_id)
             except UnreadableError as error:
-                passed_over(f"CHANGE#{change_id} CHANGE", error, unread)
+                pass_over(f"CHANGE#{change_id} CHANGE", error, unread)
                 continue
-            if change is not None and not change.closed:
+            if change is not None and not change.is_closed:
                 yield change
 
     def last_change(self, endpoint: str) -> str:
         """Id of the last change of the endpoint that wrote anything; empty when there was none. ReadError."""
         return self._of_last(endpoint, lambda row: text(row, "change")) or ""
 
-    def held_by(self, endpoint: str) -> str:
+    def holder_of(self, endpoint: str) -> str:
         """Id of the change that holds the endpoint; empty when none does. A lock that cannot be read holds it too."""
         item = self._get(f"LOCK#ENDPOINT#{endpoint}", "LOCK")
-        return "" if item is None else if_readable(item, lambda row: text(row, "change")) or UNREAD_LOCK
+        return "" if item is None else read_if_readable(item, lambda row: text(row, "change")) or UNREAD_LOCK
 
     def last_change_at(self, endpoint: str) -> datetime | None:
         """When the last change of the endpoint that wrote anything was closed. ReadError."""
@@ -223,17 +234,17 @@ class TableJournal:
         try:
             return Switch() if item is None else read_row(item, _switch_of)
         except UnreadableError as error:
-            passed_over("CONTROL FREEZE", error)
+            pass_over("CONTROL FREEZE", error)
             return Switch(frozen=True, by="a row CONTROL FREEZE that cannot be read; rightsizer freeze writes it anew")
 
     def set_switch(self, switch: Switch) -> None:
         """Freeze or thaw; the last word counts."""
         before = self._get("CONTROL", "FREEZE") or {}
         known = before.get("doc")
-        doc = wire.rewritten(switch, known if isinstance(known, str) else "")
+        doc = wire.dump_rewritten(switch, known if isinstance(known, str) else "")
         item: Row = before | {"pk": "CONTROL", "sk": "FREEZE", "doc": doc}
         try:
-            self.dynamodb.put_item(TableName=self.table, Item=typed(item))
+            self.dynamodb.put_item(TableName=self.table, Item=to_dynamodb(item))
         except ClientError as error:
             raise WriteRefusedError("setting the freeze switch", code_of(error), str(error)) from error
 
@@ -248,7 +259,7 @@ class TableJournal:
             put["ExpressionAttributeValues"] = values
         return {"Put": put}  # type: ignore[typeddict-item]
 
-    def _last(self, change: Change) -> "TransactWriteItemTypeDef":
+    def _put_last_change(self, change: Change) -> "TransactWriteItemTypeDef":
         """The last change of the endpoint; an update, so that what a newer release keeps there stays."""
         return {
             "Update": {
@@ -256,7 +267,9 @@ class TableJournal:
                 "Key": {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}},
                 "UpdateExpression": "SET #change = :change, #at = :at",
                 "ExpressionAttributeNames": {"#change": "change", "#at": "at"},
-                "ExpressionAttributeValues": typed({":change": change.id, ":at": change.journal[-1].at.isoformat()}),
+                "ExpressionAttributeValues": to_dynamodb(
+                    {":change": change.id, ":at": change.journal[-1].at.isoformat()}
+                ),
             }
         }
 
@@ -308,7 +321,7 @@ class TableJournal:
 
 
 def _switch_of(row: Row) -> Switch:
-    return wire.restored(Switch, text(row, "doc"))
+    return wire.load_stored(Switch, text(row, "doc"))
 
 
 def version_read(change: Change) -> tuple[str, dict[str, Any]]:
@@ -318,27 +331,27 @@ def version_read(change: Change) -> tuple[str, dict[str, Any]]:
 
 def change_item(change: Change) -> dict[str, Any]:
     """The typed item; while the change is open it is in the index of due changes, then in that of changes that save."""
-    item: dict[str, Value] = beside(change) | {
+    item: dict[str, Value] = other_attributes(change) | {
         "pk": f"CHANGE#{change.id}",
         "sk": "CHANGE",
         "version": change.version,
         "state": change.state.value,
         "endpoint": change.ref.name,
         "proposal": change.proposal_id,
-        "doc": wire.stored(change),
+        "doc": wire.dump_stored(change),
     }
-    if change.next_due is not None and not change.closed:
-        item |= {"gsi1pk": "DUE", "gsi1sk": sortable(change.next_due)}
-    elif change.goes_on_saving and change.booked_until is not None:
-        item |= {"gsi1pk": "SAVING", "gsi1sk": sortable(change.booked_until + BOOKED_EVERY)}
-    return typed(item)
+    if change.next_due is not None and not change.is_closed:
+        item |= {"gsi1pk": "DUE", "gsi1sk": sortable_time(change.next_due)}
+    elif change.is_still_saving and change.booked_until is not None:
+        item |= {"gsi1pk": "SAVING", "gsi1sk": sortable_time(change.booked_until + BOOKED_EVERY)}
+    return to_dynamodb(item)
 
 
-def revived(row: Row) -> Change:
+def revive_change(row: Row) -> Change:
     """The change of a row, with what a newer program added; UnreadableError when this release cannot read it."""
-    return read_row(row, lambda found: versioned(Change, found, OURS))
+    return read_row(row, lambda found: noun_with_version(Change, found, OURS))
 
 
-def sortable(moment: datetime) -> str:
+def sortable_time(moment: datetime) -> str:
     """Sorts as text in the order of time."""
     return moment.isoformat(timespec="seconds")

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import Grid, Series
@@ -60,7 +60,7 @@ class KvCaches:
             self._failed = reason_of(error)
             return self._failed
         if all(value != value for value in values):
-            return _unpublished(endpoint, variant)
+            return _unpublished_reason(endpoint, variant)
         return Series(grid.start, grid.period_s, values)
 
     def _shares(self, endpoint: str, variant: str, grid: Grid) -> Iterator[tuple[datetime, float]]:
@@ -76,13 +76,13 @@ class KvCaches:
     def _day(self, query: str, whose: str, day: Grid) -> list[tuple[datetime, float]]:
         purpose = f"reading the KV cache of {whose}"
         first = day.start + timedelta(seconds=day.period_s)
-        with reading(PERMISSIONS, purpose):
+        with translate_read_errors(PERMISSIONS, purpose):
             answer = self._session.client("cloudwatch-promql", seconds=SECONDS).query_metrics(
                 Query=query, Start=int(first.timestamp()), End=int(day.end.timestamp()), Step=day.period_s
             )
             body = answer["Body"].read(LARGEST)
         try:
-            return list(shares_in(body, day))
+            return list(parse_shares(body, day))
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
             raise ReadError(f"{purpose}: CloudWatch answered what is no share of a cache ({error!r:.120})") from None
 
@@ -98,7 +98,7 @@ def query_of(endpoint: str, variant: str, period_s: int) -> str:
     return " or ".join(f'max(max_over_time({{"{metric}",{where}}}[{period_s}s]))' for metric in METRICS)
 
 
-def shares_in(body: bytes, day: Grid) -> Iterator[tuple[datetime, float]]:
+def parse_shares(body: bytes, day: Grid) -> Iterator[tuple[datetime, float]]:
     """Beginning of the period and share of each datapoint of the day; ValueError and its kin where it is none."""
     answer: Mapping[str, Any] = json.loads(body)
     if answer["status"] != "success" or answer.get("warnings"):
@@ -129,6 +129,6 @@ def _days(grid: Grid) -> Sequence[Grid]:
     return found
 
 
-def _unpublished(endpoint: str, variant: str) -> Reason:
+def _unpublished_reason(endpoint: str, variant: str) -> Reason:
     sentence = f"no KV cache of {endpoint}/{variant} was published, though its configuration has detailed observability"
     return Reason(Code.NO_DATAPOINTS, f"{sentence}; what its server needs of the GPU memory stays unknown")

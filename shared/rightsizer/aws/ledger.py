@@ -10,8 +10,8 @@ from decimal import Decimal
 
 from rightsizer import wire
 from rightsizer.aws.documents import noun_of
-from rightsizer.aws.table import Item, Row, Table, epoch, if_readable, money, readable, stamp, text
-from rightsizer.domain.history import TEACHES_DAYS, History, PastChange, PastEnd, Remembered
+from rightsizer.aws.table import Item, Row, Table, epoch, money, read_if_readable, readable_rows, stamp, text
+from rightsizer.domain.history import TEACHES_DAYS, EndedChange, History, PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.errors import ConflictError
 
@@ -26,7 +26,7 @@ SPENDING_DAYS = 30
 """How long the sum is kept without a full sweep that renews it."""
 
 
-class SavingsBook:
+class SavingsTable:
     """Keeps the promises of `ports.changes.SavingsLedger`."""
 
     def __init__(self, table: Table) -> None:
@@ -40,7 +40,7 @@ class SavingsBook:
             "gsi1pk": f"LEDGER#{_month(entry.at)}",
             "gsi1sk": f"{stamp(entry.at)}#{_key(entry.id)}",
             "endpoint": entry.endpoint,
-            "doc": wire.stored(entry),
+            "doc": wire.dump_stored(entry),
         }
         try:
             self._table.put(row, unless="pk")
@@ -51,7 +51,7 @@ class SavingsBook:
         """Entries of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
             rows = self._table.index(f"LEDGER#{month}", stamp(start), stamp(end))
-            yield from readable(rows, lambda row: noun_of(LedgerEntry, row), unread)
+            yield from readable_rows(rows, lambda row: noun_of(LedgerEntry, row), unread)
 
     def note(self, occurrence: Occurrence) -> bool:
         """Record an occurrence exactly once; False when its key was known already."""
@@ -61,7 +61,7 @@ class SavingsBook:
             "gsi1pk": f"OCCURRENCE#{_month(occurrence.at)}",
             "gsi1sk": f"{stamp(occurrence.at)}#{_key(occurrence.key)}",
             "expires": epoch(occurrence.at, OCCURRENCES_DAYS),
-            "doc": wire.stored(occurrence),
+            "doc": wire.dump_stored(occurrence),
         }
         try:
             self._table.put(row, unless="pk")
@@ -75,7 +75,7 @@ class SavingsBook:
         """Occurrences of the window, `start` included and `end` not, oldest first."""
         for month in _months(start, end):
             rows = self._table.index(f"OCCURRENCE#{month}", stamp(start), stamp(end))
-            yield from readable(rows, lambda row: noun_of(Occurrence, row), unread)
+            yield from readable_rows(rows, lambda row: noun_of(Occurrence, row), unread)
 
 
 def _key(text: str) -> str:
@@ -100,7 +100,7 @@ def spending(usd: Decimal, at: datetime) -> Item:
     return {"pk": pk, "sk": sk, "usd": str(usd), "at": stamp(at), "expires": epoch(at, SPENDING_DAYS)}
 
 
-class HistoryBook:
+class HistoryTable:
     """Writes past changes and reads them as `History`."""
 
     def __init__(self, table: Table) -> None:
@@ -116,7 +116,7 @@ class HistoryBook:
         """
         item = _item(endpoint, change_id, past)
         before = self._table.get(f"ENDPOINT#{endpoint}", f"PAST#{change_id}")
-        after = if_readable(before, lambda row: {**row, **item, "doc": _over(row, past)})
+        after = read_if_readable(before, lambda row: {**row, **item, "doc": _merged_document(row, past)})
         if before is None or after is not None:
             self._table.put(after or item)
         self._read_at = None
@@ -124,7 +124,7 @@ class HistoryBook:
     def history(self, endpoint: str, now: datetime) -> History:
         """The endpoint's own past with its tests of this month, the others' of half a year, and the money for tests."""
         found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
-        own = list(readable(found, lambda row: noun_of(PastChange, row)))
+        own = list(readable_rows(found, lambda row: noun_of(PastChange, row)))
         rows = self._account(now)
         month = (now.year, now.month)
 
@@ -139,30 +139,32 @@ class HistoryBook:
             gpu_usd_per_month=self._spending,
         )
 
-    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
+    def ended_changes(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[EndedChange]:
         """Every change and test that ended in the window, `start` included and `end` not, oldest first."""
-        yield from readable(self._table.index("HISTORY", stamp(start), stamp(end)), _remembered, unread)
+        yield from readable_rows(self._table.index("HISTORY", stamp(start), stamp(end)), _ended_change, unread)
 
     def _account(self, now: datetime) -> list[tuple[str, PastChange]]:
         if self._read_at is None or abs(now - self._read_at) > FRESH:
             start = stamp(now - timedelta(days=TEACHES_DAYS))
             found = self._table.index("HISTORY", start)
-            self._rows = [(one.endpoint, one.past) for one in readable(found, _remembered)]
+            self._rows = [(one.endpoint, one.past) for one in readable_rows(found, _ended_change)]
             spent = self._table.get(*SPENDING)
-            self._spending = if_readable(spent, lambda row: money(row, "usd"))
+            self._spending = read_if_readable(spent, lambda row: money(row, "usd"))
             self._read_at = now
         return self._rows
 
 
-def _remembered(row: Row) -> Remembered:
+def _ended_change(row: Row) -> EndedChange:
     change_id = text(row, "sk").removeprefix("PAST#")
-    return Remembered(text(row, "endpoint"), change_id, noun_of(PastChange, row))
+    return EndedChange(text(row, "endpoint"), change_id, noun_of(PastChange, row))
 
 
-def _over(row: Row, past: PastChange) -> str:
+def _merged_document(row: Row, past: PastChange) -> str:
     """The document with what the row's own holds beyond it; UnreadableError where that cannot be read."""
     noun_of(PastChange, row)
-    return wire.rewritten(past, text(row, "doc"))
+    return wire.dump_rewritten(past, text(row, "doc"))
 
 
 def _item(endpoint: str, change_id: str, past: PastChange) -> Item:
@@ -173,5 +175,5 @@ def _item(endpoint: str, change_id: str, past: PastChange) -> Item:
         "gsi1sk": f"{stamp(past.at)}#{change_id}",
         "endpoint": endpoint,
         "expires": epoch(past.at, KEPT_DAYS),
-        "doc": wire.stored(past),
+        "doc": wire.dump_stored(past),
     }

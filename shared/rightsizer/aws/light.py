@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import DENIED, code_of, reading, text_of
+from rightsizer.aws.errors import DENIED, code_of, text_of, translate_read_errors
 from rightsizer.domain.approvers import SlackKeys
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, SettingsError
 
@@ -89,17 +89,17 @@ class SlackSecret:
         PermissionMissingError, VanishedError, ReadError or, when the text is not as documented, SettingsError. A
         failure is raised again for `PAUSE` without another call.
         """
-        if self._failure and self._since(self._asked_at) <= PAUSE:
+        if self._failure and self._time_since(self._asked_at) <= PAUSE:
             raise self._failure.with_traceback(None)
-        if self._keys is None or self._since(self._read_at) > FRESH:
+        if self._keys is None or self._time_since(self._read_at) > FRESH:
             return self._read()
         return self._keys
 
-    def renewed(self) -> SlackKeys | None:
+    def renew(self) -> SlackKeys | None:
         """The keys read anew, for one that does not fit: it may have been rotated. None where they were asked for just
         now, or cannot be read; then the known ones hold.
         """
-        if self._since(self._asked_at) <= PAUSE:
+        if self._time_since(self._asked_at) <= PAUSE:
             return None
         try:
             return self._read()
@@ -107,15 +107,15 @@ class SlackSecret:
             self._failure = None
             return None
 
-    def _since(self, then: datetime | None) -> timedelta:
+    def _time_since(self, then: datetime | None) -> timedelta:
         return self._clock() - then if then else timedelta.max
 
     def _read(self) -> SlackKeys:
         self._asked_at = self._clock()
         try:
-            with _reading(self._arn):
+            with _translate_errors(self._arn):
                 text = self._client.get_secret_value(SecretId=self._arn).get("SecretString", "")
-            self._keys = _parsed(text, self._arn)
+            self._keys = _parse_keys(text, self._arn)
         except RightsizerError as error:
             self._failure = error
             raise
@@ -124,14 +124,14 @@ class SlackSecret:
 
 
 @contextmanager
-def _reading(arn: str) -> Iterator[None]:
-    """As `reading`; a key of the customer's that the role may not use is named as such.
+def _translate_errors(arn: str) -> Iterator[None]:
+    """As `translate_read_errors`; a key of the customer's that the role may not use is named as such.
 
     Source: AWS Knowledge Center, "Secrets Manager cross-account key": where kms:Decrypt is missing, GetSecretValue
     answers "Access to KMS is not allowed".
     """
     doing = f"reading the Slack secret {arn}"
-    with reading("secretsmanager:GetSecretValue", doing):
+    with translate_read_errors("secretsmanager:GetSecretValue", doing):
         try:
             yield
         except ClientError as error:
@@ -141,7 +141,7 @@ def _reading(arn: str) -> Iterator[None]:
             raise
 
 
-def _parsed(text: str, arn: str) -> SlackKeys:
+def _parse_keys(text: str, arn: str) -> SlackKeys:
     expected = 'it must be JSON with the texts "signing_secret" and "bot_token", and may have "team_id" and "app_id"'
     try:
         found = json.loads(text)

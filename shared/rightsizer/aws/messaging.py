@@ -39,7 +39,7 @@ class EventBus:
             "Source": SOURCE,
             "DetailType": PROPOSAL,
             "Resources": [proposal.ref.arn],
-            "Detail": json.dumps(detail(proposal)),
+            "Detail": json.dumps(event_detail(proposal)),
         }
         try:
             answer = self._client.put_events(Entries=[entry])
@@ -54,9 +54,9 @@ class EventBus:
             raise WriteRefusedError(doing, failed.get("ErrorCode", ""), failed.get("ErrorMessage", ""))
 
 
-def detail(proposal: Proposal) -> dict[str, Any]:
+def event_detail(proposal: Proposal) -> dict[str, Any]:
     """What the event says: names and figures, no comment of a person, no metric, no secret."""
-    found, option = proposal.recommendation, proposal.recommendation.chosen
+    found, option = proposal.recommendation, proposal.recommendation.chosen_option
     said: dict[str, Any] = {
         "version": 1,
         "key": f"{proposal.id}/{proposal.created_at.isoformat()}/{proposal.state}",
@@ -95,7 +95,7 @@ class SqsPages:
         """Send one page; WriteRefusedError names the queue when SQS refuses."""
         self._send(LookAt(tuple(endpoints), because, "", at, key, fleet))
 
-    def send_beyond(self, look: LookBeyond) -> None:
+    def send_look(self, look: LookBeyond) -> None:
         """Ask for a look at groups or jobs; WriteRefusedError names the queue when SQS refuses."""
         self._send(look)
 

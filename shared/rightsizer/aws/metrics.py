@@ -16,12 +16,21 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading, reason_of
-from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished
+from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
 from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, Grid, MetricWindow, NoMetrics, Series, Signal, align
+from rightsizer.domain.usage import (
+    OF_EACH_GPU,
+    GpuSeries,
+    Grid,
+    MetricStatistic,
+    MetricWindow,
+    NoMetrics,
+    Series,
+    align,
+)
 from rightsizer.errors import PermissionMissingError, ReadError, ThrottledError
 from rightsizer.ports.evaluation import MetricRequest
 
@@ -62,7 +71,7 @@ AT_ONCE = 2_000_000
 """Datapoints that are read without waiting: 25 to 30 endpoints over a fortnight. Retries cover what is throttled."""
 
 
-class Pace:
+class RateLimiter:
     """Gives leave to read; may be shared by threads."""
 
     def __init__(
@@ -94,7 +103,7 @@ class _Query:
     request: int
     endpoint: str
     variant: str
-    signal: Signal
+    signal: MetricStatistic
     beside: tuple[tuple[str, str], ...] = ()
     """Dimensions of one GPU, beside those of the variant."""
 
@@ -112,9 +121,9 @@ class _Answer:
 class CloudWatchMetrics:
     """Reads metrics of variants (port `MetricReader`)."""
 
-    def __init__(self, session: Session, workers: int = 4, pace: Pace | None = None) -> None:
+    def __init__(self, session: Session, workers: int = 4, pace: RateLimiter | None = None) -> None:
         self._session = session
-        self._pace = pace or Pace()
+        self._pace = pace or RateLimiter()
         self._client: CloudWatchClient = session.client("cloudwatch")
         self._workers = workers
 
@@ -127,7 +136,7 @@ class CloudWatchMetrics:
         """
         grid, caches = align(start, end, period_s), KvCaches(self._session)
         if grid.size < 1:
-            yield from (NoMetrics(each.endpoint, each.variant, _begun(each, start)) for each in requests)
+            yield from (NoMetrics(each.endpoint, each.variant, _late_start_reason(each, start)) for each in requests)
             return
         queries = [
             _Query(number, request.endpoint, request.variant, signal)
@@ -136,7 +145,7 @@ class CloudWatchMetrics:
         ]
         size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
         batches = [queries[i : i + size] for i in range(0, len(queries), size)]
-        pending: dict[int, dict[Signal, _Answer]] = {number: {} for number in range(len(requests))}
+        pending: dict[int, dict[MetricStatistic, _Answer]] = {number: {} for number in range(len(requests))}
         done = 0
         with ThreadPoolExecutor(self._workers) as pool:
             for i in range(0, len(batches), self._workers):
@@ -151,7 +160,7 @@ class CloudWatchMetrics:
             yield self._window(requests[number], pending[number], grid, caches)
 
     def _window(
-        self, request: MetricRequest, answers: Mapping[Signal, _Answer], grid: Grid, caches: KvCaches
+        self, request: MetricRequest, answers: Mapping[MetricStatistic, _Answer], grid: Grid, caches: KvCaches
     ) -> MetricWindow | NoMetrics:
         """The window, with single GPUs and the KV cache where they are asked for, or why they are not known."""
         window = _window(request, answers, grid)
@@ -176,7 +185,7 @@ class CloudWatchMetrics:
         failed = next((answer.reason for answer in answers if answer.reason is not None), None)
         series = [Series(grid.start, grid.period_s, a.values) if a.values is not None else None for a in answers]
         if failed is not None or not any(series):
-            return replace(window, gpus_unread=failed or unpublished(request.endpoint, request.variant))
+            return replace(window, gpus_unread=failed or unpublished_reason(request.endpoint, request.variant))
         pairs = zip(places, series[::2], series[1::2], strict=True)
         return replace(window, gpus=tuple(GpuSeries(p.instance, p.gpu, busy, memory) for p, busy, memory in pairs))
 
@@ -189,7 +198,7 @@ class CloudWatchMetrics:
                 answers[i] = answer if answer.reason is None else answers[i]
         for query, answer in zip(batch, answers, strict=True):
             if answer.reason is None:
-                answer.reason = _incomplete(query, answer.status)
+                answer.reason = _incomplete_reason(query, answer.status)
         return answers
 
     def _ask(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
@@ -209,7 +218,7 @@ class CloudWatchMetrics:
         token: dict[str, Any] = {}
         while True:
             self._pace.take(min(len(batch) * grid.size, MAX_POINTS))
-            with reading("cloudwatch:GetMetricData", f"reading {len(batch)} metric statistics"):
+            with translate_read_errors("cloudwatch:GetMetricData", f"reading {len(batch)} metric statistics"):
                 page = self._client.get_metric_data(
                     MetricDataQueries=[_query(i, query, grid.period_s) for i, query in enumerate(batch)],
                     StartTime=grid.start,
@@ -258,12 +267,12 @@ def _fold(answer: _Answer, result: Mapping[str, Any], grid: Grid) -> None:
             values[place] = value
 
 
-def _begun(request: MetricRequest, start: datetime) -> Reason:
+def _late_start_reason(request: MetricRequest, start: datetime) -> Reason:
     where = f"{request.endpoint}/{request.variant}"
     return Reason(Code.NO_DATAPOINTS, f"{where}: no period has begun since {start:%Y-%m-%d %H:%M} UTC")
 
 
-def _incomplete(query: _Query, status: str) -> Reason | None:
+def _incomplete_reason(query: _Query, status: str) -> Reason | None:
     name = f"{query.signal.metric} {query.signal.statistic} of {query.endpoint}/{query.variant}"
     match status:
         case "Complete":
@@ -278,7 +287,7 @@ def _incomplete(query: _Query, status: str) -> Reason | None:
             return Reason(Code.READ_FAILED, f"{name}: CloudWatch answered {status} twice; datapoints may be missing")
 
 
-def _window(request: MetricRequest, answers: Mapping[Signal, _Answer], grid: Grid) -> MetricWindow | NoMetrics:
+def _window(request: MetricRequest, answers: Mapping[MetricStatistic, _Answer], grid: Grid) -> MetricWindow | NoMetrics:
     series = {
         signal: Series(grid.start, grid.period_s, answer.values)
         for signal, answer in answers.items()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.errors import RightsizerError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ModelReader:
             self._known.clear()
 
     def _describe(self, name: str, account: str) -> ModelFacts:
-        with reading("sagemaker:DescribeModel", f"describing the model {name}"):
+        with translate_read_errors("sagemaker:DescribeModel", f"describing the model {name}"):
             answer: Mapping[str, Any] = self._client.describe_model(ModelName=name)
         return facts_of(answer, account)
 
@@ -98,7 +98,7 @@ def facts_of(answer: Mapping[str, Any], account: str) -> ModelFacts:
         containers=len(containers),
         multi_model=any(container.get("Mode") == "MultiModel" for container in containers),
         direct=(answer.get("InferenceExecutionConfig") or {}).get("Mode") == "Direct",
-        marketplace=any(_foreign(package, account) for package in packages),
+        marketplace=any(_is_foreign(package, account) for package in packages),
         weights=_weights(containers[0]) if len(containers) == 1 else (),
     )
 
@@ -121,7 +121,7 @@ def _weights(container: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(source["S3Uri"] for source in sources)
 
 
-def _foreign(package: str, account: str) -> bool:
+def _is_foreign(package: str, account: str) -> bool:
     parts = package.split(":")
     return len(parts) > 5 and parts[4] != account
 
@@ -134,7 +134,7 @@ def weights_size(client: "S3Client", places: Sequence[str]) -> int | None:
     sizes: dict[str, int] = {}
     for place in places:
         bucket, _, key = place.removeprefix("s3://").partition("/")
-        with reading("s3:ListBucket", f"measuring models in s3://{bucket}"):
+        with translate_read_errors("s3:ListBucket", f"measuring models in s3://{bucket}"):
             token: dict[str, Any] = {}
             for _ in range(PAGES):
                 page = client.list_objects_v2(Bucket=bucket, Prefix=key, **token)

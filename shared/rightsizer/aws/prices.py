@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import catalog
-from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason
@@ -35,7 +35,7 @@ UNKNOWN_COMMITMENT = Commitment(Decimal(0), 0.0, known=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class ListedPrices:
     """The Hosting prices of one Region as the API gave them."""
 
     prices: Mapping[str, Price]
@@ -83,7 +83,7 @@ class OrderedPrices:
             commitment = self._commit()
         plan = UNKNOWN_COMMITMENT if isinstance(commitment, Reason) else commitment
         notes += [commitment] if isinstance(commitment, Reason) else []
-        nobody = _nobody_knows(read, unread)
+        nobody = _no_price_text(read, unread)
         missing = {
             name: NoPrice(name, region, Reason(Code.NO_PRICE, f"{name} in {region}: {nobody}")) for name in names
         }
@@ -118,7 +118,7 @@ class PriceList:
     def __init__(self, session: Session | None, clock: Callable[[], datetime]) -> None:
         self._client: PricingClient | None = session.pricing() if session else None
         self._clock = clock
-        self._offers: dict[str, _Kept[Offers | Reason]] = {}
+        self._offers: dict[str, _Kept[ListedPrices | Reason]] = {}
 
     def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
         """The one price of each type; NoPrice where the list has several, or one that cannot be read."""
@@ -136,7 +136,7 @@ class PriceList:
                 prices[name] = NoPrice(name, region, Reason(Code.NO_PRICE, sentence))
         return KnownPrices(prices, is_whole_list=True)
 
-    def _ask(self, region: str) -> Offers | Reason:
+    def _ask(self, region: str) -> ListedPrices | Reason:
         if self._client is None:
             return Reason(Code.READ_FAILED, f"the Price List API was not asked; {region} is priced by the snapshot")
         try:
@@ -175,15 +175,15 @@ def choose_price(earlier: Price | NoPrice | None, found: Price | NoPrice, *, is_
     """
     if earlier is not None:
         return earlier
-    return found if is_sold else _unlisted(found)
+    return found if is_sold else _price_if_unlisted(found)
 
 
-def _unlisted(price: Price | NoPrice) -> Price | NoPrice:
+def _price_if_unlisted(price: Price | NoPrice) -> Price | NoPrice:
     """A price of a type that the whole list before it does not have."""
     return replace(price, listed=False) if isinstance(price, Price) else price
 
 
-def _nobody_knows(read: Sequence[str], unread: Sequence[str]) -> str:
+def _no_price_text(read: Sequence[str], unread: Sequence[str]) -> str:
     """Which sources have no price, and which were not read."""
     *others, last = read or [""]
     none = f"neither {', '.join(others)} nor {last} has a hosting price" if others else f"{last} has no hosting price"
@@ -192,7 +192,7 @@ def _nobody_knows(read: Sequence[str], unread: Sequence[str]) -> str:
 
 
 def _products(client: "PricingClient", region: str) -> Iterator[str]:
-    with reading("pricing:GetProducts", f"reading the hosting prices of {region}"):
+    with translate_read_errors("pricing:GetProducts", f"reading the hosting prices of {region}"):
         pages = client.get_paginator("get_products").paginate(
             ServiceCode="AmazonSageMaker",
             FormatVersion="aws_v1",
@@ -206,7 +206,7 @@ def _products(client: "PricingClient", region: str) -> Iterator[str]:
             yield from page["PriceList"]
 
 
-def parse(region: str, products: Iterable[str | Mapping[str, Any]]) -> Offers:
+def parse(region: str, products: Iterable[str | Mapping[str, Any]]) -> ListedPrices:
     """Price List items to offers; an item that cannot be read makes its type ambiguous, never the others."""
     found: dict[str, list[Price]] = defaultdict(list)
     ambiguous: dict[str, str] = {}
@@ -217,7 +217,7 @@ def parse(region: str, products: Iterable[str | Mapping[str, Any]]) -> Offers:
             continue  # not even a name to hang a reason on
         attributes = _attributes(item)
         name = attributes.get("instanceName", "")
-        if not _hosts(attributes, name, region):
+        if not _is_endpoint_hour(attributes, name, region):
             continue
         try:
             price = _offer(item, name, region)
@@ -229,7 +229,7 @@ def parse(region: str, products: Iterable[str | Mapping[str, Any]]) -> Offers:
     for name, prices in found.items():
         if len(prices) > 1:
             ambiguous[name] = f"the price list has {len(prices)} hosting products for it"
-    return Offers({name: each[0] for name, each in found.items() if name not in ambiguous}, ambiguous)
+    return ListedPrices({name: each[0] for name, each in found.items() if name not in ambiguous}, ambiguous)
 
 
 def _attributes(item: Any) -> Mapping[str, str]:
@@ -238,7 +238,7 @@ def _attributes(item: Any) -> Mapping[str, str]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def _hosts(attributes: Mapping[str, str], name: str, region: str) -> bool:
+def _is_endpoint_hour(attributes: Mapping[str, str], name: str, region: str) -> bool:
     """Whether every attribute says: an endpoint instance hour of this type in this Region."""
     return (
         name.startswith("ml.")
@@ -281,17 +281,17 @@ class SavingsPlans:
         An account without plans of its own may be covered by those of its organisation's payer account, which
         DescribeSavingsPlans does not show: the commitment is then unknown, not zero.
         """
-        plans = self._active()
+        plans = self._active_plans()
         if not plans:
             return Commitment(Decimal(0), 0.0, known=False)
         committed = sum((Decimal(plan["commitment"]) for plan in plans), Decimal(0))
         return Commitment(committed, self._utilisation([plan["savingsPlanArn"] for plan in plans]), known=True)
 
-    def _active(self) -> list[Any]:
+    def _active_plans(self) -> list[Any]:
         found: list[Any] = []
         token: dict[str, Any] = {}
         while True:
-            with reading("savingsplans:DescribeSavingsPlans", "asking for SageMaker Savings Plans"):
+            with translate_read_errors("savingsplans:DescribeSavingsPlans", "asking for SageMaker Savings Plans"):
                 page: Any = self._plans.describe_savings_plans(states=["active"], **token)
             found += [plan for plan in page["savingsPlans"] if plan["savingsPlanType"] == "SageMaker"]
             if not page.get("nextToken"):
@@ -302,7 +302,7 @@ class SavingsPlans:
         """0..1. Filtered by the plans' ARNs: Cost Explorer spells plan types otherwise than DescribeSavingsPlans does,
         and a value that it does not know matches nothing, without an error."""
         end = self._clock().date() - timedelta(days=1)  # API text: the end must be before the current date
-        with reading("ce:GetSavingsPlansUtilization", "asking how much of the Savings Plans is used"):
+        with translate_read_errors("ce:GetSavingsPlansUtilization", "asking how much of the Savings Plans is used"):
             answer = self._explorer.get_savings_plans_utilization(
                 TimePeriod={"Start": str(end - timedelta(days=7)), "End": str(end)},
                 Filter={"Dimensions": {"Key": "SAVINGS_PLAN_ARN", "Values": arns}},

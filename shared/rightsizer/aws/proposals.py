@@ -12,14 +12,26 @@ from functools import partial
 
 from rightsizer import wire
 from rightsizer.aws import decisions
-from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, moved
+from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, item_in_state
 from rightsizer.aws.documents import Parking, noun_of
-from rightsizer.aws.table import Item, Row, Table, beyond, document, epoch, if_readable, readable, stamp, text, whole
-from rightsizer.domain.capacity_change import Errand
+from rightsizer.aws.table import (
+    Item,
+    Row,
+    Table,
+    document,
+    epoch,
+    read_if_readable,
+    readable_rows,
+    stamp,
+    text,
+    unknown_attributes,
+    whole_number,
+)
+from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, shown_as
+from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
-from rightsizer.telemetry import Failed, attempt, logger
+from rightsizer.telemetry import Failure, attempt, logger
 
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
@@ -40,7 +52,7 @@ MOST = 25
 def item(proposal: Proposal, over: Row | None = None) -> Item:
     """The proposal as it is first written; or once more, over the `over` of the same id that ended."""
     return {
-        **beyond(over or {}, OURS),
+        **unknown_attributes(over or {}, OURS),
         "pk": f"{PREFIX}{proposal.id}",
         "sk": SORT,
         "gsi1pk": f"{PREFIX}{proposal.state}",
@@ -48,8 +60,8 @@ def item(proposal: Proposal, over: Row | None = None) -> Item:
         "state": str(proposal.state),
         "endpoint": proposal.ref.name,
         "expires_at": epoch(proposal.expires_at),
-        "version": whole(over, "version") + 1 if over else 1,
-        "doc": wire.stored(proposal),
+        "version": whole_number(over, "version") + 1 if over else 1,
+        "doc": wire.dump_stored(proposal),
     }
 
 
@@ -67,7 +79,7 @@ class Proposals:
     def proposal(self, proposal_id: str) -> Proposal | None:
         """The proposal as it stands, or None."""
         found = decisions.find(self._table, proposal_id)
-        return revive(found) if found and _of_an_endpoint(found) else None
+        return revive(found) if found and _is_of_endpoint(found) else None
 
     def proposals(
         self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
@@ -79,7 +91,7 @@ class Proposals:
             back = self._table.index(ASKED_BACK, newest_first=True)
             each.append(row for row in back if row.get("state") in wanted)
         merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows
-        yield from readable(filter(_of_an_endpoint, merged), revive, unread)
+        yield from readable_rows(filter(_is_of_endpoint, merged), revive, unread)
 
     def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
         """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
@@ -93,13 +105,13 @@ class Proposals:
             same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
             if same or (before.get("state") in ENDED and state not in ENDED):
                 return None
-            return moved(found, state, now, change_id=change_id, outcome=outcome)
+            return item_in_state(found, state, now, change_id=change_id, outcome=outcome)
 
-        if not self._rewritten(proposal_id, after):
+        if not self._rewrite(proposal_id, after):
             # Somebody deleted the row: the change goes on and ends, and its lock is released.
             logger.warning("a proposal is gone", extra={"proposal": proposal_id, "change": change_id})
 
-    def _rewritten(self, proposal_id: str, change: Callable[[Row], Row | None]) -> bool:
+    def _rewrite(self, proposal_id: str, change: Callable[[Row], Row | None]) -> bool:
         """Write what `change` makes of the proposal's row until nobody else was faster; False where there is none.
 
         None, and a row that cannot be read, are left as they are: a change goes on, its message stays behind.
@@ -108,11 +120,11 @@ class Proposals:
             found = decisions.find(self._table, proposal_id)
             if found is None:
                 return False
-            after = if_readable(found, change)
+            after = read_if_readable(found, change)
             if after is None:
                 break
             try:
-                self._table.swap(after, whole(found, "version"))
+                self._table.swap(after, whole_number(found, "version"))
             except ConflictError:
                 if number == TRIES - 1:
                     raise
@@ -120,7 +132,9 @@ class Proposals:
                 break
         return True
 
-    def asked_back(self, *, everything: bool = False, unread: list[UnreadRow] | None = None) -> Iterator[Proposal]:
+    def rollback_requests(
+        self, *, everything: bool = False, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
 
         Rows that cannot be read are passed over and put into `unread`.
@@ -131,25 +145,25 @@ class Proposals:
             keys = self._table.index(f"{PREFIX}{state}", only=("pk", "asked_back"))
             ids = [text(key, "pk").removeprefix(PREFIX) for key in keys if "asked_back" in key]
             rows += [row for one in ids if (row := decisions.find(self._table, one)) is not None]
-        yield from readable(rows, revive, unread)
+        yield from readable_rows(rows, revive, unread)
 
-    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+    def rollback_request(self, proposal_id: str) -> Proposal | None:
         """The proposal, read by its key, where its order to go back is not settled; else None."""
         found = decisions.find(self._table, proposal_id)
-        return revive(found) if found and "asked_back" in found and _of_an_endpoint(found) else None
+        return revive(found) if found and "asked_back" in found and _is_of_endpoint(found) else None
 
-    def settle(self, proposal_id: str) -> None:
+    def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
 
         def settled(found: Row) -> Row | None:
             if "asked_back" not in found:
                 return None
             document(found)  # an order of a newer release is that release's to settle
-            after = beyond(found, ["asked_back"])
+            after = unknown_attributes(found, ["asked_back"])
             state = decisions.state_of(found)
-            return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole(found, "version") + 1}
+            return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole_number(found, "version") + 1}
 
-        self._rewritten(proposal_id, settled)
+        self._rewrite(proposal_id, settled)
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""
@@ -162,25 +176,29 @@ class Proposals:
         """
         closed: list[Proposal] = []
         for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
-            done = attempt("expiring a proposal", text(row, "pk"), partial(self._expired, row, now))
-            closed += [] if isinstance(done, Failed) else done
+            done = attempt("expiring a proposal", text(row, "pk"), partial(self._expire_row, row, now))
+            closed += [] if isinstance(done, Failure) else done
         return tuple(closed)
 
-    def _expired(self, row: Row, now: datetime) -> Iterable[Proposal]:
+    def _expire_row(self, row: Row, now: datetime) -> Iterable[Proposal]:
         """The proposal of the row where this call closed it."""
 
         def over(row: Row) -> tuple[Row, int] | None:
             said = "It is asked again if the saving is still there."
-            late = whole(row, "expires_at") <= epoch(now)
-            return (moved(row, ProposalState.EXPIRED, now, outcome=said), whole(row, "version")) if late else None
+            late = whole_number(row, "expires_at") <= epoch(now)
+            return (
+                (item_in_state(row, ProposalState.EXPIRED, now, outcome=said), whole_number(row, "version"))
+                if late
+                else None
+            )
 
-        for after, version in filter(None, readable([row], over)):
+        for after, version in filter(None, readable_rows([row], over)):
             try:
                 self._table.swap(after, version)
             except ConflictError:
                 return []  # somebody decided at the last moment, and that counts
-            if _of_an_endpoint(after):
-                return list(readable([after], revive))
+            if _is_of_endpoint(after):
+                return list(readable_rows([after], revive))
         return []
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
@@ -192,8 +210,8 @@ def _park(table: Table, proposal_id: str, cause: str, now: datetime, tell: Calla
     return Parking(table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
 
 
-def _of_an_endpoint(row: Row) -> bool:
-    """Errands live among the proposals (`rightsizer.aws.capacity_changes`), and carry their kind."""
+def _is_of_endpoint(row: Row) -> bool:
+    """Capacity changes live among the proposals (`rightsizer.aws.capacity_changes`), and carry their kind."""
     return "kind" not in row
 
 
@@ -207,8 +225,10 @@ def send_again(table: Table, now: datetime, *, everything: bool) -> int:
     for row in _rows(table, now - (RECENT if everything else NEW), now - QUIET):
         if told == MOST:
             break
-        again = attempt("sending a lost message again", text(row, "pk"), partial(_told_again, table, row, everything))
-        told += 0 if isinstance(again, Failed) else again
+        again = attempt(
+            "sending a lost message again", text(row, "pk"), partial(_send_row_again, table, row, everything)
+        )
+        told += 0 if isinstance(again, Failure) else again
     return told
 
 
@@ -217,29 +237,29 @@ def _rows(table: Table, start: datetime, end: datetime) -> Iterator[Row]:
         yield from table.index(key, stamp(start), stamp(end))
 
 
-def _told_again(table: Table, row: Row, lagging: bool) -> int:
+def _send_row_again(table: Table, row: Row, lagging: bool) -> int:
     message = table.get(f"MESSAGE#{text(row, 'pk').removeprefix(PREFIX)}", "MESSAGE")
     if message is not None and not lagging:
         return 0
-    after = if_readable(row, _once_more)
+    after = read_if_readable(row, _next_version)
     if after is None:
         return 0  # it is left as it is; the report names it
     body = document(after)
-    shown = shown_as(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
-    known = if_readable(message, lambda found: text(found, "shown"))
-    return _again(table, after) if known != shown else 0
+    shown = shown_state(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+    known = read_if_readable(message, lambda found: text(found, "shown"))
+    return _latest_message_count(table, after) if known != shown else 0
 
 
-def _once_more(row: Row) -> Row:
+def _next_version(row: Row) -> Row:
     """The row with its next version; UnreadableError where `propose` could make nothing of it."""
-    noun_of(Errand if "kind" in row else Proposal, row)
+    noun_of(CapacityChange if "kind" in row else Proposal, row)
     text(row, "state")
-    return row | {"version": whole(row, "version") + 1}
+    return row | {"version": whole_number(row, "version") + 1}
 
 
-def _again(table: Table, after: Row) -> int:
+def _latest_message_count(table: Table, after: Row) -> int:
     try:
-        table.swap(after, whole(after, "version") - 1)
+        table.swap(after, whole_number(after, "version") - 1)
     except ConflictError:
         return 0  # it moved at this moment, and the stream has it
     return 1
@@ -256,7 +276,7 @@ class Messages:
         """Where the proposal was posted; None also where that cannot be read, so that it is posted anew."""
         found = self._table.get(f"MESSAGE#{proposal_id}", "MESSAGE")
         self._read = found or {}
-        return if_readable(found, _revive)
+        return read_if_readable(found, _revive)
 
     def remember(self, message: MessageRef) -> None:
         """Store where it was posted and what it shows, over the row that was read last where it is the same."""
@@ -278,5 +298,5 @@ class Messages:
 
 def _revive(row: Row) -> MessageRef:
     proposal_id = text(row, "pk").removeprefix("MESSAGE#")
-    version = whole(row, "version") if "version" in row else 0
+    version = whole_number(row, "version") if "version" in row else 0
     return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version)

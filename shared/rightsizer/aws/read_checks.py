@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import code_of, reading
+from rightsizer.aws.errors import code_of, translate_read_errors
 from rightsizer.aws.gpu_metrics import UTILISATION
 from rightsizer.aws.kv_cache import SECONDS, query_of
 from rightsizer.aws.session import Session
@@ -68,7 +68,7 @@ def attempt(action: str, purpose: str, call: Callable[[], Any], remedy: str, *, 
     request names what nobody has, and "not found" proves the permission.
     """
     try:
-        with reading(action, purpose):
+        with translate_read_errors(action, purpose):
             try:
                 call()
             except ClientError as error:

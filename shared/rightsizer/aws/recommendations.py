@@ -8,7 +8,7 @@ from typing import Any
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.documents import noun_of
-from rightsizer.aws.ledger import HistoryBook, spending
+from rightsizer.aws.ledger import HistoryTable, spending
 from rightsizer.aws.proposals import OPEN, TRIES, Proposals
 from rightsizer.aws.table import (
     Item,
@@ -16,14 +16,14 @@ from rightsizer.aws.table import (
     Table,
     document,
     epoch,
-    if_readable,
     moment,
     money,
-    passed_over,
-    readable,
+    pass_over,
+    read_if_readable,
+    readable_rows,
     stamp,
     text,
-    whole,
+    whole_number,
 )
 from rightsizer.domain.history import History
 from rightsizer.domain.option import ORDERED
@@ -50,38 +50,40 @@ class Recommendations(Proposals):
     def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
         super().__init__(table)
         self._clock = clock
-        self._history = HistoryBook(table)
+        self._history = HistoryTable(table)
 
     def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
         """When the endpoint was last evaluated and its fingerprint then; None where that cannot be read."""
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
-        return if_readable(found, lambda row: (moment(row, "evaluated_at"), text(row, "fingerprint")))
+        return read_if_readable(found, lambda row: (moment(row, "evaluated_at"), text(row, "fingerprint")))
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
         found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
         return noun_of(Recommendation, found) if found else None
 
-    def made_at(self) -> datetime:
+    def created_at(self) -> datetime:
         """When the table was made; what is dated before that was restored or copied into it."""
         return self._table.made_at()
 
-    def evaluated(self) -> Mapping[str, datetime]:
+    def last_evaluations(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "gsi1sk", "evaluated_at"))
-        return dict(readable(rows, lambda row: (text(row, "gsi1sk"), moment(row, "evaluated_at"))))
+        return dict(readable_rows(rows, lambda row: (text(row, "gsi1sk"), moment(row, "evaluated_at"))))
 
     def note_spending(self, at: datetime) -> None:
-        """Keep what GPU endpoints cost a month, by the judgements of the last two days; nothing where there is none."""
+        """Keep what GPU endpoints cost a month, by the recommendations of the last two days; nothing where there
+        is none.
+        """
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "usd", "evaluated_at"))
-        total = sum(readable(rows, lambda row: _usd_since(row, at - RECENT)), ZERO)
+        total = sum(readable_rows(rows, lambda row: _usd_since(row, at - RECENT)), ZERO)
         if total > 0:
             self._table.put(spending(total, at))
 
     def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
         rows = self._table.index("RECOMMENDATION")
-        yield from readable(rows, lambda row: noun_of(Recommendation, row), unread)
+        yield from readable_rows(rows, lambda row: noun_of(Recommendation, row), unread)
 
     def history(self, endpoint: str) -> History:
         """Past changes, tests and failures of the endpoint and of its account."""
@@ -100,7 +102,7 @@ class Recommendations(Proposals):
         and then the new one is not opened.
         """
         doing = f"saving the recommendation for {recommendation.ref.name}"
-        return self._written(recommendation, proposal, doing, lambda writes, _: writes)
+        return self._write_until_done(recommendation, proposal, doing, lambda writes, _: writes)
 
     def order(self, proposal: Proposal) -> bool:
         """Open what a person asks for as the endpoint's only open proposal; no recommendation is stored.
@@ -108,11 +110,11 @@ class Recommendations(Proposals):
         False when that proposal existed, or another one is approved or being applied. A pending one is withdrawn.
         """
         doing = f"asking about {proposal.ref.name}"
-        return self._written(
+        return self._write_until_done(
             proposal.recommendation, proposal, doing, lambda writes, asked: writes[1:] if asked else []
         )
 
-    def _written(
+    def _write_until_done(
         self,
         recommendation: Recommendation,
         proposal: Proposal | None,
@@ -137,32 +139,32 @@ class Recommendations(Proposals):
         """The write of the recommendation, then those of the proposal, and whether it is opened by them."""
         judged = self._table.put_if(_item(recommendation))
         try:
-            about, asked = self._question(recommendation, proposal)
+            about, asked = self._proposal_writes(recommendation, proposal)
         except UnreadableError as error:  # it stays as it is, for a release that can read it, and nothing else is asked
-            passed_over(f"ENDPOINT#{recommendation.ref.name} OPEN, or a proposal about it,", error)
+            pass_over(f"ENDPOINT#{recommendation.ref.name} OPEN, or a proposal about it,", error)
             return [judged], False
         return [judged, *about], asked
 
-    def _question(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
+    def _proposal_writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
         """The writes of the proposal, and whether it is opened by them. UnreadableError."""
         now = recommendation.evaluated_at
         current = self._open(recommendation.ref.name)
         if current:
             if decisions.state_of(current) is not ProposalState.PENDING:
                 return [], False
-            if _still_wanted(current, recommendation) and not _ordered(proposal):
+            if _is_still_wanted(current, recommendation) and not _is_ordered(proposal):
                 return [], False
         if proposal is None:
-            if current and _outdated(current, recommendation):
+            if current and _is_outdated(current, recommendation):
                 return [
                     self._withdraw(current, now, "The endpoint or its need has changed since this was asked.")
                 ], False
             return [], False
         known = decisions.find(self._table, proposal.id)
-        if known and (decisions.state_of(known) not in ASKED_AGAIN or _just_refused(known, proposal, now)):
+        if known and (decisions.state_of(known) not in ASKED_AGAIN or _was_just_refused(known, proposal, now)):
             return [], False
         older = [self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place.")] if current else []
-        return [*older, *self._opening(proposal, known)], True
+        return [*older, *self._opening_write(proposal, known)], True
 
     def _open(self, endpoint: str) -> Row | None:
         """The endpoint's open proposal as an item, or None."""
@@ -171,10 +173,10 @@ class Recommendations(Proposals):
         return found if found and decisions.state_of(found) in OPEN else None
 
     def _withdraw(self, current: Row, now: datetime, outcome: str) -> Any:
-        after = decisions.moved(current, ProposalState.WITHDRAWN, now, outcome=outcome)
+        after = decisions.item_in_state(current, ProposalState.WITHDRAWN, now, outcome=outcome)
         return self._table.put_over(after, current, "version")
 
-    def _opening(self, proposal: Proposal, known: Row | None) -> Any:
+    def _opening_write(self, proposal: Proposal, known: Row | None) -> Any:
         """The proposal and the lock that makes it the endpoint's only open one, both on condition."""
         if known:
             document(known)  # one of a newer release is not asked anew by this one
@@ -197,7 +199,7 @@ def _item(recommendation: Recommendation) -> Item:
         "finding": str(recommendation.finding),
         "usd": str(ZERO if recommendation.reason.code is Code.NO_ACCELERATOR else recommendation.usd_per_month or ZERO),
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
-        "doc": wire.stored(recommendation),
+        "doc": wire.dump_stored(recommendation),
     }
 
 
@@ -206,31 +208,31 @@ def _usd_since(row: Row, start: datetime) -> Decimal:
     return money(row, "usd") if moment(row, "evaluated_at") >= start and "usd" in row else ZERO
 
 
-def _just_refused(known: Row, proposal: Proposal, now: datetime) -> bool:
+def _was_just_refused(known: Row, proposal: Proposal, now: datetime) -> bool:
     """Whether the proposal was withdrawn by its own change less than a day ago; what brings room back never waits."""
-    option = proposal.recommendation.chosen
+    option = proposal.recommendation.chosen_option
     refused = decisions.state_of(known) is ProposalState.WITHDRAWN and "expires" in known
     if not refused or (option and option.restores):
         return False
-    withdrawn = whole(known, "expires") - decisions.KEPT_DAYS[ProposalState.WITHDRAWN] * 86_400
+    withdrawn = whole_number(known, "expires") - decisions.KEPT_DAYS[ProposalState.WITHDRAWN] * 86_400
     return bool(document(known).get("change_id")) and epoch(now - RESTS) < withdrawn
 
 
-def _ordered(proposal: Proposal | None) -> bool:
+def _is_ordered(proposal: Proposal | None) -> bool:
     """Whether a person asked for it."""
-    option = proposal.recommendation.chosen if proposal is not None else None
+    option = proposal.recommendation.chosen_option if proposal is not None else None
     return option is not None and option.kind in ORDERED
 
 
-def _still_wanted(current: Row, recommendation: Recommendation) -> bool:
+def _is_still_wanted(current: Row, recommendation: Recommendation) -> bool:
     """Whether a person asked for what is pending, on the configuration that still runs: their answer comes first."""
     asked = proposals.revive(current)
     configs = {r.fingerprint.partition("|")[0] for r in (asked.recommendation, recommendation)}
-    return _ordered(asked) and len(configs) == 1
+    return _is_ordered(asked) and len(configs) == 1
 
 
-def _outdated(current: Row, recommendation: Recommendation) -> bool:
-    """Missing data does not withdraw a proposal; another configuration or another judgement does."""
+def _is_outdated(current: Row, recommendation: Recommendation) -> bool:
+    """Missing data does not withdraw a proposal; another configuration or another recommendation does."""
     asked = proposals.revive(current).recommendation
     if recommendation.gate_reason.code in UNREADABLE:
         return False

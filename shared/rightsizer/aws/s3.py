@@ -38,8 +38,8 @@ class _Page:
     kept: tuple[KeptUsage, ...]
 
 
-class S3Digests:
-    """Port `DigestStore`. Every failure is a cache miss, told in the log: the metrics themselves are the truth.
+class S3DailyUsage:
+    """Port `DailyUsageStore`. Every failure is a cache miss, told in the log: the metrics themselves are the truth.
 
     No page stays in memory: one takes up to 300 MiB there, and a process meets them all.
     """
@@ -61,7 +61,7 @@ class S3Digests:
             if not isinstance(error, ClientError) or code_of(error) not in MISSING:
                 logger.warning("digests not read", extra={"page": page, "problem": str(error)})
             return "", ()
-        return tag, _opened(body, page)
+        return tag, _unpack(body, page)
 
     def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
         """Merge `kept` into the page as it is now; when another writer comes between, the page is read once more."""
@@ -72,7 +72,7 @@ class S3Digests:
                 self._client.put_object(
                     Bucket=self._bucket,
                     Key=_key(page),
-                    Body=_closed(merged(there, kept)),
+                    Body=_pack(merge_usage(there, kept)),
                     ContentType="application/json",
                     ContentEncoding="gzip",
                     **condition,
@@ -86,7 +86,7 @@ class S3Digests:
         logger.warning("digests not kept", extra={"page": page, "problem": f"another writer won {TRIES} times"})
 
 
-def merged(there: Sequence[KeptUsage], ours: Sequence[KeptUsage]) -> list[KeptUsage]:
+def merge_usage(there: Sequence[KeptUsage], ours: Sequence[KeptUsage]) -> list[KeptUsage]:
     """One record for each variant: of two the later modification, then the one that was read further."""
     found = {(one.endpoint, one.variant): one for one in there}
     for one in ours:
@@ -101,13 +101,13 @@ def _key(page: str) -> str:
     return f"digests/{page}.json.gz"
 
 
-def _closed(kept: Sequence[KeptUsage]) -> bytes:
+def _pack(kept: Sequence[KeptUsage]) -> bytes:
     records = wire.dumps(_Page(tuple(kept)))
     body = f'{{"format":{FORMAT},"crc32":{zlib.crc32(records.encode())},"records":{json.dumps(records)}}}'
     return gzip.compress(body.encode(), 6, mtime=0)
 
 
-def _opened(body: bytes, page: str) -> tuple[KeptUsage, ...]:
+def _unpack(body: bytes, page: str) -> tuple[KeptUsage, ...]:
     """The records, or nothing when anything about the object is not as it was written."""
     try:
         outer = json.loads(gzip.decompress(body))
@@ -133,7 +133,7 @@ class BucketReports:
         try:
             self._client.put_object(
                 Bucket=self._bucket,
-                Key=_safe(key),
+                Key=_safe_path(key),
                 Body=body,
                 ContentType=content_type,
                 CacheControl="no-store",
@@ -155,7 +155,7 @@ class FolderReports:
 
     def put(self, key: str, body: bytes, content_type: str) -> str:  # noqa: ARG002  (a folder keeps no content type)
         """Store the file and return its path. An unfinished file is never seen under its name."""
-        path = self._folder / _safe(key)
+        path = self._folder / _safe_path(key)
         unfinished = path.with_name(path.name + ".part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ class FolderReports:
         return str(path)
 
 
-def _safe(key: str) -> str:
+def _safe_path(key: str) -> str:
     path = PurePosixPath(key)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise InputError(f"a report's key must be a relative path without '..', not {key!r}")

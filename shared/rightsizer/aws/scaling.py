@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.domain.endpoint import ScalableTarget
 
 if TYPE_CHECKING:
@@ -45,23 +45,29 @@ class ScalingReader:
     def _targets(self, resources: Sequence[str]) -> Iterator[Any]:
         call = self._client.get_paginator("describe_scalable_targets")
         for start in range(0, len(resources), PAGE):
-            with reading("application-autoscaling:DescribeScalableTargets", "reading the autoscaling of endpoints"):
+            with translate_read_errors(
+                "application-autoscaling:DescribeScalableTargets", "reading the autoscaling of endpoints"
+            ):
                 pages = call.paginate(ServiceNamespace="sagemaker", ResourceIds=resources[start : start + PAGE])
                 yield from (target for page in pages for target in page["ScalableTargets"])
 
     def _rules(self) -> tuple[dict[Key, list[Record]], dict[Key, list[Record]]]:
         with self._lock:
             if self._walked is None or self._clock() - self._walked[0] > KEEP_S:
-                self._walked = (self._clock(), self._policies(), self._scheduled())
+                self._walked = (self._clock(), self._policies(), self._scheduled_actions())
             return self._walked[1:]
 
     def _policies(self) -> dict[Key, list[Record]]:
-        with reading("application-autoscaling:DescribeScalingPolicies", "reading the scaling policies of endpoints"):
+        with translate_read_errors(
+            "application-autoscaling:DescribeScalingPolicies", "reading the scaling policies of endpoints"
+        ):
             pages = self._client.get_paginator("describe_scaling_policies").paginate(ServiceNamespace="sagemaker")
             return _by_key(record for page in pages for record in page["ScalingPolicies"])
 
-    def _scheduled(self) -> dict[Key, list[Record]]:
-        with reading("application-autoscaling:DescribeScheduledActions", "reading the scaling schedules of endpoints"):
+    def _scheduled_actions(self) -> dict[Key, list[Record]]:
+        with translate_read_errors(
+            "application-autoscaling:DescribeScheduledActions", "reading the scaling schedules of endpoints"
+        ):
             pages = self._client.get_paginator("describe_scheduled_actions").paginate(ServiceNamespace="sagemaker")
             return _by_key(record for page in pages for record in page["ScheduledActions"])
 

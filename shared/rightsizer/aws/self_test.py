@@ -101,7 +101,7 @@ REDEPLOY = "deploy the template of this release again (make build, sam deploy): 
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SelfTestParts:
     """What a function is made of."""
 
     door: str
@@ -113,17 +113,19 @@ class Parts:
     """Asks Slack who we are and whether the channel can be posted to; None where the door does not post."""
 
 
-def checks(parts: Parts) -> Iterator[Check]:
+def checks(parts: SelfTestParts) -> Iterator[Check]:
     """Each check of one function, one after the other; none stops the next."""
     yield attempt("build", "making the settings and clients as its first event does", parts.build, REDEPLOY)
     scene = parts.scene
     for action in DOORS[parts.door]:
         read = READS[action]
         gone = DELETED if action in TABLE else ""
-        yield attempt(action, read.purpose, _bound(read.call, scene), REDEPLOY, must_exist=gone)
+        yield attempt(action, read.purpose, _bind_scene(read.call, scene), REDEPLOY, must_exist=gone)
     if scene.secret and parts.door in IN_SLACK:
         remedy = "allow the role to read the secret; a secret under a key of your own needs kms:Decrypt on that key too"
-        yield attempt(SECRET, READS[SECRET].purpose, _bound(READS[SECRET].call, scene), remedy, must_exist=RECREATE)
+        yield attempt(
+            SECRET, READS[SECRET].purpose, _bind_scene(READS[SECRET].call, scene), remedy, must_exist=RECREATE
+        )
     if parts.bucket and parts.door in BUCKET:
         yield _marker(scene, parts.bucket, BUCKET[parts.door])
     if parts.door in ACTS_ON:
@@ -133,7 +135,7 @@ def checks(parts: Parts) -> Iterator[Check]:
         yield from parts.slack()
 
 
-def _bound(call: Callable[[Scene], Any], scene: Scene) -> Callable[[], Any]:
+def _bind_scene(call: Callable[[Scene], Any], scene: Scene) -> Callable[[], Any]:
     return lambda: call(scene)
 
 
@@ -200,7 +202,9 @@ def _clock(scene: Scene) -> Check:
 
     made = attempt(action, purpose, ask, REDEPLOY)
     if made.outcome is not Outcome.OK or not found:
-        return made if found or not made.ok else Check(action, purpose, Outcome.NOT_CHECKED, "the answer had no date")
+        return (
+            made if found or not made.is_ok else Check(action, purpose, Outcome.NOT_CHECKED, "the answer had no date")
+        )
     detail = f"{found[0]:.0f} s from AWS's clock"
     if found[0] > SKEW_S:
         return Check(action, purpose, Outcome.FAILED, detail, "report it to AWS Support: Lambda keeps the time itself")

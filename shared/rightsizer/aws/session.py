@@ -26,7 +26,7 @@ and the tagging API in CBOR, which the simulated account does not speak, so that
 """
 
 
-def complaint_about(version: str) -> str:
+def botocore_warning(version: str) -> str:
     """What to do where botocore is older than what is supported; empty where it is not, or where nobody can tell."""
     found = _numbers(version)
     if not found or found >= _numbers(OLDEST_BOTOCORE):
@@ -114,9 +114,9 @@ class Session:
 
     def account(self) -> str:
         """The account that the credentials belong to (STS GetCallerIdentity needs no permission)."""
-        from rightsizer.aws.errors import reading
+        from rightsizer.aws.errors import translate_read_errors
 
-        with reading("sts:GetCallerIdentity", "asking who calls"):
+        with translate_read_errors("sts:GetCallerIdentity", "asking who calls"):
             return str(self.client("sts").get_caller_identity()["Account"])
 
     def _make(self, service: str, region: str, seconds: float | None) -> Any:

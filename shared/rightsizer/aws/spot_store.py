@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from rightsizer import wire
 from rightsizer.aws.documents import noun_of
-from rightsizer.aws.table import Row, Table, epoch, if_readable, readable, stamp, text, whole
-from rightsizer.domain.scaling_group import Group, Interruption
+from rightsizer.aws.table import Row, Table, epoch, read_if_readable, readable_rows, stamp, text, whole_number
+from rightsizer.domain.scaling_group import AutoScalingGroup, Interruption
 from rightsizer.domain.spot import Mark, Pool
 from rightsizer.errors import ConflictError
 from rightsizer.ports.spot import Claim
@@ -18,7 +18,7 @@ GROUP_DAYS = 7
 ONCE_DAYS = 2
 
 
-class InterruptionBook:
+class InterruptionTable:
     """Keeps the promises of `ports.spot.SpotBook`."""
 
     def __init__(self, table: Table) -> None:
@@ -44,11 +44,11 @@ class InterruptionBook:
         """A claim that cannot be read is somebody's: nothing is done twice."""
 
         def over(before: Row) -> int | None:
-            free = text(before, "state") == "claimed" and whole(before, "until") <= epoch(now)
-            return whole(before, "version") if free else None
+            free = text(before, "state") == "claimed" and whole_number(before, "until") <= epoch(now)
+            return whole_number(before, "version") if free else None
 
         before = self._table.get(f"SPOT#{key}", "INTERRUPTION")
-        version = if_readable(before, over)
+        version = read_if_readable(before, over)
         if before is None or version is None:
             return Claim.TAKEN
         try:
@@ -68,7 +68,7 @@ class InterruptionBook:
                 "gsi1pk": f"SPOT#{stamp(interruption.at)[:7]}",
                 "gsi1sk": f"{stamp(interruption.at)}#{key}",
                 "expires": epoch(interruption.at, RECORD_DAYS),
-                "doc": wire.stored(interruption),
+                "doc": wire.dump_stored(interruption),
             }
         )
 
@@ -77,10 +77,10 @@ class InterruptionBook:
         month = start.replace(day=1)
         while stamp(month)[:7] <= stamp(end)[:7]:
             rows = self._table.index(f"SPOT#{stamp(month)[:7]}", stamp(start), stamp(end))
-            yield from readable(rows, lambda row: noun_of(Interruption, row))
+            yield from readable_rows(rows, lambda row: noun_of(Interruption, row))
             month = (month + timedelta(days=32)).replace(day=1)
 
-    def first(self, what: str, now: datetime) -> bool:
+    def is_first(self, what: str, now: datetime) -> bool:
         """Whether this is asked for the first time within two days, by one conditional write."""
         try:
             self._table.put({"pk": f"ONCE#{what}", "sk": "ONCE", "expires": epoch(now, ONCE_DAYS)}, unless="pk")
@@ -88,11 +88,11 @@ class InterruptionBook:
             return False
         return True
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> AutoScalingGroup | None:
         """What the sweep knew of the group; None where it knew nothing that this release can read."""
-        return self._known(Group, f"GROUP#{name}", "FACTS")
+        return self._load_if_readable(AutoScalingGroup, f"GROUP#{name}", "FACTS")
 
-    def keep(self, group: Group) -> None:
+    def keep(self, group: AutoScalingGroup) -> None:
         """Store what the sweep read."""
         self._table.put(
             {
@@ -101,20 +101,20 @@ class InterruptionBook:
                 "gsi1pk": "GROUP",
                 "gsi1sk": group.name,
                 "expires": epoch(group.read_at, GROUP_DAYS),
-                "doc": wire.stored(group),
+                "doc": wire.dump_stored(group),
             }
         )
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[AutoScalingGroup]:
         """Every group that the sweep knew."""
-        yield from readable(self._table.index("GROUP"), lambda row: noun_of(Group, row))
+        yield from readable_rows(self._table.index("GROUP"), lambda row: noun_of(AutoScalingGroup, row))
 
     def mark(self, pool: Pool) -> Mark | None:
         """The pool's last mark; None without one that this release can read."""
-        return self._known(Mark, f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
+        return self._load_if_readable(Mark, f"POOL#{pool.instance_type}|{pool.zone}", "MARK")
 
-    def _known[T](self, noun: type[T], pk: str, sk: str) -> T | None:
-        return if_readable(self._table.get(pk, sk), lambda found: noun_of(noun, found))
+    def _load_if_readable[T](self, noun: type[T], pk: str, sk: str) -> T | None:
+        return read_if_readable(self._table.get(pk, sk), lambda found: noun_of(noun, found))
 
     def remember(self, mark: Mark) -> None:
         """Store the pool's mark."""
@@ -123,6 +123,6 @@ class InterruptionBook:
                 "pk": f"POOL#{mark.pool.instance_type}|{mark.pool.zone}",
                 "sk": "MARK",
                 "expires": epoch(mark.until, 2),
-                "doc": wire.stored(mark),
+                "doc": wire.dump_stored(mark),
             }
         )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reading, translate
+from rightsizer.aws.errors import DENIED, THROTTLED, code_of, translate, translate_read_errors
 from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import one_line
@@ -39,25 +39,27 @@ LARGEST_WHOLE = 10**15
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RawAttribute:
     """An attribute of a type that this program does not write, as DynamoDB returned it: it is only written back."""
 
     attribute: Mapping[str, Any]
 
 
-type Value = str | int | bool | Kept
+type Value = str | int | bool | RawAttribute
 type Item = Mapping[str, Value]
 type Writes = Sequence[Mapping[str, Any]]
 type Row = dict[str, Value]
 
 
-def typed(item: Item) -> dict[str, Any]:
+def to_dynamodb(item: Item) -> dict[str, Any]:
     """Python values as DynamoDB's typed attributes."""
     return {name: _attribute(value) for name, value in item.items()}
 
 
-def plain(item: Mapping[str, Any]) -> dict[str, Value]:
-    """DynamoDB's typed attributes as Python values, nothing left out: `typed` makes the same item of them again."""
+def from_dynamodb(item: Mapping[str, Any]) -> dict[str, Value]:
+    """DynamoDB's typed attributes as Python values, nothing left out: `to_dynamodb` makes the same item of them
+    again.
+    """
     return {name: _value(attribute) for name, attribute in item.items()}
 
 
@@ -80,10 +82,10 @@ class Table:
 
     def get(self, pk: str, sk: str) -> dict[str, Value] | None:
         """The item, read consistently, or None."""
-        key: Any = typed({"pk": pk, "sk": sk})
-        with reading("dynamodb:GetItem", f"reading {pk} from the table {self.name}"):
+        key: Any = to_dynamodb({"pk": pk, "sk": sk})
+        with translate_read_errors("dynamodb:GetItem", f"reading {pk} from the table {self.name}"):
             found = self._client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
-        return plain(found["Item"]) if "Item" in found else None
+        return from_dynamodb(found["Item"]) if "Item" in found else None
 
     def made_at(self) -> datetime:
         """CreationDateTime of the table; a table that a backup was restored to has the time of the restore.
@@ -91,14 +93,14 @@ class Table:
         Source: DynamoDB API Reference, TableDescription, and the AWS CLI's example of restore-table-from-backup, where
         it is half an hour after the RestoreDateTime, which is the time of the backup.
         """
-        with reading("dynamodb:DescribeTable", f"reading when the table {self.name} was made"):
+        with translate_read_errors("dynamodb:DescribeTable", f"reading when the table {self.name} was made"):
             return self._client.describe_table(TableName=self.name)["Table"]["CreationDateTime"]
 
     def put(self, item: Item, unless: str = "") -> None:
         """Write the item. `unless` names an attribute that must not be there yet."""
         condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({unless})"} if unless else {}
         try:
-            self._client.put_item(TableName=self.name, Item=typed(item), **condition)
+            self._client.put_item(TableName=self.name, Item=to_dynamodb(item), **condition)
         except (ClientError, BotoCoreError) as error:
             _write_failed(error, "dynamodb:PutItem", f"writing {item['pk']} to the table {self.name}")
 
@@ -107,7 +109,7 @@ class Table:
         try:
             self._client.put_item(
                 TableName=self.name,
-                Item=typed(item),
+                Item=to_dynamodb(item),
                 ConditionExpression="version = :version",
                 ExpressionAttributeValues={":version": {"N": str(version)}},
             )
@@ -116,7 +118,7 @@ class Table:
 
     def update(self, pk: str, sk: str, change: str, condition: str, values: Mapping[str, Any]) -> None:
         """Change some attributes of the item on condition, the others stay; `values` are typed as DynamoDB's."""
-        key: Any = typed({"pk": pk, "sk": sk})
+        key: Any = to_dynamodb({"pk": pk, "sk": sk})
         try:
             self._client.update_item(
                 TableName=self.name,
@@ -137,7 +139,7 @@ class Table:
 
     def put_if(self, item: Item, condition: str = "", names: Mapping[str, str] | None = None, **values: Value) -> Any:
         """A put for `transact`; `values` fill the ``:name`` places of the condition."""
-        put: dict[str, Any] = {"TableName": self.name, "Item": typed(item)}
+        put: dict[str, Any] = {"TableName": self.name, "Item": to_dynamodb(item)}
         if condition:
             put["ConditionExpression"] = condition
         if names:
@@ -199,9 +201,9 @@ class Table:
 
     def _query(self, **request: Any) -> Iterator[dict[str, Value]]:
         pages = self._client.get_paginator("query").paginate(TableName=self.name, **request)
-        with reading("dynamodb:Query", f"querying the table {self.name}"):
+        with translate_read_errors("dynamodb:Query", f"querying the table {self.name}"):
             for page in pages:
-                yield from map(plain, page["Items"])
+                yield from map(from_dynamodb, page["Items"])
 
 
 def _value(attribute: Mapping[str, Any]) -> Value:
@@ -210,11 +212,11 @@ def _value(attribute: Mapping[str, Any]) -> Value:
         return str(value)
     if kind == "BOOL":
         return bool(value)
-    return int(value) if kind == "N" and WHOLE.fullmatch(value) else Kept(attribute)
+    return int(value) if kind == "N" and WHOLE.fullmatch(value) else RawAttribute(attribute)
 
 
 def _attribute(value: Value) -> dict[str, Any]:
-    if isinstance(value, Kept):
+    if isinstance(value, RawAttribute):
         return dict(value.attribute)
     if isinstance(value, bool):
         return {"BOOL": value}
@@ -223,14 +225,16 @@ def _attribute(value: Value) -> dict[str, Any]:
 
 def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
     code = code_of(error) if isinstance(error, ClientError) else type(error).__name__
-    if code == "ConditionalCheckFailedException" or (code == "TransactionCanceledException" and _lost(error)):
+    if code == "ConditionalCheckFailedException" or (
+        code == "TransactionCanceledException" and _is_lost_condition(error)
+    ):
         raise ConflictError(f"{doing}: somebody else was first; read it again") from error
     if isinstance(error, ClientError) and code in DENIED | THROTTLED:
         raise translate(error, action, doing) from error
     raise WriteRefusedError(doing, code, one_line(str(error))) from error
 
 
-def _lost(error: ClientError | BotoCoreError) -> bool:
+def _is_lost_condition(error: ClientError | BotoCoreError) -> bool:
     """Whether a transaction failed by its conditions, and not by a malformed item."""
     reasons: Any = error.response.get("CancellationReasons", []) if isinstance(error, ClientError) else []
     return any(reason.get("Code") in LOST for reason in reasons)
@@ -238,15 +242,15 @@ def _lost(error: ClientError | BotoCoreError) -> bool:
 
 def text(row: Row, name: str) -> str:
     """An attribute that is text. UnreadableError."""
-    value = _required(row, name)
+    value = _require(row, name)
     if not isinstance(value, str):
         raise UnreadableError(f"its attribute {name} is no text")
     return value
 
 
-def whole(row: Row, name: str) -> int:
+def whole_number(row: Row, name: str) -> int:
     """An attribute that is a whole number. UnreadableError."""
-    value = _required(row, name)
+    value = _require(row, name)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST_WHOLE:
         raise UnreadableError(f"its attribute {name} is no whole number of a sensible size")
     return value
@@ -266,8 +270,8 @@ def money(row: Row, name: str) -> Decimal:
 
 def number(row: Row, name: str) -> Decimal:
     """An attribute that is a number, such as a sum that DynamoDB itself adds to. UnreadableError."""
-    value = _required(row, name)
-    said = value.attribute.get("N") if isinstance(value, Kept) else value
+    value = _require(row, name)
+    said = value.attribute.get("N") if isinstance(value, RawAttribute) else value
     if isinstance(value, str | bool) or said is None or abs(Decimal(said)) > LARGEST_USD:
         raise UnreadableError(f"its attribute {name} is no number of a sensible size")
     return Decimal(said)
@@ -313,7 +317,9 @@ def read_row[Found, T](row: Found, read: Callable[[Found], T]) -> T:
         raise UnreadableError(str(error)) from error
 
 
-def readable[T](rows: Iterable[Row], read: Callable[[Row], T], unread: list[UnreadRow] | None = None) -> Iterator[T]:
+def readable_rows[T](
+    rows: Iterable[Row], read: Callable[[Row], T], unread: list[UnreadRow] | None = None
+) -> Iterator[T]:
     """What `read` makes of each row. One of which it can make nothing is logged, put into `unread`, and passed over.
 
     The metric `RowsUnreadable` counts them.
@@ -322,17 +328,17 @@ def readable[T](rows: Iterable[Row], read: Callable[[Row], T], unread: list[Unre
         try:
             made = read_row(row, read)
         except UnreadableError as error:
-            passed_over(key_of(row), error, unread)
+            pass_over(key_of(row), error, unread)
         else:
             yield made
 
 
-def if_readable[T](row: Row | None, read: Callable[[Row], T]) -> T | None:
+def read_if_readable[T](row: Row | None, read: Callable[[Row], T]) -> T | None:
     """What `read` makes of the row; None where there is none, and for one that cannot be read, which is counted."""
-    return None if row is None else next(readable([row], read), None)
+    return None if row is None else next(readable_rows([row], read), None)
 
 
-def passed_over(key: str, error: RightsizerError, unread: list[UnreadRow] | None = None) -> None:
+def pass_over(key: str, error: RightsizerError, unread: list[UnreadRow] | None = None) -> None:
     """Log and count a row that cannot be read, and put it into `unread`."""
     logger.warning("a stored row cannot be read and is passed over", row=key, problem=str(error))
     count(RowsUnreadable=1)
@@ -340,18 +346,18 @@ def passed_over(key: str, error: RightsizerError, unread: list[UnreadRow] | None
         unread.append(UnreadRow(key, str(error)))
 
 
-def beyond(row: Row, ours: Iterable[str]) -> Row:
+def unknown_attributes(row: Row, ours: Iterable[str]) -> Row:
     """What the row holds beside our own attributes: a rewrite puts it back as it was."""
     known = frozenset(ours)
     return {name: value for name, value in row.items() if name not in known}
 
 
-def as_read(row: Row, *names: str) -> Row:
+def condition_values(row: Row, *names: str) -> Row:
     """These attributes as they are, of whatever type, where the row has them: for conditions."""
     return {name: row[name] for name in names if name in row}
 
 
-def _required(row: Row, name: str) -> Value:
+def _require(row: Row, name: str) -> Value:
     if name not in row:
         raise UnreadableError(f"it has no attribute {name}")
     return row[name]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading, reason_of
+from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.domain.endpoint import ERROR_TAG, Mode, Objective, allowed_errors
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.reason import Code, Reason
@@ -43,22 +43,22 @@ class TagReader:
 
     def _chunk(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
         try:
-            with reading("tag:GetResources", "reading the tags of endpoints"):
+            with translate_read_errors("tag:GetResources", "reading the tags of endpoints"):
                 answer = self._client.get_resources(ResourceARNList=list(arns))
         except RightsizerError as error:
             logger.warning("tags are read one by one", extra={"endpoints": len(arns), "problem": str(error)})
-            return {arn: self._listed(arn) for arn in arns}
+            return {arn: self._list_tags(arn) for arn in arns}
         rows = answer["ResourceTagMappingList"]
         tagged = {row["ResourceARN"].lower(): {tag["Key"]: tag["Value"] for tag in row["Tags"]} for row in rows}
         whole = not answer.get("PaginationToken")
         return {
-            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self._listed(arn) for arn in arns
+            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self._list_tags(arn) for arn in arns
         }
 
-    def _listed(self, arn: str) -> Tags | Reason:
+    def _list_tags(self, arn: str) -> Tags | Reason:
         """The tags of one endpoint by SageMaker's own ListTags."""
         try:
-            with reading("sagemaker:ListTags", f"reading the tags of {arn.rpartition('/')[2]}"):
+            with translate_read_errors("sagemaker:ListTags", f"reading the tags of {arn.rpartition('/')[2]}"):
                 pages: Any = self._sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)
                 return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
         except RightsizerError as error:
@@ -66,7 +66,7 @@ class TagReader:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TagWishes:
     """What the tags of an endpoint say."""
 
     mode: Mode
@@ -77,21 +77,21 @@ class Wishes:
     bad: tuple[Reason, ...]
 
 
-def wishes(tags: Mapping[str, str]) -> Wishes:
+def parse_tags(tags: Mapping[str, str]) -> TagWishes:
     """Read our tags. What cannot be understood is left out and named; a nonsense mode counts as ``report``."""
     bad: list[Reason] = []
     declared = tags.get("rightsizer:mode", "").strip().lower()
     modes = {mode.value: mode for mode in Mode}
     if declared and declared not in modes:
-        bad.append(_bad("rightsizer:mode", tags, "one of off, report, propose, auto; it counts as report"))
+        bad.append(_bad_tag_reason("rightsizer:mode", tags, "one of off, report, propose, auto; it counts as report"))
     p95_ms = _number(tags, "rightsizer:p95-ms", lambda v: 0 < v <= 3_600_000, "milliseconds between 0 and 3600000", bad)
     errors = allowed_errors(tags)
     if ERROR_TAG in tags and errors is None:
-        bad.append(_bad(ERROR_TAG, tags, "a percentage from 0 to 100"))
+        bad.append(_bad_tag_reason(ERROR_TAG, tags, "a percentage from 0 to 100"))
     least = _number(
         tags, "rightsizer:min-instances", lambda v: v == int(v) and 1 <= v <= 1000, "a whole number from 1 to 1000", bad
     )
-    return Wishes(
+    return TagWishes(
         mode=modes.get(declared, Mode.REPORT if declared else Mode.PROPOSE),
         mode_declared="rightsizer:mode" in tags,
         objective=Objective(
@@ -115,10 +115,10 @@ def _number(
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or not valid(value):
-        bad.append(_bad(key, tags, wanted))
+        bad.append(_bad_tag_reason(key, tags, wanted))
         return None
     return value
 
 
-def _bad(key: str, tags: Mapping[str, str], wanted: str) -> Reason:
+def _bad_tag_reason(key: str, tags: Mapping[str, str], wanted: str) -> Reason:
     return Reason(Code.BAD_TAG, f"the tag {key} is {tags[key]!r}; it should be {wanted}")

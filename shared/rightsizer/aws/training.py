@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.groups import OWNER_TAG, mode_of
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.job import TrainingJob, Transition, base_name
@@ -32,7 +32,7 @@ class TrainingJobs:
         """Names of the jobs in progress, and of those whose warm pool waits; 500 of each at most."""
         names: dict[str, None] = {}
         for only in ({"StatusEquals": "InProgress"}, {"WarmPoolStatusEquals": "Available"}):
-            with reading("sagemaker:ListTrainingJobs", "listing the training jobs"):
+            with translate_read_errors("sagemaker:ListTrainingJobs", "listing the training jobs"):
                 pages = self._sagemaker.get_paginator("list_training_jobs").paginate(
                     **only,  # type: ignore[arg-type]
                     PaginationConfig={"MaxItems": MOST_OPEN},
@@ -42,23 +42,23 @@ class TrainingJobs:
 
     def job(self, name: str) -> TrainingJob:
         """The job with its tags; VanishedError when it is gone."""
-        with reading("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
+        with translate_read_errors("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
             raw: Mapping[str, Any] = dict(self._sagemaker.describe_training_job(TrainingJobName=name))
-        with reading("sagemaker:ListTags", f"reading the tags of {name}"):
+        with translate_read_errors("sagemaker:ListTags", f"reading the tags of {name}"):
             rows = self._sagemaker.list_tags(ResourceArn=str(raw["TrainingJobArn"]))["Tags"]
         return job_of(raw, {row["Key"]: row["Value"] for row in rows})
 
     def usual_s(self, job: TrainingJob) -> float | None:
         """Median seconds that up to five earlier completed runs of the same name trained; None without any."""
         base = base_name(job.name)
-        with reading("sagemaker:ListTrainingJobs", f"looking for earlier runs of {base}"):
+        with translate_read_errors("sagemaker:ListTrainingJobs", f"looking for earlier runs of {base}"):
             rows = self._sagemaker.list_training_jobs(
                 NameContains=base[:63], StatusEquals="Completed", SortBy="CreationTime", SortOrder="Descending"
             )["TrainingJobSummaries"]
         same = [row["TrainingJobName"] for row in rows if base_name(row["TrainingJobName"]) == base]
         trained = []
         for name in [found for found in same if found != job.name][:EARLIER]:
-            with reading("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
+            with translate_read_errors("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
                 seconds = self._sagemaker.describe_training_job(TrainingJobName=name).get("TrainingTimeInSeconds")
             if seconds:
                 trained.append(float(seconds))
@@ -66,7 +66,7 @@ class TrainingJobs:
 
     def cluster(self, name: str) -> Mapping[str, Any]:
         """DescribeCluster, raw; VanishedError when it is gone."""
-        with reading("sagemaker:DescribeCluster", f"reading the HyperPod cluster {name}"):
+        with translate_read_errors("sagemaker:DescribeCluster", f"reading the HyperPod cluster {name}"):
             found: Any = self._sagemaker.describe_cluster(ClusterName=name)
         return {key: value for key, value in found.items() if key != "ResponseMetadata"}
 

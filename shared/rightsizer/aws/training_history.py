@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.aws.training import job_of
 from rightsizer.domain.job import TrainingJob
@@ -47,7 +47,7 @@ class TrainingHistory:
         names = self._names(since, now, most)
         jobs: list[TrainingJob] = []
         for number, name in enumerate(names, 1):
-            with reading("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
+            with translate_read_errors("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
                 raw: Mapping[str, Any] = dict(self._sagemaker.describe_training_job(TrainingJobName=name))
             progress(number, len(names))
             if raw.get("TrainingJobStatus") in FINISHED:
@@ -58,7 +58,7 @@ class TrainingHistory:
         return tuple(found)
 
     def _names(self, since: datetime, now: datetime, most: int) -> list[str]:
-        with reading("sagemaker:ListTrainingJobs", "listing the training jobs"):
+        with translate_read_errors("sagemaker:ListTrainingJobs", "listing the training jobs"):
             pages = self._sagemaker.get_paginator("list_training_jobs").paginate(
                 CreationTimeAfter=since,
                 CreationTimeBefore=now,
@@ -76,7 +76,7 @@ class TrainingHistory:
             for field in STATISTICS
         ]
         values: dict[str, list[float]] = {}
-        with reading("cloudwatch:GetMetricData", "reading the use of training jobs"):
+        with translate_read_errors("cloudwatch:GetMetricData", "reading the use of training jobs"):
             pages: Any = self._cloudwatch.get_paginator("get_metric_data").paginate(
                 MetricDataQueries=queries,  # type: ignore[arg-type]
                 StartTime=_floor(since),

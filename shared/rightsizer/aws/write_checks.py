@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rightsizer.aws.deployment import FUNCTION, Resource
-from rightsizer.aws.errors import reading
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import RightsizerError
@@ -97,7 +97,7 @@ GIVING_BACK = frozenset(
 """What takes back a change that is open: MayChange=nothing keeps it."""
 
 
-def wanted_of(door: str, may_change: str) -> Mapping[str, Write]:
+def writes_of_door(door: str, may_change: str) -> Mapping[str, Write]:
     """The writes that a door's role holds under this MayChange (template.yaml)."""
     kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
     return {
@@ -107,32 +107,34 @@ def wanted_of(door: str, may_change: str) -> Mapping[str, Write]:
     }
 
 
-def simulated(session: Session, resources: tuple[Resource, ...], account: str, may_change: str) -> Iterator[Tested]:
+def simulate_writes(
+    session: Session, resources: tuple[Resource, ...], account: str, may_change: str
+) -> Iterator[Tested]:
     """What IAM says of the writes of each function. `may_change`: the stack's parameter MayChange."""
     for function in (r for r in resources if r.kind == FUNCTION):
         door = function.logical_id.lower()
-        wanted = wanted_of(door, may_change)
-        yield Tested(door, tuple(_of_role(session, function, wanted, resources, account)))
+        wanted = writes_of_door(door, may_change)
+        yield Tested(door, tuple(_check_role(session, function, wanted, resources, account)))
 
 
-def _of_role(
+def _check_role(
     session: Session, function: Resource, wanted: Mapping[str, Write], resources: tuple[Resource, ...], account: str
 ) -> Iterator[Check]:
     try:
-        with reading("lambda:GetFunctionConfiguration", f"knowing the role of {function.name}"):
+        with translate_read_errors("lambda:GetFunctionConfiguration", f"knowing the role of {function.name}"):
             role = session.client("lambda").get_function_configuration(FunctionName=function.name)["Role"]
     except RightsizerError as error:
-        yield from _unasked(wanted, error, "lambda:GetFunctionConfiguration")
+        yield from _unasked_checks(wanted, error, "lambda:GetFunctionConfiguration")
         return
     for action, write in wanted.items():
         try:
             arn = _arn(session, role, write, resources, account)
             if not arn:
-                yield _not_ours(action, write)
+                yield _foreign_resource_check(action, write)
                 continue
-            allowed = _asked(session, role, action, arn, write.context)
+            allowed = _is_allowed(session, role, action, arn, write.context)
         except RightsizerError as error:
-            yield from _unasked({action: write}, error, "iam:SimulatePrincipalPolicy")
+            yield from _unasked_checks({action: write}, error, "iam:SimulatePrincipalPolicy")
             continue
         purpose = f"acting on {arn.rpartition(':')[2]}"
         if allowed:
@@ -142,12 +144,12 @@ def _of_role(
             yield Check(action, purpose, Outcome.FAILED, f"IAM's simulation denies it to {role}", remedy)
 
 
-def _unasked(wanted: Mapping[str, Write], error: RightsizerError, action: str) -> Iterator[Check]:
+def _unasked_checks(wanted: Mapping[str, Write], error: RightsizerError, action: str) -> Iterator[Check]:
     remedy = f"allow {action} to these credentials, and run it again"
     yield from (Check(name, "writing", Outcome.NOT_CHECKED, str(error), remedy) for name in wanted)
 
 
-def _not_ours(action: str, write: Write) -> Check:
+def _foreign_resource_check(action: str, write: Write) -> Check:
     """A resource that the stack uses and did not make: an adopted table or bucket."""
     name = write.resource[1:]
     remedy = f"none is needed where {name} was adopted; else look at the events of the stack"
@@ -171,7 +173,7 @@ def _arn(session: Session, role: str, write: Write, resources: tuple[Resource, .
             return name
 
 
-def _asked(session: Session, role: str, action: str, arn: str, context: Mapping[str, str]) -> bool:
+def _is_allowed(session: Session, role: str, action: str, arn: str, context: Mapping[str, str]) -> bool:
     entries: list[Any] = [
         {
             "ContextKeyName": key,
@@ -180,7 +182,7 @@ def _asked(session: Session, role: str, action: str, arn: str, context: Mapping[
         }
         for key, value in context.items()
     ]
-    with reading("iam:SimulatePrincipalPolicy", f"asking what {role} may write"):
+    with translate_read_errors("iam:SimulatePrincipalPolicy", f"asking what {role} may write"):
         answer = session.client("iam").simulate_principal_policy(
             PolicySourceArn=role, ActionNames=[action], ResourceArns=[arn], ContextEntries=entries
         )

@@ -1,4 +1,4 @@
-"""Days that a judgement had not seen, served by the replay on the fleet that it would have led to.
+"""Days that a recommendation had not seen, served by the replay on the fleet that it would have led to.
 
 They tell whether a fleet that never ran would have held, and how often.
 """
@@ -8,40 +8,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.domain.backtest import Backtest, Calibration, Hindsight, Rehearsed, Verdict
-from rightsizer.domain.demand import MemoryClass, Plan, Served, Stream
+from rightsizer.domain.backtest import Backtest, BacktestChange, Calibration, Hindsight, HindsightVerdict
+from rightsizer.domain.demand import Fleet, MemoryClass, ReplayResult, Stream
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Goal, Option
+from rightsizer.domain.option import LatencyObjective, Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import BIN, DayDigest, busy
-from rightsizer.recommender.candidates import fit_on, ratio_on
-from rightsizer.recommender.context import Given, Situation, situated
+from rightsizer.domain.usage import BIN, DailyUsage, busy_days
+from rightsizer.recommender.candidates import fit_chance, latency_ratio_on
+from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.fleet_size import plan_of
+from rightsizer.recommender.fleet_size import fleet_of_option
 from rightsizer.recommender.pricing import kept_by_commitment
-from rightsizer.recommender.replay import serve, strain_of, stream_of
+from rightsizer.recommender.replay import replay_of, replay_requests, stream_of
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class FleetMove:
     """A fleet that never ran: the endpoint as it would be, the option that led there, the endpoint that really ran."""
 
     real: Endpoint
     then: Endpoint
     option: Option
-    goal: Goal | None
-    """The latency to keep, as the judgement knew it; None: as the days themselves show it."""
+    goal: LatencyObjective | None
+    """The latency to keep, as the recommendation knew it; None: as the days themselves show it."""
 
 
 @dataclass(frozen=True, slots=True)
-class DayAfter:
+class LaterDay:
     """One day on a fleet that never ran; parts of requests are chance, averaged."""
 
-    digest: DayDigest
+    digest: DailyUsage
     requests: float
     late: float
     """At the bound of the slowdown."""
@@ -49,7 +49,7 @@ class DayAfter:
     """At its middle."""
     before: float
     """On the fleet that really ran."""
-    rings: bool
+    rings_alarm: bool
     """Whether the guard of a change would more likely than not have rung, and not on the fleet that really ran."""
     worst_p95_s: float
     """At the bound."""
@@ -62,13 +62,13 @@ class DayAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class LaterFleet:
     """What serves the days after: two plans, for the slowdown of another type is known between bounds only."""
 
-    at: Situation
+    at: EvaluationContext
     hardware: InstanceType
-    middle: Plan
-    bound: Plan
+    middle: Fleet
+    bound: Fleet
 
     @property
     def usable_gib(self) -> float | None:
@@ -76,62 +76,66 @@ class After:
         old, new = self.at.runs.accelerator, self.hardware.accelerator
         return new.usable_gib if old and new and new.usable_gib < old.usable_gib else None
 
-    def served(self, digest: DayDigest) -> DayAfter:
+    def replay_day(self, usage: DailyUsage) -> LaterDay:
         """That day on the fleet, and on the one that really ran."""
-        at = self.at
-        stream = stream_of([digest], at.service, at.policy.replay_requests)
-        before = self._serve(stream, Plan(_counts(digest, at), at.workers, at.random_base, 1.0))
-        bound = self._serve(stream, self.bound)
-        middle = bound if self.middle == self.bound else self._serve(stream, self.middle)
+        context = self.at
+        stream = stream_of([usage], context.service_times, context.policy.replay_requests)
+        before = self._replay(stream, Fleet(_hourly_counts(usage, context), context.workers, context.random_base, 1.0))
+        bound = self._replay(stream, self.bound)
+        middle = bound if self.middle == self.bound else self._replay(stream, self.middle)
         chances = stream.copies
-        return DayAfter(
-            digest,
-            digest.request_count,
-            _late(bound, digest),
-            _late(middle, digest),
-            _late(before, digest),
-            2 * middle.rung > chances >= 2 * before.rung,
+        return LaterDay(
+            usage,
+            usage.request_count,
+            _late_requests(bound, usage),
+            _late_requests(middle, usage),
+            _late_requests(before, usage),
+            2 * middle.rings_alarm > chances >= 2 * before.rings_alarm,
             bound.worst_p95_s,
             middle.mean_instances,
             (middle.mean_instances,) * 24 if self.middle.maximum else tuple(map(float, self.middle.counts)),
-            self._peak(digest),
+            self._peak(usage),
         )
 
-    def _serve(self, stream: Stream, plan: Plan) -> Served:
-        return serve(stream, plan, self.at.goal.p95_s, self.at.usual)
+    def _replay(self, stream: Stream, fleet: Fleet) -> ReplayResult:
+        return replay_requests(stream, fleet, self.at.objective.p95_s, self.at.baseline_late_share)
 
-    def _peak(self, digest: DayDigest) -> float | None:
-        if self.at.demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or not digest.gpu_memory:
+    def _peak(self, usage: DailyUsage) -> float | None:
+        if self.at.demand.memory.kind in (MemoryClass.PREALLOCATED, MemoryClass.UNKNOWN) or not usage.gpu_memory:
             return None
-        need = memory_need([digest], self.at.given.catalogue, self.at.policy, "", None)
+        need = memory_need([usage], self.at.inputs.catalogue, self.at.policy, "", None)
         return need.peak_gib
 
 
-def after(moved: Moved, days: Sequence[DayDigest], given: Given) -> After | Reason:
+def later_fleet(moved: FleetMove, days: Sequence[DailyUsage], inputs: AccountInputs) -> LaterFleet | Reason:
     """What serves these days, as they really were; or why that cannot be told.
 
     The service times are those of the days themselves on the type that really ran: not a forecast, and no knowledge
-    that the judgement had.
+    that the recommendation had.
     """
-    hardware = given.catalogue.find(moved.option.target.instance_type)
-    at = situated(moved.real, days, replace(given, history=History()))
-    ratio = ratio_on(at, hardware) if at is not None and hardware is not None else None
-    if at is None or hardware is None or ratio is None:
+    hardware = inputs.catalogue.find(moved.option.target.instance_type)
+    context = evaluation_context(moved.real, days, replace(inputs, history=History()))
+    ratio = latency_ratio_on(context, hardware) if context is not None and hardware is not None else None
+    if context is None or hardware is None or ratio is None:
         sentence = "no whole day after it yet" if not days else "no latency was published on the days after it"
         return Reason(Code.CANNOT_TELL, sentence)
-    at = replace(at, endpoint=moved.then, goal=moved.goal or at.goal, _served={})
-    middle, bound = (plan_of(at, moved.option, hardware, slower) for slower in (ratio.mid, ratio.bound))
-    return After(at, hardware, middle, bound)
+    context = replace(context, endpoint=moved.then, objective=moved.goal or context.objective, _replays={})
+    middle, bound = (fleet_of_option(context, moved.option, hardware, slower) for slower in (ratio.mid, ratio.bound))
+    return LaterFleet(context, hardware, middle, bound)
 
 
 def hindsight(
-    moved: Moved, found: After | Reason, served: Sequence[DayAfter], days: Sequence[DayDigest], given: Given
+    moved: FleetMove,
+    found: LaterFleet | Reason,
+    served: Sequence[LaterDay],
+    days: Sequence[DailyUsage],
+    inputs: AccountInputs,
 ) -> Hindsight:
     """What the days say together. `days` are those on the fleet; `served` has each where it could be told."""
-    saved = _saved(moved, days, [d.instances for d in served] if served else None, given)
+    saved = _saved_usd(moved, days, [d.instances for d in served] if served else None, inputs)
     if isinstance(found, Reason) or not served:
         why = found if isinstance(found, Reason) else Reason(Code.CANNOT_TELL, "no whole day after it yet")
-        verdict, why = verdict_of(None, why, given.policy)
+        verdict, why = hindsight_verdict(None, why, inputs.policy)
         return Hindsight(len(days), round(_requests(days)), None, None, None, None, None, saved, verdict, why)
     late, likely, before = (round(sum(v)) for v in zip(*((d.late, d.likely, d.before) for d in served), strict=True))
     peak, chip = max((d.peak_gib or 0.0 for d in served), default=0.0), found.hardware.accelerator
@@ -140,69 +144,71 @@ def hindsight(
     moves = found.middle != found.bound
     fits = found.usable_gib is None or peak <= found.usable_gib
     outgrown = None if fits else (peak, found.usable_gib or 0.0)
-    fit = fit_on(found.at, found.hardware)
-    dates = len({d.day for d in busy(days)})
-    told = Told(requests, late, likely, before, moves, found.at.goal.declared, dates, outgrown, fit)
-    verdict, why = verdict_of(told, None, given.policy)
-    service = sum(value * share for value, share in found.at.service) * found.bound.slower
-    goal = found.at.goal.p95_s
-    then, ran = Served(requests, late, max(d.worst_p95_s for d in served)), Served(requests, before, 0.0)
-    strain = strain_of(days, service, found.bound, then, ran, 1, goal, margin)
+    fit = fit_chance(found.at, found.hardware)
+    dates = len({d.day for d in busy_days(days)})
+    told = LaterFigures(requests, late, likely, before, moves, found.at.objective.declared, dates, outgrown, fit)
+    verdict, why = hindsight_verdict(told, None, inputs.policy)
+    service = sum(value * share for value, share in found.at.service_times) * found.bound.slower
+    goal = found.at.objective.p95_s
+    then, ran = ReplayResult(requests, late, max(d.worst_p95_s for d in served)), ReplayResult(requests, before, 0.0)
+    strain = replay_of(days, service, found.bound, then, ran, 1, goal, margin)
     return Hindsight(len(days), requests, late, likely, before, goal, strain, saved, verdict, why)
 
 
-def as_served(day: DayAfter, goal_s: float) -> DayDigest:
+def usage_as_served(day: LaterDay, objective_s: float) -> DailyUsage:
     """The digest as the fleet would have left it: its instances, and its late requests on top of the latency seen.
 
     The rest stays what the real fleet published: utilisation and memory of a fleet that never ran are not known.
     """
-    digest, total = day.digest, sum(weight for _, weight in day.digest.latency)
+    usage, total = day.digest, sum(weight for _, weight in day.digest.latency)
     share = min(max(day.likely - day.before, 0.0) / max(day.requests, 1.0), 1.0)
-    bins = {index: weight * (1 - share) for index, weight in digest.latency}
-    over = math.ceil(math.log(max(goal_s, 0.001) * 1000) / math.log(BIN)) + 1
+    bins = {index: weight * (1 - share) for index, weight in usage.latency}
+    over = math.ceil(math.log(max(objective_s, 0.001) * 1000) / math.log(BIN)) + 1
     if share:
         bins[over] = bins.get(over, 0.0) + share * total
-    seconds = digest.latency_total_s * (1 - share) + share * total * goal_s * BIN
-    return replace(digest, latency=tuple(sorted(bins.items())), latency_total_s=seconds, instances=day.hourly)
+    seconds = usage.latency_total_s * (1 - share) + share * total * objective_s * BIN
+    return replace(usage, latency=tuple(sorted(bins.items())), latency_total_s=seconds, instances=day.hourly)
 
 
-def _counts(digest: DayDigest, at: Situation) -> tuple[int, ...]:
+def _hourly_counts(usage: DailyUsage, context: EvaluationContext) -> tuple[int, ...]:
     """The instances that really ran, by hour; those of the days around where they are not known."""
-    known = zip(digest.instances, at.fleet, strict=True)
+    known = zip(usage.instances, context.reference_counts, strict=True)
     return tuple(max(1, math.ceil(seen - 0.01)) if seen else usual for seen, usual in known)
 
 
-def _late(served: Served, digest: DayDigest) -> float:
+def _late_requests(served: ReplayResult, usage: DailyUsage) -> float:
     """Late requests of the day: those that were kept, or served several times, speak for the others."""
-    speaks = digest.request_count / served.requests if served.requests else 0.0
-    return min(served.drowned + (served.late - served.drowned) * speaks, digest.request_count)
+    speaks = usage.request_count / served.requests if served.requests else 0.0
+    return min(served.late_in_backlog + (served.late - served.late_in_backlog) * speaks, usage.request_count)
 
 
-def _requests(days: Sequence[DayDigest]) -> float:
+def _requests(days: Sequence[DailyUsage]) -> float:
     return sum(d.request_count for d in days)
 
 
-def _saved(moved: Moved, days: Sequence[DayDigest], instances: Sequence[float] | None, given: Given) -> Decimal:
+def _saved_usd(
+    moved: FleetMove, days: Sequence[DailyUsage], instances: Sequence[float] | None, inputs: AccountInputs
+) -> Decimal:
     """US dollars of these days against the fleet that really ran, net of commitments, less the switch."""
     variant, option = moved.real.variants[0], moved.option
-    price = given.prices.find(variant.instance_type)
+    price = inputs.prices.find(variant.instance_type)
     if price is None or not days:
         return -option.switch_usd if days else Decimal(0)
     ran = 0.0
-    for digest in days:
-        known = [c for c in digest.instances if c is not None]
+    for usage in days:
+        known = [c for c in usage.instances if c is not None]
         ran += sum(known) / len(known) if known else variant.current_count
     counts = option.target.hourly_counts or (option.target.instance_count,)
     planned = option.mean_instances or sum(counts) / len(counts)
     runs = sum(instances) if instances is not None else planned * len(days)
     spent = price.usd_per_hour * Decimal(str(round(ran, 4))) - option.price.usd_per_hour * Decimal(str(round(runs, 4)))
     month = spent / len(days) * HOURS_PER_MONTH
-    net = (month - kept_by_commitment(month, given.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
+    net = (month - kept_by_commitment(month, inputs.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
     return (net - option.switch_usd).quantize(CENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LaterFigures:
     """Requests of the days after, and how many of them missed the objective."""
 
     requests: int
@@ -224,7 +230,9 @@ class Told:
     """Chance that the model starts and fits where it never ran, 0..1."""
 
 
-def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tuple[Verdict, Reason]:
+def hindsight_verdict(
+    told: LaterFigures | None, unknown: Reason | None, policy: Policy
+) -> tuple[HindsightVerdict, Reason]:
     """The verdict with its numbers; `unknown` says why nothing is told.
 
     As many more requests may be late as a choice may cause in its own replay (`late_allowed`). At the bound of the
@@ -232,11 +240,11 @@ def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tup
     """
     if told is None or told.requests < policy.requests_needed:
         few = f"{told.requests if told else 0} requests came, {policy.requests_needed} are needed to tell"
-        return Verdict.UNKNOWN, unknown or Reason(Code.CANNOT_TELL, few)
+        return HindsightVerdict.UNKNOWN, unknown or Reason(Code.CANNOT_TELL, few)
     if told.outgrown is not None:
         peak, usable = told.outgrown
         sentence = f"{peak:.1f} GiB per GPU were in use on the days after, its card offers {usable:.1f} GiB"
-        return Verdict.NO_MEMORY, Reason(Code.MEMORY_TOO_SMALL, sentence)
+        return HindsightVerdict.NO_MEMORY, Reason(Code.MEMORY_TOO_SMALL, sentence)
     share = policy.late_allowed(
         policy.excess_share, told.declared, told.before / told.requests, told.requests, told.days
     )
@@ -246,34 +254,34 @@ def verdict_of(told: Told | None, unknown: Reason | None, policy: Policy) -> tup
         sentence = (
             f"only a start tells whether the model fits ({100 * told.fits:.0f} % likely); {told.late:,} late, {may}"
         )
-        return Verdict.UNKNOWN, Reason(Code.CANNOT_TELL, sentence)
+        return HindsightVerdict.UNKNOWN, Reason(Code.CANNOT_TELL, sentence)
     if told.late <= most:
         where = " even at the bound of its slowdown" if told.moves else ""
-        return Verdict.HELD, Reason(Code.WOULD_HOLD, f"{_of(told.late, told)} late{where}, {may}")
+        return HindsightVerdict.HELD, Reason(Code.WOULD_HOLD, f"{_share_text(told.late, told)} late{where}, {may}")
     if told.likely > most:
         where = " at the likely slowdown" if told.moves else ""
-        return Verdict.LATE, Reason(Code.WOULD_BE_LATE, f"{_of(told.likely, told)} late{where}, {may}")
+        return HindsightVerdict.LATE, Reason(Code.WOULD_BE_LATE, f"{_share_text(told.likely, told)} late{where}, {may}")
     sentence = (
-        f"it depends on how fast the type is: {_of(told.likely, told)} late at the likely slowdown,"
+        f"it depends on how fast the type is: {_share_text(told.likely, told)} late at the likely slowdown,"
         f" {told.late:,} at its bound, {may}"
     )
-    return Verdict.UNKNOWN, Reason(Code.CANNOT_TELL, sentence)
+    return HindsightVerdict.UNKNOWN, Reason(Code.CANNOT_TELL, sentence)
 
 
-def _of(late: int, told: Told) -> str:
+def _share_text(late: int, told: LaterFigures) -> str:
     return f"{late:,} of {told.requests:,} requests ({100 * late / told.requests:.2f} %)"
 
 
-def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
+def calibrate(tried: Sequence[Backtest], policy: Policy) -> Calibration:
     """Promises against what the days after show. What restores an earlier fleet promises nothing, and is left out."""
     changes = [c for each in tried for c in each.changes if not c.option.restores]
-    told = [c for c in changes if c.after.verdict is not Verdict.UNKNOWN]
-    harm = [0.0 if c.after.verdict is Verdict.HELD and c.taken_back is None else 1.0 for c in told]
+    told = [c for c in changes if c.after.verdict is not HindsightVerdict.UNKNOWN]
+    harm = [0.0 if c.after.verdict is HindsightVerdict.HELD and c.taken_back is None else 1.0 for c in told]
     stated = [policy.stated_chance(c.option.risk)[1] for c in told]
     known = [(c.promised_late, c.after.late, c.after.requests) for c in changes]
     late = [(promise, seen, n) for promise, seen, n in known if promise is not None and seen is not None]
     calls = sum(n for _, _, n in late)
-    replayed = [c for c in changes if c.after.replayed]
+    replayed = [c for c in changes if c.after.was_replayed]
     return Calibration(
         changes=len(changes),
         told=len(told),
@@ -283,13 +291,13 @@ def calibration_of(tried: Sequence[Backtest], policy: Policy) -> Calibration:
         brier_without=_mean(harm),
         promised_late=sum(promise * n for promise, _, n in late) / calls if calls else None,
         seen_late=sum(seen for _, seen, _ in late) / calls if calls else None,
-        promised_usd=sum((_promised(c) for c in replayed), Decimal(0)).quantize(CENT),
+        promised_usd=sum((_promised_usd(c) for c in replayed), Decimal(0)).quantize(CENT),
         saved_usd=sum((c.after.saved_usd for c in replayed), Decimal(0)).quantize(CENT),
         regret_usd=sum((b.missed.regret_usd for b in tried if b.missed), Decimal(0)).quantize(CENT),
     )
 
 
-def _promised(change: Rehearsed) -> Decimal:
+def _promised_usd(change: BacktestChange) -> Decimal:
     """US dollars that the promised saving comes to over the days that the change stood, less the switch."""
     return change.option.saving_usd_per_month * 24 * change.after.days / HOURS_PER_MONTH - change.option.switch_usd
 

@@ -2,7 +2,8 @@
 
 Each morning has the day's allowance of changes that the operator's limits leave. Days after a change are served by the
 replay (`backtest/later_days.py`). Where only the count, the bounds, the schedule or the routing changed, their late
-requests reach the next judgement, and the engine goes on. What another type publishes nobody knows: while one serves,
+requests reach the next recommendation, and the engine goes on. What another type publishes nobody knows: while one
+serves,
 nothing is judged, and the days only tell whether it would have been left again.
 """
 
@@ -12,21 +13,28 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from rightsizer.backtest.later_days import After, Moved, after, as_served, hindsight
-from rightsizer.backtest.standing_change import Standing, guarded, left, moved_to, past_of, promised_late
+from rightsizer.backtest.later_days import FleetMove, LaterFleet, hindsight, later_fleet, usage_as_served
+from rightsizer.backtest.standing_change import (
+    ActiveChange,
+    endpoint_after,
+    guard_reason,
+    past_change,
+    promised_late_share,
+    return_reason,
+)
 from rightsizer.changes.daily_budget import budget_refusal, budget_share
-from rightsizer.changes.window import opens
+from rightsizer.changes.window import next_open
 from rightsizer.dimensions.dimension import Dimension
-from rightsizer.domain.backtest import Backtest, Missed, Rehearsed, Verdict
+from rightsizer.domain.backtest import Backtest, BacktestChange, HindsightVerdict, MissedOption
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Goal, Option, OptionKind
+from rightsizer.domain.option import LatencyObjective, Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.usage import DayDigest, UsageDigest
-from rightsizer.recommender.context import Given, situated
-from rightsizer.recommender.recommend import judge_digests
+from rightsizer.domain.usage import DailyUsage, VariantUsage
+from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.recommend import recommend
 
 FLEETS = frozenset(
     {
@@ -54,7 +62,7 @@ class Allowance:
     limits: ChangeLimits
     started: dict[date, tuple[int, Decimal]] = field(default_factory=dict)
 
-    def take(self, option: Option, at: datetime) -> Reason | None:
+    def take_budget(self, option: Option, at: datetime) -> Reason | None:
         """Count the change, or say why it waits. What restores an earlier fleet is never held back, and counts."""
         number, usd = self.started.get(at.date(), (0, Decimal(0)))
         share = budget_share(f"{at:%Y-%m-%d}", option.switch_usd, self.limits, restores=option.restores)
@@ -65,10 +73,10 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class BacktestInputs:
     """What all endpoints of a back-test share."""
 
-    given: Given
+    given: AccountInputs
     """Prices, catalogue, quotas and policy; its history is not read."""
     dimensions: Sequence[Dimension]
     allowance: Allowance
@@ -79,35 +87,35 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hoped:
-    """The first judgement with evidence enough to be proposed and a fleet that saves enough."""
+class _FirstOption:
+    """The first recommendation with evidence enough to be proposed and a fleet that saves enough."""
 
     at: datetime
     found: Recommendation
     why: Reason
     """Why it was not applied then."""
-    goal: Goal | None
+    goal: LatencyObjective | None
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class Backtester:
     """The state of one endpoint between two mornings. `runs` is what would run, opted in; `real` what ran."""
 
     real: Endpoint
-    days: Sequence[DayDigest]
+    days: Sequence[DailyUsage]
     """Whole days as they were, oldest first; none of `stage.today` or later."""
-    stage: Stage
+    stage: BacktestInputs
     runs: Endpoint
-    known: list[DayDigest] = field(default_factory=list)
+    known: list[DailyUsage] = field(default_factory=list)
     """The days as they would have been published, oldest first."""
     past: list[PastChange] = field(default_factory=list)
-    changes: list[Rehearsed] = field(default_factory=list)
-    standing: Standing | None = None
-    pending: Standing | None = None
+    changes: list[BacktestChange] = field(default_factory=list)
+    active: ActiveChange | None = None
+    pending: ActiveChange | None = None
     """Started later in the day than its midnight: from its first whole day on it stands, and until then what stood."""
     mornings: Counter[str] = field(default_factory=Counter)
     last: Recommendation | None = None
-    hoped: _Hoped | None = None
+    hoped: _FirstOption | None = None
 
     def run(self) -> Backtest:
         """Every morning of the window."""
@@ -115,50 +123,50 @@ class Rehearsal:
         morning = self.stage.first
         while morning <= self.stage.today:
             while waiting and waiting[0].day < morning:
-                self._published(waiting.pop(0))
-            self._take_over()
+                self._end_day(waiting.pop(0))
+            self._activate_pending()
             if self.known:
-                self._morning(datetime.combine(morning, time(), UTC))
+                self._evaluate_morning(datetime.combine(morning, time(), UTC))
             morning += DAY
-        self._take_over()
-        self._close(None, None)
+        self._activate_pending()
+        self._close_change(None, None)
         changes = tuple(sorted(self.changes, key=lambda change: change.decided_at))
         found = Backtest(self.real.ref.name, changes, self.last, dict(self.mornings))
-        return replace(found, missed=self._missed(found.saved_usd))
+        return replace(found, missed=self._missed_option(found.saved_usd))
 
-    def _published(self, digest: DayDigest) -> None:
+    def _end_day(self, usage: DailyUsage) -> None:
         """A day has ended: on what really ran, or on the fleet of the change that stands."""
-        at = self.standing
+        at = self.active
         if at is None:
-            self.known.append(digest)
+            self.known.append(usage)
             return
-        at.days.append(digest)
+        at.days.append(usage)
         if isinstance(at.after, Reason):
-            self.known.append(digest)
+            self.known.append(usage)
             return
-        day = at.after.served(digest)
+        day = at.after.replay_day(usage)
         at.served.append(day)
-        back = guarded(day, at) or left(at)
-        if at.other_type:
-            self.known.append(replace(digest, latency=(), latency_total_s=0.0))
+        back = guard_reason(day, at) or return_reason(at)
+        if at.is_other_type:
+            self.known.append(replace(usage, latency=(), latency_total_s=0.0))
         else:
-            self.known.append(as_served(day, at.after.at.goal.p95_s))
+            self.known.append(usage_as_served(day, at.after.at.objective.p95_s))
         if back is not None:
-            self._take_back(back, digest.day + DAY)
+            self._roll_back(back, usage.day + DAY)
 
-    def _take_over(self) -> None:
+    def _activate_pending(self) -> None:
         """What was started stands from now on; what stood before has served until today."""
         at = self.pending
         if at is None:
             return
-        at.previous, self.pending = self.standing, None
-        self._close(at.first_day, None)
+        at.previous, self.pending = self.active, None
+        self._close_change(at.first_day, None)
         self.past.append(at.past)
-        self.standing, self.runs = at, at.moved.then
+        self.active, self.runs = at, at.moved.then
 
-    def _take_back(self, why: Reason, morning: date) -> None:
+    def _roll_back(self, why: Reason, morning: date) -> None:
         """The fleet before the change serves again, as it did."""
-        at = self.standing
+        at = self.active
         assert at is not None
         if self.pending is not None:
             # It was decided on a fleet that is not there any more: the preflight of a change refuses that.
@@ -169,92 +177,92 @@ class Rehearsal:
             self.past[-1] = replace(self.past[-1], ended=PastEnd.ROLLED_BACK, failure=failure)
         else:
             then = datetime.combine(morning, time(), UTC)
-            self.past.append(past_of(at.moved.then, at.before, then))
+            self.past.append(past_change(at.moved.then, at.before, then))
         self.runs = at.before
-        self._close(morning, why)
+        self._close_change(morning, why)
         if at.previous is not None:
             again = at.previous
             self.changes = [change for change in self.changes if change.decided_at != again.started]
-            self.standing = again
+            self.active = again
 
-    def _morning(self, now: datetime) -> None:
-        at = self.standing
-        if at is not None and at.other_type:
+    def _evaluate_morning(self, now: datetime) -> None:
+        at = self.active
+        if at is not None and at.is_other_type:
             self.mornings[WATCHED] += 1
             return
-        given = replace(self.stage.given, history=History(endpoint=tuple(self.past)), now=now)
-        usage = UsageDigest(self.runs.ref.name, self.runs.variants[0].name, tuple(self.known))
-        found = judge_digests(self.runs, usage, given, self.stage.dimensions)
+        inputs = replace(self.stage.given, history=History(endpoint=tuple(self.past)), now=now)
+        usage = VariantUsage(self.runs.ref.name, self.runs.variants[0].name, tuple(self.known))
+        found = recommend(self.runs, usage, inputs, self.stage.dimensions)
         self.last, gate = found, found.gate.value
         waits = None
-        if found.gate is Gate.APPLY and found.chosen is not None and found.chosen.kind in FLEETS:
-            waits = self._start(found, found.chosen, given)
+        if found.gate is Gate.APPLY and found.chosen_option is not None and found.chosen_option.kind in FLEETS:
+            waits = self._start_change(found, found.chosen_option, inputs)
             gate = WAITS if waits is not None else gate
         self.mornings[gate] += 1
-        if self.hoped is None and _worth(found, given.policy):
-            seen = situated(self.runs, _recent(self.known, given), given)
+        if self.hoped is None and _worthwhile_options(found, inputs.policy):
+            seen = evaluation_context(self.runs, _recent_days(self.known, inputs), inputs)
             why = BEHIND if found.gate is Gate.APPLY and waits is None else waits or found.gate_reason
-            self.hoped = _Hoped(now, found, why, seen.goal if seen else None)
+            self.hoped = _FirstOption(now, found, why, seen.objective if seen else None)
 
-    def _start(self, found: Recommendation, option: Option, given: Given) -> Reason | None:
+    def _start_change(self, found: Recommendation, option: Option, inputs: AccountInputs) -> Reason | None:
         """Begin the change, or say what it waits for."""
-        limits, now = self.stage.allowance.limits, given.now
-        start = now if option.restores else opens(limits.window, now)
+        limits, now = self.stage.allowance.limits, inputs.now
+        start = now if option.restores else next_open(limits.window, now)
         if start.date() != now.date():
             return Reason(Code.OUTSIDE_WINDOW, f"the window of Limits opens on {start:%Y-%m-%d %H:%M} UTC")
         rested = self.past[-1].at + limits.cooldown if self.past else start
         if start < rested and not option.restores:
             return Reason(Code.COOLDOWN, f"Limits lets it rest until {rested:%Y-%m-%d %H:%M} UTC")
-        waits = self.stage.allowance.take(option, start)
+        waits = self.stage.allowance.take_budget(option, start)
         if waits is not None:
             return waits
         first_day = now.date() if start == now else now.date() + DAY
-        at = situated(self.runs, _recent(self.known, given), given)
-        then = moved_to(self.runs, option)
-        moved = Moved(self.real, then, option, at.goal if at else None)
+        context = evaluation_context(self.runs, _recent_days(self.known, inputs), inputs)
+        then = endpoint_after(self.runs, option)
+        moved = FleetMove(self.real, then, option, context.objective if context else None)
         days = [d for d in self.days if d.day >= first_day]
-        serving = after(moved, days, given)
-        late = promised_late(at, option, serving)
-        past = past_of(self.runs, then, start, option, at.demand.load.peak_busy_gpus if at else None)
-        self.pending = Standing(start, first_day, found, option, moved, self.runs, past, serving, late)
+        serving = later_fleet(moved, days, inputs)
+        late = promised_late_share(context, option, serving)
+        past = past_change(self.runs, then, start, option, context.demand.load.peak_busy_gpus if context else None)
+        self.pending = ActiveChange(start, first_day, found, option, moved, self.runs, past, serving, late)
         if start == now:
-            self._take_over()
+            self._activate_pending()
         return None
 
-    def _close(self, until: date | None, back: Reason | None) -> None:
-        at = self.standing
+    def _close_change(self, until: date | None, back: Reason | None) -> None:
+        at = self.active
         if at is None:
             return
         told = hindsight(at.moved, at.after, at.served, at.days, self.stage.given)
         self.changes.append(
-            Rehearsed(at.started, at.first_day, until, at.recommendation, at.option, at.promised_late, back, told)
+            BacktestChange(at.started, at.first_day, until, at.recommendation, at.option, at.promised_late, back, told)
         )
-        self.standing = None
+        self.active = None
 
-    def _missed(self, saved: Decimal) -> Missed | None:
+    def _missed_option(self, saved: Decimal) -> MissedOption | None:
         """The option of the first morning with one that would have held, where it saves more than what was done."""
         if self.hoped is None:
             return None
-        hoped, given = self.hoped, self.stage.given
+        hoped, inputs = self.hoped, self.stage.given
         days = [d for d in self.days if d.day >= hoped.at.date()]
-        for option in _worth(hoped.found, given.policy)[:TRIED]:
-            moved = Moved(self.real, moved_to(self.real, option), option, hoped.goal)
-            serving = after(moved, days, given)
-            served = [serving.served(digest) for digest in days] if isinstance(serving, After) else []
-            told = hindsight(moved, serving, served, days, given)
-            if told.verdict is Verdict.HELD and not served[0].rings:
+        for option in _worthwhile_options(hoped.found, inputs.policy)[:TRIED]:
+            moved = FleetMove(self.real, endpoint_after(self.real, option), option, hoped.goal)
+            serving = later_fleet(moved, days, inputs)
+            served = [serving.replay_day(usage) for usage in days] if isinstance(serving, LaterFleet) else []
+            told = hindsight(moved, serving, served, days, inputs)
+            if told.verdict is HindsightVerdict.HELD and not served[0].rings_alarm:
                 regret = told.saved_usd - saved
-                return Missed(option, hoped.at, told, hoped.why, regret) if regret >= 1 else None
+                return MissedOption(option, hoped.at, told, hoped.why, regret) if regret >= 1 else None
         return None
 
 
-def _worth(found: Recommendation, policy: Policy) -> list[Option]:
+def _worthwhile_options(found: Recommendation, policy: Policy) -> list[Option]:
     """The fleets that the gate would not find too small a saving, or too little known of; the largest saving first."""
     least = max(policy.minimum_saving_usd, (found.usd_per_month or 0) * Decimal(str(policy.minimum_saving_share)))
     known = [o for o in found.options if o.kind in FLEETS and o.confidence >= policy.confidence_propose]
     return sorted((o for o in known if o.saving_usd_per_month >= least), key=lambda o: -o.saving_usd_per_month)
 
 
-def _recent(days: Sequence[DayDigest], given: Given) -> list[DayDigest]:
-    first = (given.now - timedelta(days=given.policy.lookback_days)).date()
+def _recent_days(days: Sequence[DailyUsage], inputs: AccountInputs) -> list[DailyUsage]:
+    first = (inputs.now - timedelta(days=inputs.policy.lookback_days)).date()
     return [d for d in days if d.day >= first]

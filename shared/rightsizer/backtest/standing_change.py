@@ -4,44 +4,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
-from rightsizer.backtest.later_days import After, DayAfter, Moved, as_served
+from rightsizer.backtest.later_days import FleetMove, LaterDay, LaterFleet, usage_as_served
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget, variant_resource_id
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import BIN, DayDigest
-from rightsizer.recommender.context import Situation
-from rightsizer.recommender.finding import suffering
-from rightsizer.recommender.fleet_size import plan_of
+from rightsizer.domain.usage import BIN, DailyUsage
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.finding import latency_degradation
+from rightsizer.recommender.fleet_size import fleet_of_option
 
 
 @dataclass(slots=True)
-class Standing:
+class ActiveChange:
     """A change that is in force."""
 
     started: datetime
     first_day: date
     recommendation: Recommendation
     option: Option
-    moved: Moved
+    moved: FleetMove
     before: Endpoint
     past: PastChange
-    """The change as the judgements after it read it."""
-    after: After | Reason
+    """The change as the recommendations after it read it."""
+    after: LaterFleet | Reason
     promised_late: float | None
-    previous: "Standing | None" = None
+    previous: "ActiveChange | None" = None
     """The change that it took over from, and that stands again where it is taken back."""
-    served: list[DayAfter] = field(default_factory=list)
-    days: list[DayDigest] = field(default_factory=list)
+    served: list[LaterDay] = field(default_factory=list)
+    days: list[DailyUsage] = field(default_factory=list)
 
     @property
-    def other_type(self) -> bool:
+    def is_other_type(self) -> bool:
         """Whether its metrics would be those of a type that never ran."""
         return self.before.variants[0].instance_type != self.moved.then.variants[0].instance_type
 
 
-def moved_to(endpoint: Endpoint, option: Option) -> Endpoint:
+def endpoint_after(endpoint: Endpoint, option: Option) -> Endpoint:
     """The endpoint after the change, with the bounds that its autoscaling would have."""
     target, variant = option.target, endpoint.variants[0]
     count = target.instance_count
@@ -63,10 +63,10 @@ def moved_to(endpoint: Endpoint, option: Option) -> Endpoint:
     return replace(endpoint, variants=(variant,), scaling=scaling)
 
 
-def past_of(
+def past_change(
     old: Endpoint, new: Endpoint, at: datetime, option: Option | None = None, demand: float | None = None
 ) -> PastChange:
-    """The change as the next judgements read it; `demand` are the GPUs that the judgement planned for."""
+    """The change as the next recommendations read it; `demand` are the GPUs that the recommendation planned for."""
     one, other = old.variants[0], new.variants[0]
     hourly = option.target.hourly_counts if option else None
     return PastChange(
@@ -82,42 +82,46 @@ def past_of(
     )
 
 
-def promised_late(at: Situation | None, option: Option, serving: After | Reason) -> float | None:
-    """The share of the look-back's requests that the judgement saw late on the option, at the bound."""
-    hardware = at.given.catalogue.find(option.target.instance_type) if at else None
-    if at is None or hardware is None:
+def promised_late_share(
+    context: EvaluationContext | None, option: Option, serving: LaterFleet | Reason
+) -> float | None:
+    """The share of the look-back's requests that the recommendation saw late on the option, at the bound."""
+    hardware = context.inputs.catalogue.find(option.target.instance_type) if context else None
+    if context is None or hardware is None:
         return None
-    slower = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
-    served = at.served(plan_of(at, option, hardware, slower))
+    slower = (option.p95_s or context.latency.p95_s) / context.latency.p95_s
+    served = context.replay(fleet_of_option(context, option, hardware, slower))
     return served.late / served.requests if served.requests and not isinstance(serving, Reason) else None
 
 
-def guarded(day: DayAfter, at: Standing) -> Reason | None:
+def guard_reason(day: LaterDay, at: ActiveChange) -> Reason | None:
     """Why the first day would have rung the guard of the change."""
-    if day.digest.day != at.first_day or not day.rings:
+    if day.digest.day != at.first_day or not day.rings_alarm:
         return None
     sentence = f"its guard would have rung on the first day: {day.likely:.0f} of {day.requests:.0f} requests late"
     return Reason(Code.ROLLED_BACK, sentence)
 
 
-def left(at: Standing) -> Reason | None:
+def return_reason(at: ActiveChange) -> Reason | None:
     """Why another type would have been left for the one before: its memory, or late requests as `judge` counts them."""
-    if not at.other_type or isinstance(at.after, Reason):
+    if not at.is_other_type or isinstance(at.after, Reason):
         return None
-    usable, peak, goal = at.after.usable_gib, at.served[-1].peak_gib, at.after.at.goal
+    usable, peak, objective = at.after.usable_gib, at.served[-1].peak_gib, at.after.at.objective
     if usable is not None and peak is not None and peak > usable:
         sentence = f"{peak:.1f} GiB per GPU were in use, its card offers {usable:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     for days in (at.served[-2:], at.served):
-        usual = _late_share([d.digest for d in days], goal.p95_s)
-        shown = [replace(as_served(d, goal.p95_s), instance_type=at.option.target.instance_type) for d in days]
-        found = suffering(shown, goal, usual, at.after.at.policy)
+        baseline = _late_share([d.digest for d in days], objective.p95_s)
+        shown = [
+            replace(usage_as_served(d, objective.p95_s), instance_type=at.option.target.instance_type) for d in days
+        ]
+        found = latency_degradation(shown, objective, baseline, at.after.at.policy)
         if found is not None:
             return found.reason
     return None
 
 
-def _late_share(days: Sequence[DayDigest], limit_s: float) -> float:
+def _late_share(days: Sequence[DailyUsage], limit_s: float) -> float:
     """The share of the requests that really was late."""
     known = [(index, weight) for d in days for index, weight in d.latency]
     late = sum(weight for index, weight in known if BIN**index / 1000 > limit_s)

@@ -13,7 +13,7 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.settings import Settings, from_environment, require
+from rightsizer.settings import Settings, from_environment, require_settings
 
 if TYPE_CHECKING:
     from rightsizer.aws.recommendations import Recommendations
@@ -37,7 +37,7 @@ def now() -> datetime:
     return _clock()
 
 
-def left(context: Any) -> Callable[[], float]:
+def seconds_left(context: Any) -> Callable[[], float]:
     """Seconds that Lambda gives the invocation still; infinite where nobody says, outside of Lambda."""
     told = getattr(context, "get_remaining_time_in_millis", None)
     return (lambda: told() / 1000) if told is not None else (lambda: inf)
@@ -49,7 +49,7 @@ def set_clock(clock: Callable[[], datetime]) -> None:
     _clock = clock
 
 
-def once[T](build: Callable[[], T]) -> Callable[[], T]:
+def build_once[T](build: Callable[[], T]) -> Callable[[], T]:
     """Build on the first call, keep for the life of the process, and forget at `reset`."""
     kept = cache(build)
     _built.append(kept.cache_clear)
@@ -63,13 +63,13 @@ def reset() -> None:
         forget()
 
 
-@once
+@build_once
 def settings() -> Settings:
     """The settings of this function."""
     return from_environment()
 
 
-@once
+@build_once
 def session() -> Session:
     """The session whose clients all adapters share."""
     from rightsizer.aws.session import Session
@@ -82,23 +82,23 @@ def warn_about_botocore() -> None:
     """Log a warning where the runtime's botocore is older than what is supported."""
     import botocore
 
-    from rightsizer.aws.session import complaint_about
+    from rightsizer.aws.session import botocore_warning
     from rightsizer.telemetry import logger
 
-    if complaint := complaint_about(botocore.__version__):
+    if complaint := botocore_warning(botocore.__version__):
         logger.warning(complaint)
 
 
-@once
+@build_once
 def table() -> Table:
     """The one table."""
     from rightsizer.aws.table import Table
 
-    require(settings(), "table")
+    require_settings(settings(), "table")
     return Table(session().client("dynamodb"), settings().table)
 
 
-@once
+@build_once
 def store() -> Recommendations:
     """Recommendations and proposals."""
     from rightsizer.aws.recommendations import Recommendations
@@ -106,7 +106,7 @@ def store() -> Recommendations:
     return Recommendations(table(), now)
 
 
-@once
+@build_once
 def catalogue() -> Catalogue:
     """The packaged catalogue of hardware."""
     from rightsizer import catalog
@@ -129,7 +129,7 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
     from rightsizer.aws.endpoints import SageMakerFleet
-    from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, Pace
+    from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.evaluate import EvaluatePorts
@@ -137,7 +137,7 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
     fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
-        alone = CloudWatchMetrics(account, pace=Pace(QUOTA * SHARE))
+        alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
         return EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS)
-    metrics = CloudWatchMetrics(account, pace=Pace())
+    metrics = CloudWatchMetrics(account, pace=RateLimiter())
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)

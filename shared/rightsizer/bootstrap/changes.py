@@ -7,41 +7,41 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import catalogue, now, once, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import build_once, catalogue, now, reading_ports, session, settings, store, table
 from rightsizer.bootstrap.channels import notifier
-from rightsizer.changes.preflight.consent import stranger
+from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
-from rightsizer.settings import require
+from rightsizer.settings import require_settings
 
 if TYPE_CHECKING:
-    from rightsizer.aws.capacity_changes import Errands
+    from rightsizer.aws.capacity_changes import CapacityChangeTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
     from rightsizer.domain.approvers import Approvers
-    from rightsizer.domain.capacity_change import Errand
+    from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.live_state import EndpointSight, Gone
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
-    from rightsizer.flows.change_capacity import Errands as ErrandFlow
-    from rightsizer.flows.orders import Asking, Orders
+    from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
+    from rightsizer.flows.orders import ComponentOrders, Orders
     from rightsizer.flows.report import ReportSources
 
 
-@once
+@build_once
 def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.aws.changes import AwsChanger
     from rightsizer.aws.journal import TableJournal
-    from rightsizer.aws.ledger import HistoryBook, SavingsBook
+    from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.apply import Apply
 
     known, client = settings(), session().client
-    require(known, "table")
+    require_settings(known, "table")
     return Apply(
         journal=TableJournal(client("dynamodb"), known.table),
         changer=AwsChanger(
@@ -54,30 +54,30 @@ def apply() -> Apply:
             client("sts"),
         ),
         store=store(),
-        ledger=SavingsBook(table()),
-        history=HistoryBook(table()),
+        ledger=SavingsTable(table()),
+        history=HistoryTable(table()),
         metrics=CloudWatchMetrics(session()),
         quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
         catalogue=catalogue(),
         dimensions=DIMENSIONS,
         limits=known.limits,
         notifier=notifier(),
-        errands=_errands(),
+        capacity_changes=_capacity_changes(),
     )
 
 
-def _errands() -> ErrandFlow:
-    from rightsizer.aws.capacity_changes import ErrandCalls
-    from rightsizer.aws.capacity_changes import Errands as Book
+def _capacity_changes() -> ErrandFlow:
+    from rightsizer.aws.capacity_changes import CapacityChangeCalls
+    from rightsizer.aws.capacity_changes import CapacityChangeTable as Book
     from rightsizer.aws.journal import TableJournal
-    from rightsizer.aws.ledger import SavingsBook
-    from rightsizer.flows.change_capacity import Errands
+    from rightsizer.aws.ledger import SavingsTable
+    from rightsizer.flows.change_capacity import CapacityChanges
 
     client = session().client
-    calls = ErrandCalls(client("autoscaling"), client("sagemaker"))
+    calls = CapacityChangeCalls(client("autoscaling"), client("sagemaker"))
     journal = TableJournal(client("dynamodb"), settings().table)
-    ledger, known = SavingsBook(table()), settings()
-    return Errands(
+    ledger, known = SavingsTable(table()), settings()
+    return CapacityChanges(
         Book(table()), calls, calls, journal.switch, ledger, notifier(), known.limits.approvers, known.dry_run
     )
 
@@ -89,14 +89,14 @@ class Desk:
     store: Recommendations
     journal: TableJournal
     orders: Orders
-    errands: Errands
+    capacity_changes: CapacityChangeTable
     table: Table
-    who: str
-    asking: Asking
+    decider: str
+    component_orders: ComponentOrders
     approvers: Callable[[], Approvers | str]
     """The list of the stack, or why no stack can be asked for it."""
 
-    def obey(self, doing: str) -> str:
+    def require_approver(self, doing: str) -> str:
         """Let nobody give an order whom the stack's list does not let decide: NotApproverError.
 
         Returns why no stack could be asked for its list, empty where one was. IAM alone decides here then; `apply`
@@ -105,7 +105,7 @@ class Desk:
         approvers = self.approvers()
         if isinstance(approvers, str):
             return approvers
-        found = stranger(self.who, approvers)
+        found = approver_refusal(self.decider, approvers)
         if found is not None:
             raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
         return ""
@@ -116,24 +116,28 @@ class Desk:
         from rightsizer.domain.proposal import Decision
 
         at = now()
-        return decisions.decide(self.table, proposal_id, Decision(state, self.who, at, comment), at)
+        return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment), at)
 
-    def errand_back(self, errand_id: str) -> Errand | None:
-        """Record that the old policy of a group is wanted back; None where the id is not an errand's."""
-        from rightsizer.flows.change_capacity import order_back
+    def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
+        """Record that the old policy of a group is wanted back; None where the id is not a capacity change's."""
+        from rightsizer.flows.change_capacity import request_rollback
 
-        return order_back(self.errands, errand_id, self.who, now()) if self.errands.load(errand_id) else None
+        return (
+            request_rollback(self.capacity_changes, capacity_change_id, self.decider, now())
+            if self.capacity_changes.load(capacity_change_id)
+            else None
+        )
 
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
-    from rightsizer.aws.account import caller, stack_of
-    from rightsizer.aws.capacity_changes import Errands
-    from rightsizer.aws.components import of_endpoint
+    from rightsizer.aws.account import decider_of, stack_of
+    from rightsizer.aws.capacity_changes import CapacityChangeTable
+    from rightsizer.aws.components import components_of_endpoint
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
-    from rightsizer.flows.orders import Asking, Orders
+    from rightsizer.flows.orders import ComponentOrders, Orders
 
     known = None if table_name else stack_of(account, stack)
     name = known.table if known else table_name
@@ -143,8 +147,10 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     store, reading = Recommendations(table, now), reading_ports(account)
     sagemaker = account.client("sagemaker")
     approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers
-    asking = Asking(reading.fleet, reading.prices, store, lambda endpoint: of_endpoint(sagemaker, endpoint))
-    return Desk(store, journal, orders, Errands(table), table, caller(account), asking, approvers)
+    asking = ComponentOrders(
+        reading.fleet, reading.prices, store, lambda endpoint: components_of_endpoint(sagemaker, endpoint)
+    )
+    return Desk(store, journal, orders, CapacityChangeTable(table), table, decider_of(account), asking, approvers)
 
 
 def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str:
@@ -167,7 +173,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
-    from rightsizer.aws.ledger import HistoryBook, SavingsBook
+    from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
@@ -182,8 +188,8 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         account=account.account(),
         region=account.region,
         store=Recommendations(table, now),
-        ledger=SavingsBook(table),
-        past=HistoryBook(table),
+        ledger=SavingsTable(table),
+        past=HistoryTable(table),
         own=LambdaUse(account.client("cloudwatch"), {}),
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import sleep
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import now, once, session, settings
+from rightsizer.bootstrap import build_once, now, session, settings
 
 if TYPE_CHECKING:
     from rightsizer.channels.notifier import Channels
@@ -23,7 +23,7 @@ def channels() -> tuple[Notifier, ...]:
     return tuple(told)
 
 
-@once
+@build_once
 def notifier() -> Channels:
     """All channels that are told each thing once, as one."""
     from rightsizer.channels.notifier import Channels
@@ -31,7 +31,7 @@ def notifier() -> Channels:
     return Channels(channels(), settings().misread)
 
 
-@once
+@build_once
 def board() -> Channels:
     """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
     from rightsizer.channels.notifier import Channels
@@ -40,7 +40,7 @@ def board() -> Channels:
     return Channels((known,) if known is not None else (), settings().misread)
 
 
-@once
+@build_once
 def slack() -> Slack | None:
     """The channel of the stack; None where it has no Slack."""
     from rightsizer.aws.light import SlackSecret

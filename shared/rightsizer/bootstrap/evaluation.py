@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rightsizer.bootstrap import (
+    build_once,
     catalogue,
     now,
-    once,
     price_sources,
     reading_ports,
     session,
@@ -18,7 +18,7 @@ from rightsizer.bootstrap import (
     store,
     table,
 )
-from rightsizer.settings import Settings, require
+from rightsizer.settings import Settings, require_settings
 
 if TYPE_CHECKING:
     from rightsizer.domain.endpoint import Endpoint, Unobserved
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from rightsizer.domain.trigger import EvaluationReason, JobMoved, LookBeyond, Received, SweepKind, Trigger
     from rightsizer.flows.group_options import CapacityPorts, StandInPorts
     from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
-    from rightsizer.flows.sweep import Swept
+    from rightsizer.flows.sweep import SweepResult
     from rightsizer.ports.spot import LookQueue
-    from rightsizer.recommender.proposal import Reach
+    from rightsizer.recommender.proposal import ChangePermission
 
 SWIFT_S = 5.0
 """Seconds for one answer while a Spot instance has two minutes left; a hung connection must not eat them."""
 
 
-@once
-def sweep() -> Callable[[Trigger], Swept]:
+@build_once
+def sweep() -> Callable[[Trigger], SweepResult]:
     """The flow of the sweep door."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.endpoints import SageMakerFleet
@@ -45,14 +45,14 @@ def sweep() -> Callable[[Trigger], Swept]:
     from rightsizer.domain.trigger import SweepDue
     from rightsizer.flows import sweep as flow
 
-    require(settings(), "queue_url")
+    require_settings(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
     fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), settings().lookback_days
     ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
-    beyond = _beyond_of_the_sweep(queue)
+    beyond = _look_after_sweep(queue)
 
-    def run(trigger: Trigger) -> Swept:
+    def run(trigger: Trigger) -> SweepResult:
         try:
             return flow.sweep(ports, trigger)
         finally:  # groups and jobs are looked at although the endpoints failed
@@ -62,50 +62,50 @@ def sweep() -> Callable[[Trigger], Swept]:
     return run
 
 
-def _beyond_of_the_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
+def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
     """What a sweep does beside the endpoints: facts of groups, and what `evaluate` is asked to look at."""
     from rightsizer.aws.groups import Groups
-    from rightsizer.aws.spot_store import InterruptionBook
+    from rightsizer.aws.spot_store import InterruptionTable
     from rightsizer.aws.training import TrainingJobs
     from rightsizer.flows import sweep as flow
 
     client = session().client
     groups = Groups(client("autoscaling"), client("ec2"), session().region)
-    ports = flow.BeyondPorts(groups, TrainingJobs(client("sagemaker")), InterruptionBook(table()), queue)
+    ports = flow.BeyondPorts(groups, TrainingJobs(client("sagemaker")), InterruptionTable(table()), queue)
     return lambda kind: flow.look_beyond(ports, kind, now())
 
 
-@once
+@build_once
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
     """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
-    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
-    from rightsizer.aws.s3 import S3Digests
-    from rightsizer.flows.evaluate import Keeping, NotDone, turns_of
+    from rightsizer.aws.s3 import S3DailyUsage
+    from rightsizer.flows.evaluate import NotDone, RecommendationSink, divide_time
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
-    from rightsizer.flows.read_usage import Memory
+    from rightsizer.flows.read_usage import UsageCache
     from rightsizer.flows.sweep import send_pages
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
-    keeping = Keeping(store(), _reach(settings()), settings().proposal_days)
+    keeping = RecommendationSink(store(), _permission(settings()), settings().proposal_days)
 
-    digests = S3Digests(session().client("s3"), settings().bucket) if settings().bucket else None
+    digests = S3DailyUsage(session().client("s3"), settings().bucket) if settings().bucket else None
 
     queue = SqsPages(session().client("sqs"), settings().queue_url) if settings().queue_url else None
-    alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsBook(table()), _beyond()
+    alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsTable(table()), _looks()
 
     def later(names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int) -> Sequence[str]:
         return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
-        turns = turns_of(policy.lookback_days, left)
+        turns = divide_time(policy.lookback_days, left)
 
         def one(
             names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int
         ) -> Iterable[Recommendation | Unobserved | NotDone]:
-            memory = Memory(digests, fleet, policy.lookback_days) if digests and fleet else None
+            memory = UsageCache(digests, fleet, policy.lookback_days) if digests and fleet else None
             return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
 
         return evaluate_batch(BatchPorts(one, alarms, ledger, beyond, later if queue else None), received, at)
@@ -113,32 +113,36 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     return run
 
 
-def _beyond() -> Callable[[LookBeyond | JobMoved, datetime], None]:
+def _looks() -> Callable[[LookBeyond | JobMoved, datetime], None]:
     """Groups, training jobs and HyperPod clusters; built on the first message about one."""
 
-    @once
+    @build_once
     def flows() -> tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]:
-        from rightsizer.aws.capacity_changes import Errands
-        from rightsizer.aws.ec2 import Market
+        from rightsizer.aws.capacity_changes import CapacityChangeTable
+        from rightsizer.aws.ec2 import Ec2SpotMarket
         from rightsizer.aws.gpu_metrics import AgentMetrics
         from rightsizer.aws.groups import Groups
-        from rightsizer.aws.ledger import SavingsBook
+        from rightsizer.aws.ledger import SavingsTable
         from rightsizer.aws.prices import OrderedPrices
-        from rightsizer.aws.spot_store import InterruptionBook
+        from rightsizer.aws.spot_store import InterruptionTable
         from rightsizer.aws.training import TrainingJobs
         from rightsizer.flows.group_options import CapacityPorts, StandInPorts
         from rightsizer.flows.jobs import HyperPodPorts, TrainingPorts
 
         client, writes, days = session().client, not settings().dry_run, settings().proposal_days
-        errands, ledger, jobs = Errands(table()), SavingsBook(table()), TrainingJobs(client("sagemaker"))
-        book, market = InterruptionBook(table()), Market(client("ec2"), session().region, table(), now)
+        capacity_changes, ledger, jobs = (
+            CapacityChangeTable(table()),
+            SavingsTable(table()),
+            TrainingJobs(client("sagemaker")),
+        )
+        book, market = InterruptionTable(table()), Ec2SpotMarket(client("ec2"), session().region, table(), now)
         groups = Groups(client("autoscaling"), client("ec2"), session().region)
         agent, prices = AgentMetrics(client("cloudwatch")), OrderedPrices(price_sources(None), now)
         return (
-            CapacityPorts(book, market, prices, agent, catalogue(), ledger, errands, writes, days),
-            TrainingPorts(jobs, errands, ledger, catalogue(), writes, days),
-            HyperPodPorts(jobs, errands, ledger, catalogue(), days),
-            StandInPorts(groups, book, prices, catalogue(), errands, writes),
+            CapacityPorts(book, market, prices, agent, catalogue(), ledger, capacity_changes, writes, days),
+            TrainingPorts(jobs, capacity_changes, ledger, catalogue(), writes, days),
+            HyperPodPorts(jobs, capacity_changes, ledger, catalogue(), days),
+            StandInPorts(groups, book, prices, catalogue(), capacity_changes, writes),
         )
 
     def look(asked: LookBeyond | JobMoved, at: datetime) -> None:
@@ -160,20 +164,20 @@ def policy_of(known: Settings) -> Policy:
     )
 
 
-def _reach(known: Settings) -> Callable[[Endpoint], Reach]:
-    from rightsizer.recommender.proposal import reach_of
+def _permission(known: Settings) -> Callable[[Endpoint], ChangePermission]:
+    from rightsizer.recommender.proposal import permission_for_endpoint
 
-    return lambda endpoint: reach_of(endpoint, writes=not known.dry_run, untagged=known.change_untagged)
+    return lambda endpoint: permission_for_endpoint(endpoint, writes=not known.dry_run, untagged=known.change_untagged)
 
 
-@once
+@build_once
 def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
     from rightsizer.aws.groups import Groups, GroupWrites
     from rightsizer.aws.journal import TableJournal
-    from rightsizer.aws.ledger import SavingsBook
+    from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
-    from rightsizer.aws.spot_store import InterruptionBook
+    from rightsizer.aws.spot_store import InterruptionTable
     from rightsizer.bootstrap.channels import notifier
     from rightsizer.flows import interruption as flow
 
@@ -182,8 +186,8 @@ def interruption() -> Callable[[Trigger, datetime], Reaction]:
     ports = flow.InterruptPorts(
         groups=Groups(scaling, client("ec2", seconds=SWIFT_S), session().region),
         writes=GroupWrites(scaling),
-        book=InterruptionBook(table()),
-        ledger=SavingsBook(table()),
+        book=InterruptionTable(table()),
+        ledger=SavingsTable(table()),
         notifier=notifier(),
         dry_run=settings().dry_run,
         switch=TableJournal(client("dynamodb"), settings().table).switch,

@@ -6,35 +6,35 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import now, once, session, settings, store, table, warn_about_botocore
-from rightsizer.settings import require
+from rightsizer.bootstrap import build_once, now, session, settings, store, table, warn_about_botocore
+from rightsizer.settings import require_settings
 
 if TYPE_CHECKING:
-    from rightsizer.domain.capacity_change import ErrandMoved
+    from rightsizer.domain.capacity_change import CapacityChangeMoved
     from rightsizer.domain.proposal import Decision, ProposalMoved
     from rightsizer.domain.trigger import Click, Trigger
-    from rightsizer.flows.report import Written
+    from rightsizer.flows.report import WrittenReport
     from rightsizer.flows.respond import Answer
 
 
-@once
-def propose() -> Callable[[Sequence[ProposalMoved | ErrandMoved]], list[str]]:
+@build_once
+def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
     from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
-    from rightsizer.channels.pages import DetailsPages
+    from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
-    require(settings(), "bucket")
-    pages = DetailsPages(BucketReports(session().client("s3"), settings().bucket))
+    require_settings(settings(), "bucket")
+    pages = StoredDetailsPages(BucketReports(session().client("s3"), settings().bucket))
     events = EventBus(session().client("events"))
     ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events)
     return lambda moves: flow.propose(ports, moves, now())
 
 
-@once
+@build_once
 def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
@@ -42,12 +42,12 @@ def respond() -> Callable[[Any, datetime], Answer]:
     from rightsizer.aws.table import Table
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.flows import respond as flow
-    from rightsizer.intake.slack import interaction
+    from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
 
     warn_about_botocore()
     known, light = settings(), LightSession()
-    require(known, "table", "slack_secret", "bucket")
+    require_settings(known, "table", "slack_secret", "bucket")
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
@@ -56,20 +56,22 @@ def respond() -> Callable[[Any, datetime], Answer]:
         return decisions.decide(one_table, proposal, decision, at)
 
     def ask_back(proposal: str, by: str, at: datetime) -> Any:
-        return decisions.ask_back(one_table, proposal, by, at)
+        return decisions.request_rollback(one_table, proposal, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
-    ports = flow.RespondPorts(known.limits.approvers.slack, decide, ask_back, PageLinks(light, known.bucket).link, tell)
-    return lambda event, at: flow.respond(interaction(event, secret, at), ports, at)
+    ports = flow.RespondPorts(
+        known.limits.approvers.slack_users, decide, ask_back, PageLinks(light, known.bucket).link, tell
+    )
+    return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 
-@once
-def report() -> Callable[[Trigger, datetime], Written]:
+@build_once
+def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
-    from rightsizer.aws.ledger import HistoryBook, SavingsBook
+    from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
@@ -79,16 +81,16 @@ def report() -> Callable[[Trigger, datetime], Written]:
     from rightsizer.flows import report as flow
     from rightsizer.render import report_formats, report_json
 
-    require(settings(), "bucket")
+    require_settings(settings(), "bucket")
 
-    @once
+    @build_once
     def ports() -> flow.ReportPorts:
         sources = flow.ReportSources(
             account=session().account(),
             region=session().region,
             store=store(),
-            ledger=SavingsBook(table()),
-            past=HistoryBook(table()),
+            ledger=SavingsTable(table()),
+            past=HistoryTable(table()),
             own=LambdaUse(session().client("cloudwatch"), settings().functions),
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
             policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
@@ -98,10 +100,10 @@ def report() -> Callable[[Trigger, datetime], Written]:
         formats = report_formats.REPORT_FORMATS
         return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line)
 
-    def write(trigger: Trigger, at: datetime) -> Written:
+    def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):
             raise InputError(f"a report is started by its schedule, not by {trigger.kind}")
-        written = flow.report(ports(), *flow.window(trigger.period, trigger.scheduled_at), at)
+        written = flow.report(ports(), *flow.report_window(trigger.period, trigger.scheduled_at), at)
         flow.tell(ports(), written)
         return written
 

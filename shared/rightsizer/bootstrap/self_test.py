@@ -26,16 +26,16 @@ def answer(door: str, received: Any) -> dict[str, Any] | None:
         SOURCE,
         DETAIL_TYPE,
     )
-    return {"door": door, **_tested(door)} if asked else None
+    return {"door": door, **_run_checks(door)} if asked else None
 
 
-def _tested(door: str) -> dict[str, Any]:
+def _run_checks(door: str) -> dict[str, Any]:
     import platform
 
     import botocore
 
     from rightsizer import __version__, wire
-    from rightsizer.aws.self_test import Parts, checks, scene_of
+    from rightsizer.aws.self_test import SelfTestParts, checks, scene_of
     from rightsizer.bootstrap import now, session, settings
     from rightsizer.bootstrap.channels import slack
     from rightsizer.domain.self_test import Check, Outcome
@@ -52,7 +52,7 @@ def _tested(door: str) -> dict[str, Any]:
     if isinstance(scene, Check):
         return {"versions": versions, "checks": wire.plain([scene])}
     channel = slack() if door == "propose" else None  # the other doors that post use the same token and channel
-    parts = Parts(door, scene, _builder(door), known.bucket, channel.checks if channel is not None else None)
+    parts = SelfTestParts(door, scene, _builder(door), known.bucket, channel.checks if channel is not None else None)
     return {"versions": versions, "checks": wire.plain(list(checks(parts)))}
 
 

@@ -154,8 +154,8 @@ def accelerators() -> tuple[AcceleratorRow, ...]:
         AcceleratorRow(
             row["model"],
             row["vendor"],
-            _known(row["fp16_tflops_dense"]),
-            _known(row["memory_bandwidth_gbps"]),
+            _parse_number(row["fp16_tflops_dense"]),
+            _parse_number(row["memory_bandwidth_gbps"]),
             float(row["memory_gib"]),
             float(row["usable_gib"]),
             row["compute_capability"],
@@ -181,7 +181,7 @@ def priced_regions() -> frozenset[str]:
     return frozenset(file.name.removesuffix(".csv") for file in files if file.name.endswith(".csv"))
 
 
-def _known(cell: str) -> float | None:
+def _parse_number(cell: str) -> float | None:
     return float(cell) if cell else None
 
 

@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.domain.change import Change, FailureClass
-from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics
 
-REQUESTS = Signal("Invocations", "Sum")
-ERRORS = Signal("Invocation5XXErrors", "Sum")
-LATENCY = Signal("ModelLatency", "p95")
-HOST_MEMORY = Signal("MemoryUtilization", "Maximum")
-GPU_MEMORY = Signal("GPUMemoryUtilization", "Maximum")
-MEAN = Signal("ModelLatency", "Average")
-GPU = Signal("GPUUtilization", "Sum")
+REQUESTS = MetricStatistic("Invocations", "Sum")
+ERRORS = MetricStatistic("Invocation5XXErrors", "Sum")
+LATENCY = MetricStatistic("ModelLatency", "p95")
+HOST_MEMORY = MetricStatistic("MemoryUtilization", "Maximum")
+GPU_MEMORY = MetricStatistic("GPUMemoryUtilization", "Maximum")
+MEAN = MetricStatistic("ModelLatency", "Average")
+GPU = MetricStatistic("GPUUtilization", "Sum")
 """Over all samples of all instances: over the requests it compares types whatever the count is."""
-PROCESSED = (Signal("InvocationsProcessed", "Sum"), Signal("InvocationsProcesssed", "Sum"))
+PROCESSED = (MetricStatistic("InvocationsProcessed", "Sum"), MetricStatistic("InvocationsProcesssed", "Sum"))
 """What asynchronous endpoints count instead of requests; AWS's documentation spells one with three s."""
-FAILURES = Signal("InvocationFailures", "Sum")
-EXPIRED = Signal("ExpiredRequests", "Sum")
+FAILURES = MetricStatistic("InvocationFailures", "Sum")
+EXPIRED = MetricStatistic("ExpiredRequests", "Sum")
 """What went wrong in a queue: the model failed, or the request waited longer than it may (RequestTTLSeconds)."""
-BACKLOG = Signal("ApproximateBacklogSize", "Average")
+BACKLOG = MetricStatistic("ApproximateBacklogSize", "Average")
 """Requests that wait in the queue of the endpoint (dimension EndpointName alone); sampled each minute."""
 SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
 QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG)
@@ -58,7 +58,7 @@ type Windows = Sequence[MetricWindow | NoMetrics]
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class ServicePeriod:
     """What one variant served within five minutes."""
 
     at: datetime
@@ -70,7 +70,7 @@ class Period:
     """Requests that waited in the queue, on average."""
 
 
-def signals(asynchronous: bool) -> tuple[Signal, ...]:
+def watched_metrics(asynchronous: bool) -> tuple[MetricStatistic, ...]:
     """What is read of a variant. Asynchronous endpoints publish no `Invocations`, but what left their queue.
 
     Source: developer guide, async-inference-monitor. Failed downloads of the input and uploads of the answer are not
@@ -79,7 +79,7 @@ def signals(asynchronous: bool) -> tuple[Signal, ...]:
     return (*SIGNALS, *QUEUED) if asynchronous else SIGNALS
 
 
-def figures(windows: Windows) -> dict[str, float]:
+def serving_figures(windows: Windows) -> dict[str, float]:
     """How it serves: ``mean_s`` and ``p95_s`` (medians of the periods), ``gpu_memory_percent`` (largest). Total.
 
     ``gpu_s`` are the GPU seconds of a request, over the ``gpu_requests`` for which both are known, at one sample a
@@ -91,14 +91,14 @@ def figures(windows: Windows) -> dict[str, float]:
         values = sorted(v for w in windows if isinstance(w, MetricWindow) for v in _values(w, signal))
         if values:
             found[name] = scale * (values[-1] if signal is GPU_MEMORY else values[len(values) // 2])
-    work = [pair for w in windows if isinstance(w, MetricWindow) for pair in _work(w)]
+    work = [pair for w in windows if isinstance(w, MetricWindow) for pair in _gpu_periods(w)]
     calls = sum(count for _, count in work)
     if calls > 0:
         found |= {"gpu_requests": calls, "gpu_s": SAMPLE_S / 100 * sum(percent for percent, _ in work) / calls}
     return found
 
 
-def _work(window: MetricWindow) -> Iterator[tuple[float, float]]:
+def _gpu_periods(window: MetricWindow) -> Iterator[tuple[float, float]]:
     """(percent of GPUs, requests) of each period that has both."""
     calls, percent = window.series.get(REQUESTS), window.series.get(GPU)
     if calls is None or percent is None:
@@ -107,12 +107,12 @@ def _work(window: MetricWindow) -> Iterator[tuple[float, float]]:
     return ((value, count) for value, count in pairs if value == value and count == count)
 
 
-def _values(window: MetricWindow, signal: Signal) -> Iterator[float]:
+def _values(window: MetricWindow, signal: MetricStatistic) -> Iterator[float]:
     series = window.series.get(signal)
     return (v for v in (series.values if series is not None else ()) if v == v)
 
 
-def by_hour(rows: Sequence[Period]) -> dict[datetime, float]:
+def requests_by_hour(rows: Sequence[ServicePeriod]) -> dict[datetime, float]:
     """Requests by the hour in which they were served."""
     found: dict[datetime, float] = {}
     for p in rows:
@@ -121,12 +121,12 @@ def by_hour(rows: Sequence[Period]) -> dict[datetime, float]:
     return found
 
 
-def periods(window: MetricWindow) -> Iterator[Period]:
+def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
     """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
     series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED)}
     longest = max((len(s.values) for s in series.values() if s is not None), default=0)
 
-    def at(signal: Signal, i: int) -> float | None:
+    def at(signal: MetricStatistic, i: int) -> float | None:
         s = series[signal]
         if s is None or i >= len(s.values) or s.values[i] != s.values[i]:
             return None
@@ -134,7 +134,7 @@ def periods(window: MetricWindow) -> Iterator[Period]:
 
     for i in range(longest):
         latency = at(LATENCY, i)
-        yield Period(
+        yield ServicePeriod(
             at=window.start + timedelta(seconds=window.period_s * i),
             requests=max(at(signal, i) or 0.0 for signal in (REQUESTS, *PROCESSED)),
             errors=max(at(ERRORS, i) or 0.0, at(FAILURES, i) or 0.0) + (at(EXPIRED, i) or 0.0),
@@ -144,35 +144,35 @@ def periods(window: MetricWindow) -> Iterator[Period]:
         )
 
 
-def longest(rows: Sequence[Period]) -> float | None:
+def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
     """The longest wait of half an hour with a real queue, seconds; None where none was seen.
 
     A batch that comes once a week waits behind any fleet, so two quiet days say nothing of how long it may.
     """
-    return max((seconds for _, seconds, backlog in _waits(rows) if backlog >= LEAST), default=None)
+    return max((seconds for _, seconds, backlog in _queue_waits(rows) if backlog >= LEAST), default=None)
 
 
-def behind(change: Change, rows: Sequence[Period]) -> Verdict | None:
+def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
     """The verdict on a queue that is worked off too slowly; None where it is not, or what was usual is not known.
 
     A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
     """
-    usual = change.baseline.get(USUAL, 0.0 if _sleeps(change) else None)
-    if usual is None or change.option.restores:
+    baseline = change.baseline.get(USUAL, 0.0 if _may_sleep(change) else None)
+    if baseline is None or change.option.restores:
         return None
-    limit = max(FACTOR * usual, WAKING_S if _sleeps(change) else FLOOR_S)
-    for first, seconds, backlog in _waits(rows):
+    limit = max(FACTOR * baseline, WAKING_S if _may_sleep(change) else FLOOR_S)
+    for first, seconds, backlog in _queue_waits(rows):
         if backlog >= LEAST and seconds > limit:
             count = max(1, sum(v.count for v in change.plan.after))
             said = "nothing was worked off" if seconds >= STUCK_S else f"a request waited {seconds:.0f} s"
             each = f"{backlog / count:.1f} per instance"
             text = f"{backlog:.0f} requests were in the queue ({each}) within 30 minutes from {first.at:%Y-%m-%d %H:%M}"
-            text += f" UTC and {said}; the limit is {limit:.0f} s, the longest before was {usual:.0f} s"
-            return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+            text += f" UTC and {said}; the limit is {limit:.0f} s, the longest before was {baseline:.0f} s"
+            return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
     return None
 
 
-def _waits(rows: Sequence[Period]) -> Iterator[tuple[Period, float, float]]:
+def _queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
     """Of each half hour: its first period, the wait in seconds, and the backlog on average."""
     for start in range(len(rows) - WINDOW + 1):
         some = rows[start : start + WINDOW]
@@ -184,14 +184,14 @@ def _waits(rows: Sequence[Period]) -> Iterator[tuple[Period, float, float]]:
         yield some[0], min(seconds, STUCK_S), backlog
 
 
-def _sleeps(change: Change) -> bool:
+def _may_sleep(change: Change) -> bool:
     asleep = any(target.minimum == 0 for target in (change.before.scaling if change.before else ()))
     return asleep or change.option.kind is OptionKind.SCALE_TO_ZERO
 
 
 def baseline(windows: Windows) -> dict[str, float]:
     """What was usual, as `Change.baseline` has it. Empty when nothing was published; then only absolute limits hold."""
-    by_variant = {w.variant: tuple(periods(w)) for w in windows if isinstance(w, MetricWindow)}
+    by_variant = {w.variant: tuple(periods_of(w)) for w in windows if isinstance(w, MetricWindow)}
     rows = [p for some in by_variant.values() for p in some]
     requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)
     found: dict[str, float] = {}
@@ -200,20 +200,20 @@ def baseline(windows: Windows) -> dict[str, float]:
         found |= {f"{PEAK}/{name}": _peak(some) for name, some in by_variant.items() if some}
         found["error_share"] = errors / requests
         found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
-    waited = [longest(some) for some in by_variant.values()]
+    waited = [longest_wait_s(some) for some in by_variant.values()]
     if known := [seconds for seconds in waited if seconds is not None]:
         found[USUAL] = max(known)
     latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
     if latencies:
         found["p95_s"] = latencies[len(latencies) // 2]
-    served = figures(windows)
+    served = serving_figures(windows)
     return found | {name: served[name] for name in ("mean_s", "gpu_s", "gpu_requests") if served.get(name)}
 
 
-def _peak(rows: Sequence[Period]) -> float:
+def _peak(rows: Sequence[ServicePeriod]) -> float:
     """Requests of the busiest hour of a day; the median of the days."""
     by_day: dict[datetime, float] = {}
-    for hour, requests in by_hour(rows).items():
+    for hour, requests in requests_by_hour(rows).items():
         day = hour.replace(hour=0)
         by_day[day] = max(by_day.get(day, 0.0), requests)
     return sorted(by_day.values())[len(by_day) // 2]

@@ -21,14 +21,14 @@ from rightsizer.domain.reason import Code, Reason
 __all__ = [
     "CARRIED",
     "CHANGE_TAG",
-    "Clone",
-    "as_written",
-    "clone",
+    "ClonedConfig",
+    "clone_config",
     "content_hash",
-    "foreign_key",
-    "key_on_nvme",
-    "renamed",
+    "key_refusals",
+    "nvme_key_refusals",
+    "rename_clone",
     "unknown_fields",
+    "written_counts",
 ]
 
 NAME_LIMIT = 63
@@ -89,7 +89,7 @@ def content_hash(body: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Clone:
+class ClonedConfig:
     """The input of CreateEndpointConfig."""
 
     name: str
@@ -98,20 +98,20 @@ class Clone:
     notes: tuple[str, ...] = ()
 
 
-def clone(
+def clone_config(
     source: ConfigSight,
     wanted: Sequence[VariantCount],
     target: Target,
     catalogue: Catalogue,
     tags: Mapping[str, str],
     capture_stopped: bool = False,
-) -> Clone | tuple[Reason, ...]:
+) -> ClonedConfig | tuple[Reason, ...]:
     """The new configuration, or every reason why it cannot be cloned safely.
 
     `wanted` says what each variant shall run, with the live weights; pools and routing of `target` go to the variants
     whose size changes. `tags` are added to the source's own.
     """
-    refused = refusals(source, wanted, target, catalogue)
+    refused = clone_refusals(source, wanted, target, catalogue)
     if refused:
         return refused
     notes: list[str] = []
@@ -128,10 +128,10 @@ def clone(
     name = _name(source.name, digest)
     kept = {k: v for k, v in source.tags.items() if not k.startswith("aws:")}
     all_tags = [{"Key": k, "Value": v} for k, v in sorted({**kept, **tags}.items())]
-    return Clone(name, {"EndpointConfigName": name, **body, "Tags": all_tags}, digest, tuple(notes))
+    return ClonedConfig(name, {"EndpointConfigName": name, **body, "Tags": all_tags}, digest, tuple(notes))
 
 
-def as_written(source: ConfigSight) -> tuple[VariantCount, ...]:
+def written_counts(source: ConfigSight) -> tuple[VariantCount, ...]:
     """What the configuration itself says of each variant, for a clone that changes neither type nor count."""
     return tuple(
         VariantCount(
@@ -144,7 +144,7 @@ def as_written(source: ConfigSight) -> tuple[VariantCount, ...]:
     )
 
 
-def renamed(made: Clone, source: str, body: Mapping[str, Any]) -> Clone:
+def rename_clone(made: ClonedConfig, source: str, body: Mapping[str, Any]) -> ClonedConfig:
     """The clone with another body, named by what that says; `source` is the name that it is derived from."""
     digest = content_hash(body)
     name = _name(source, digest)
@@ -170,11 +170,11 @@ def _variant(
     if target.routing and (resized or body.get("RoutingConfig", {}).get("RoutingStrategy") != target.routing):
         body["RoutingConfig"] = {**body.get("RoutingConfig", {}), "RoutingStrategy": target.routing}
     if target.scale_in is not None and target.scale_in.variant == want.name:
-        scaling = body["ManagedInstanceScaling"]  # `refusals` looked for it
+        scaling = body["ManagedInstanceScaling"]  # `clone_refusals` looked for it
         policy = {**(scaling.get("ScaleInPolicy") or {}), **target.scale_in.policy}
         body["ManagedInstanceScaling"] = {**scaling, "ScaleInPolicy": policy}
     hardware = [catalogue.find(t) for t in types]
-    if "VolumeSizeInGB" in body and any(h is not None and h.local_nvme for h in hardware):
+    if "VolumeSizeInGB" in body and any(h is not None and h.has_local_nvme for h in hardware):
         notes.append(
             f"VolumeSizeInGB {body.pop('VolumeSizeInGB')} of {want.name} is dropped: {types[0]} has local NVMe"
         )
@@ -195,23 +195,23 @@ def _name(source: str, digest: str) -> str:
     return f"{base}{suffix}"
 
 
-def refusals(
+def clone_refusals(
     source: ConfigSight, wanted: Sequence[VariantCount], target: Target, catalogue: Catalogue
 ) -> tuple[Reason, ...]:
     """Every reason why `source` must not be cloned for `wanted`; empty when it may. Total."""
     found: list[Reason] = []
-    unknown = [*source.unknown_fields, *(k for k, v in source.body.items() if _unknown(k, v))]
+    unknown = [*source.unknown_fields, *(k for k, v in source.body.items() if _is_unknown(k, v))]
     variants = source.body.get("ProductionVariants") or []
     for variant in variants:
         name = variant.get("VariantName", "?")
         for key, value in variant.items():
-            if key in REFUSED_OF_VARIANT and not _empty(value):
+            if key in REFUSED_OF_VARIANT and not _is_empty(value):
                 found.append(
                     Reason(
                         Code.OTHER_KIND, f"variant {name} cannot be cloned to another size: {REFUSED_OF_VARIANT[key]}"
                     )
                 )
-            elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _empty(value):
+            elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _is_empty(value):
                 unknown.append(f"ProductionVariants.{name}.{key}")
     if unknown:
         found.append(unknown_fields(source.name, unknown))
@@ -220,7 +220,12 @@ def refusals(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
         return tuple(found)
-    return (*found, *_keyed(source), *_scaled(source, target), *_hardware(source, wanted, target, catalogue))
+    return (
+        *found,
+        *_key_refusals(source),
+        *_scale_in_refusals(source, target),
+        *_hardware_refusals(source, wanted, target, catalogue),
+    )
 
 
 def unknown_fields(config: str, fields: Iterable[str]) -> Reason:
@@ -229,7 +234,7 @@ def unknown_fields(config: str, fields: Iterable[str]) -> Reason:
     return Reason(Code.UNKNOWN_FIELD, f"configuration {config} has fields that this program does not know: {listed}")
 
 
-def foreign_key(config: str, key: str, own: str) -> tuple[Reason, ...]:
+def key_refusals(config: str, key: str, own: str) -> tuple[Reason, ...]:
     """Why a configuration with a KMS key of another account than `own` is not cloned.
 
     CreateEndpointConfig needs kms:CreateGrant, which the role does not hold there (SageMaker API permissions). Passing
@@ -243,15 +248,15 @@ def foreign_key(config: str, key: str, own: str) -> tuple[Reason, ...]:
     return (Reason(Code.PERMISSION_MISSING, text),)
 
 
-def key_on_nvme(key: str, hardware: InstanceType | None) -> tuple[Reason, ...]:
+def nvme_key_refusals(key: str, hardware: InstanceType | None) -> tuple[Reason, ...]:
     """Why a configuration with a KMS key is not cloned to hardware with local NVMe, which the key does not encrypt."""
-    if hardware is None or not key or not hardware.local_nvme:
+    if hardware is None or not key or not hardware.has_local_nvme:
         return ()
     text = f"the configuration encrypts its volume with a KMS key, and {hardware.name} has local NVMe storage "
     return (Reason(Code.KMS_ON_NVME, text + "that the key does not encrypt"),)
 
 
-def _scaled(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
+def _scale_in_refusals(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
     """Why a scale-in policy has nothing to belong to."""
     if target.scale_in is None:
         return ()
@@ -263,9 +268,9 @@ def _scaled(source: ConfigSight, target: Target) -> tuple[Reason, ...]:
     return (Reason(Code.NOT_APPLICABLE, text + "and a scale-in policy is a part of it"),)
 
 
-def _keyed(source: ConfigSight) -> tuple[Reason, ...]:
+def _key_refusals(source: ConfigSight) -> tuple[Reason, ...]:
     own = _account(str(source.body.get("EndpointConfigArn", "")))
-    return foreign_key(source.name, str(source.body.get("KmsKeyId") or ""), own)
+    return key_refusals(source.name, str(source.body.get("KmsKeyId") or ""), own)
 
 
 def _account(arn: str) -> str:
@@ -273,16 +278,16 @@ def _account(arn: str) -> str:
     return parts[4] if arn.startswith("arn:") and len(parts) > 5 else ""
 
 
-def _unknown(key: str, value: Any) -> bool:
-    return key not in CARRIED | OUTPUT_ONLY and not _empty(value)
+def _is_unknown(key: str, value: Any) -> bool:
+    return key not in CARRIED | OUTPUT_ONLY and not _is_empty(value)
 
 
-def _empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     """Whether nothing is said. False and 0 say something: what AWS does without the field may be another thing."""
     return value is None or value in ([], {}, "")
 
 
-def _hardware(
+def _hardware_refusals(
     source: ConfigSight, wanted: Sequence[VariantCount], target: Target, catalogue: Catalogue
 ) -> tuple[Reason, ...]:
     found: list[Reason] = []
@@ -298,12 +303,12 @@ def _hardware(
                     Reason(Code.NO_SPECIFICATION, f"{new_name} is not in the catalogue, so it is never a target")
                 )
             elif old is not None:
-                found.extend(_between(old, new))
-            found.extend(key_on_nvme(str(source.body.get("KmsKeyId") or ""), new))
+                found.extend(_hardware_differences(old, new))
+            found.extend(nvme_key_refusals(str(source.body.get("KmsKeyId") or ""), new))
     return tuple(found)
 
 
-def _between(old: InstanceType, new: InstanceType) -> list[Reason]:
+def _hardware_differences(old: InstanceType, new: InstanceType) -> list[Reason]:
     found = []
     if old.cpu_arch != new.cpu_arch:
         found.append(

@@ -10,12 +10,12 @@ from typing import Any
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.live_state import ConfigSight, Verdict
-from rightsizer.domain.plan import Before, command, placed
+from rightsizer.domain.live_state import ConfigSight, ProofVerdict
+from rightsizer.domain.plan import Before, command, with_policy_places
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
-ALIVE = (Signal("MemoryUtilization", "Maximum"), Signal("GPUMemoryUtilization", "Maximum"))
+ALIVE = (MetricStatistic("MemoryUtilization", "Maximum"), MetricStatistic("GPUMemoryUtilization", "Maximum"))
 """What an instance publishes whether or not it serves."""
 SEEN_SHARE = 0.9
 """Of the periods that must have utilisation for silence to count."""
@@ -24,7 +24,7 @@ READ_AGAIN = timedelta(days=7)
 OUTPUT_ONLY = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
 
 
-def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime) -> Verdict:
+def deletion_verdict(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: datetime) -> ProofVerdict:
     """Bad once a request came, proven when the wait is over in silence, given up without datapoints. Total.
 
     What was read in part proves nothing: it is read again, and given up after `READ_AGAIN`.
@@ -33,24 +33,24 @@ def judge(change: Change, windows: Sequence[MetricWindow | NoMetrics], now: date
     requests = sum(_values(window, REQUESTS, sum) for window in windows)
     if requests > 0:
         text = f"{requests:,.0f} requests came after it was marked for deletion, so it is in use"
-        return Verdict("bad", Reason(Code.CHANGED_SINCE, text), FailureClass.OUTSIDE)
+        return ProofVerdict("bad", Reason(Code.CHANGED_SINCE, text), FailureClass.OUTSIDE)
     if now - since < lasts:
         text = f"marked for deletion; nobody called it yet, and it is watched until {since + lasts:%Y-%m-%d %H:%M} UTC"
-        return Verdict("not-yet", Reason(Code.UNPROVEN, text))
-    missed = unread(windows)  # a request could have been missed
+        return ProofVerdict("not-yet", Reason(Code.UNPROVEN, text))
+    missed = unread_reason(windows)  # a request could have been missed
     if missed is not None:
         text = f"no request was seen, but not all could be read: {missed.sentence}"
         given_up = now - since >= lasts + READ_AGAIN
-        return Verdict("given-up" if given_up else "not-yet", Reason(Code.UNPROVEN, text))
-    shares = [_seen_share(window) for window in windows]
+        return ProofVerdict("given-up" if given_up else "not-yet", Reason(Code.UNPROVEN, text))
+    shares = [_alive_share(window) for window in windows]
     if not shares or min(shares) < SEEN_SHARE:
         text = f"CloudWatch has utilisation for {100 * min(shares, default=0.0):.0f} % of the wait only"
-        return Verdict("given-up", Reason(Code.NO_DATAPOINTS, f"{text}; missing is not idle"))
+        return ProofVerdict("given-up", Reason(Code.NO_DATAPOINTS, f"{text}; missing is not idle"))
     text = f"no request in the {lasts.days} days since it was marked; its owner may delete it"
-    return Verdict("proven", Reason(Code.IDLE, text))
+    return ProofVerdict("proven", Reason(Code.IDLE, text))
 
 
-def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple[str, ...]:
+def restore_script(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple[str, ...]:
     """Lines of a shell script that makes the endpoint again, with its tags, counts, autoscaling and alarms.
 
     The configuration is kept, so its line is only for the case that somebody removed it. Autoscaling is registered
@@ -75,12 +75,14 @@ def restore_file(ref: EndpointRef, config: ConfigSight, before: Before) -> tuple
             wanted = {"EndpointName": ref.name, "DesiredWeightsAndCapacities": [row]}
             lines.append(command("sagemaker", "UpdateEndpointWeightsAndCapacities", wanted))
     for target in before.scaling:
-        lines += _scaling(target)
-    lines += [command("cloudwatch", "PutMetricAlarm", placed(alarm, before.scaling)) for alarm in before.alarms]
+        lines += _scaling_lines(target)
+    lines += [
+        command("cloudwatch", "PutMetricAlarm", with_policy_places(alarm, before.scaling)) for alarm in before.alarms
+    ]
     return tuple(lines)
 
 
-def _scaling(target: ScalableTarget) -> list[str]:
+def _scaling_lines(target: ScalableTarget) -> list[str]:
     who = {
         "ServiceNamespace": "sagemaker",
         "ResourceId": target.resource_id,
@@ -106,12 +108,12 @@ def _tags(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": k, "Value": v} for k, v in sorted(tags.items()) if not k.startswith("aws:")]
 
 
-def _values(window: MetricWindow | NoMetrics, signal: Signal, how: Any) -> float:
+def _values(window: MetricWindow | NoMetrics, signal: MetricStatistic, how: Any) -> float:
     series = window.series.get(signal) if isinstance(window, MetricWindow) else None
     return float(how(v for v in series.values if v == v)) if series is not None else 0.0
 
 
-def _seen_share(window: MetricWindow | NoMetrics) -> float:
+def _alive_share(window: MetricWindow | NoMetrics) -> float:
     """Share of the periods in which the instances said that they live."""
     if not isinstance(window, MetricWindow):
         return 0.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.live_state import ConfigSight
     from rightsizer.domain.plan import Before, Plan
     from rightsizer.domain.policy import ChangeLimits
-    from rightsizer.domain.preflight import Ground
+    from rightsizer.domain.preflight import PreflightInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Approved:
     """An approved change that has passed preflight, with all that a plan is made from."""
 
     change: Change
-    ground: Ground
+    ground: PreflightInput
     config: ConfigSight
     before: Before
     catalogue: Catalogue
@@ -32,14 +32,14 @@ class Approved:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedChange:
     """What a change stores before its first write."""
 
     before: Before
     plan: Plan
     notes: tuple[str, ...] = ()
 
-    def on(self, change: Change, now: datetime) -> Change:
+    def apply_to(self, change: Change, now: datetime) -> Change:
         """The change with this plan, noted in its journal."""
         from rightsizer.domain.change import Entry, JournalEvent
 
@@ -60,11 +60,11 @@ class Planning(Protocol):
         """Whether roll-back alarms watch such a change; else only the requests that it serves are read."""
         return kind in self.deploys
 
-    def with_live_counts(self, ground: Ground) -> Ground:
+    def with_live_counts(self, inputs: PreflightInput) -> PreflightInput:
         """The ground with what the option leaves to the moment at which it is carried out."""
-        return ground
+        return inputs
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The steps of both directions, or every reason why there are none."""
         text = f"{given.ground.option.kind.value} is not carried out by this program"
         return (Reason(Code.NOT_IN_PLACE, text),)

@@ -3,7 +3,8 @@
 The texts are SageMaker's FailureReason values and ValidationException messages as users quoted them; they are matched
 as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.
 
-After a failure for want of capacity automatic mode takes the next option of the same judgement that passed the same
+After a failure for want of capacity automatic mode takes the next option of the same recommendation that passed the
+same
 gate. Instance pools are tried in the order of their priority (SageMaker InstancePools), so [new, old] takes what there
 is and can never be worse than today. What an approver was asked stays what is done: the new type, or the old one.
 
@@ -112,7 +113,7 @@ _NOT_ALLOWED = re.compile(r"\bis not authorized to perform\b", re.IGNORECASE)
 """IAM's phrase, which SageMaker hands on inside a ValidationException."""
 
 
-def classify(text: str) -> FailureClass:
+def failure_of_reason(text: str) -> FailureClass:
     """Class of a FailureReason. Every text has one: an unknown text is UNKNOWN and never retried."""
     low = text.lower()
     for words, failure in _TEXTS:
@@ -121,13 +122,13 @@ def classify(text: str) -> FailureClass:
     return FailureClass.UNKNOWN
 
 
-def refusal(code: str, text: str) -> Refusal:
+def failure_of_code(code: str, text: str) -> Refusal:
     """What a refused call means. `code` and `text` are AWS's own."""
     if code.startswith("AccessDenied") or _NOT_ALLOWED.search(text):
         return Refusal(FailureClass.PERMISSION, True)
     if code in _AGAIN_CODES or any(known.match(text) for known in _AGAIN):
         return Refusal(FailureClass.UNKNOWN, True)
-    return Refusal(classify(f"{code} {text}"), False)
+    return Refusal(failure_of_reason(f"{code} {text}"), False)
 
 
 def is_unanswered(code: str) -> bool:
@@ -135,25 +136,25 @@ def is_unanswered(code: str) -> bool:
     return code in _UNANSWERED_CODES
 
 
-def classified(move: Steer) -> Steer:
-    """The move with its class: forward and back by one rule. A way back that failed begins its sentence with it."""
+def with_failure_class(move: Steer) -> Steer:
+    """The move with its class: forward and back by one rule. A rollback that failed begins its sentence with it."""
     reason = move.reason
     if move.failure is not FailureClass.UNKNOWN or reason.code not in BY_TEXT:
         return move
-    kind = classify(reason.sentence)
+    kind = failure_of_reason(reason.sentence)
     if reason.code is Code.WAY_BACK_FAILED:
         reason = replace(reason, sentence=f"{kind.value}: {reason.sentence}")
     return replace(move, failure=kind, reason=reason)
 
 
 def lesson(change: Change, ended: PastEnd) -> str:
-    """The class that the type is remembered by. What failed on the way back of a test is the old type's affair."""
+    """The class that the type is remembered by. What failed during the rollback of a test is the old type's affair."""
     seen = change.failure in (FailureClass.ERRORS, FailureClass.MEMORY)
     lost = ended is PastEnd.TESTED and change.state is ChangeState.HANDED_OVER and not seen
     return (FailureClass.UNKNOWN if lost else change.failure).value
 
 
-def given_up(change: Change) -> bool:
+def is_given_up(change: Change) -> bool:
     """Whether it went back before its type served, for nothing that the type did.
 
     Frozen, an incident, others moved what it stood on, or an alarm of ours was not OK before the start: as little is
@@ -164,7 +165,7 @@ def given_up(change: Change) -> bool:
     return before and (unready or change.failure in (FailureClass.NONE, FailureClass.OUTSIDE))
 
 
-def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[Option] = ()) -> Change | None:
+def next_try(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[Option] = ()) -> Change | None:
     """The change planned anew, or None when it is over. Only a roll-back for want of capacity is tried again.
 
     `ranking` are the options that may stand in, the chosen one first; () where a person approved that one alone.
@@ -176,8 +177,8 @@ def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[
         return None
     if change.asked_back_by or change.remaining:
         return None
-    behind = _behind(change, ranking)
-    option, number = behind or _pooled(change), change.tries + 1
+    behind = _next_option(change, ranking)
+    option, number = behind or _with_old_pool(change), change.tries + 1
     due = now + (ELSEWHERE if behind else WAITS[change.tries])
     said = f"try {number} ended for want of capacity; the next is at {due:%Y-%m-%d %H:%M} UTC"
     if behind is not None:
@@ -207,7 +208,7 @@ def again(change: Change, ending: ChangeState, now: datetime, ranking: Sequence[
     )
 
 
-def _behind(change: Change, ranking: Sequence[Option]) -> Option | None:
+def _next_option(change: Change, ranking: Sequence[Option]) -> Option | None:
     """The next option of another type that may stand in; None once the pools were tried."""
     if change.option.kind not in POOLED or change.before is None:
         return None
@@ -219,7 +220,7 @@ def _behind(change: Change, ranking: Sequence[Option]) -> Option | None:
     return next((o for o in free if o.target.instance_type not in {here, *old}), None)
 
 
-def _pooled(change: Change) -> Option:
+def _with_old_pool(change: Change) -> Option:
     """The option with the old type as its second pool, where one variant alone changes its type."""
     target, before = change.option.target, change.before
     if before is None or len(before.variants) != 1 or target.pools or change.option.kind not in POOLED:
@@ -231,7 +232,7 @@ def _pooled(change: Change) -> Option:
     return replace(change.option, kind=OptionKind.INSTANCE_POOLS, target=replace(target, pools=pools))
 
 
-def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], now: datetime) -> Change | None:
+def retry_chosen_type(change: Change, chosen: Option | None, reasons: Sequence[Reason], now: datetime) -> Change | None:
     """The chosen type again, where the option that stood in for it cannot be had at all; None where none stood in.
 
     Only for refusals that speak about the type (its quota, where it is offered): nothing else is planned around.
@@ -254,7 +255,7 @@ def instead(change: Change, chosen: Option | None, reasons: Sequence[Reason], no
     )
 
 
-def without_metrics(change: Change, step: Step, error: RightsizerError) -> tuple[Change, str]:
+def drop_metrics_config(change: Change, step: Step, error: RightsizerError) -> tuple[Change, str]:
     """The change whose step leaves MetricsConfig out, and the journal's line; empty where the refusal is another."""
     asked = step.params.get("MetricsConfig")
     refused = isinstance(error, WriteRefusedError) and error.code.startswith("Validation")

@@ -48,7 +48,7 @@ class Guardrail:
     sentence: str
 
 
-def choose(
+def choose_guardrail(
     old_counts: Sequence[int],
     counts: Sequence[int],
     alarms: Sequence[str],
@@ -85,7 +85,9 @@ def choose(
     return _blue_green("ALL_AT_ONCE", {}, 0, bake, alarms, f"all at once (one instance), then baking for {bake} s")
 
 
-def way_back(forward: Mapping[str, Any], live: int, wanted: int, headroom: int | None = None) -> dict[str, Any]:
+def rollback_deployment(
+    forward: Mapping[str, Any], live: int, wanted: int, headroom: int | None = None
+) -> dict[str, Any]:
     """The DeploymentConfig of the return from a deployment under `forward`; empty: all at once, without baking.
 
     `live` and `wanted` are the instances now and after the return, `headroom` those that the quota still allows (None:
@@ -129,7 +131,7 @@ def _blue_green(
     sentence: str,
     waits: int = 0,
 ) -> Guardrail:
-    limit = _limit(waits + bake)
+    limit = _time_limit_s(waits + bake)
     policy = {
         "TrafficRoutingConfiguration": {"Type": kind, "WaitIntervalInSeconds": interval, **size},
         "TerminationWaitInSeconds": bake,
@@ -142,7 +144,7 @@ def _rolling(smallest: int, count: int, bake: int, alarms: Sequence[str], headro
     batch = _batch(smallest, count, headroom)
     batches = -(-count // batch)
     interval = min(bake, (LIMIT_HIGH_S - PROVISION_S) // batches)
-    limit = _limit(batches * interval)
+    limit = _time_limit_s(batches * interval)
     policy = {
         "MaximumBatchSize": _instances(batch),
         "WaitIntervalInSeconds": interval,
@@ -158,7 +160,7 @@ def _rollback(alarms: Sequence[str]) -> dict[str, Any]:
     return {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": a} for a in alarms[:10]]}} if alarms else {}
 
 
-def _limit(waits_s: int) -> int:
+def _time_limit_s(waits_s: int) -> int:
     """Longer than all waits together, within 600 to 28,800 s."""
     return max(LIMIT_LOW_S, min(LIMIT_HIGH_S, waits_s + PROVISION_S))
 
@@ -190,7 +192,7 @@ def rollback_alarms(
     slow = objective_p95_s or (LATENCY_FACTOR * baseline["p95_s"] if baseline.get("p95_s") else None)
     made: list[_Alarm] = []
     for variant in variants:
-        made.append(_error(variant, "5xx", "Invocation5XXErrors", errors))
+        made.append(_error_alarm(variant, "5xx", "Invocation5XXErrors", errors))
         if slow is not None:
             body = {
                 "AlarmDescription": f"p95 latency above {slow * 1000:.0f} ms",
@@ -201,9 +203,10 @@ def rollback_alarms(
                 "EvaluateLowSampleCountPercentile": "ignore",
             }
             made.append(_Alarm(variant, "p95", body))
-    made += [_error(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
+    made += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
     return tuple(
-        _put(change_id, endpoint, _dimensions(endpoint, alarm.about, config), prefix, alarm) for alarm in made[:MOST]
+        _put_alarm_step(change_id, endpoint, _dimensions(endpoint, alarm.about, config), prefix, alarm)
+        for alarm in made[:MOST]
     )
 
 
@@ -215,13 +218,13 @@ def component_alarms(change_id: str, component: str, prefix: str, baseline: Mapp
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
     where = [{"Name": "InferenceComponentName", "Value": component}]
     bodies = (
-        _error(component, "5xx", "Invocation5XXErrors", errors),
-        _error(component, "model-errors", "InvocationModelErrors", errors),
+        _error_alarm(component, "5xx", "Invocation5XXErrors", errors),
+        _error_alarm(component, "model-errors", "InvocationModelErrors", errors),
     )
-    return tuple(_put(change_id, component, where, prefix, body) for body in bodies)
+    return tuple(_put_alarm_step(change_id, component, where, prefix, body) for body in bodies)
 
 
-def _error(about: str, label: str, metric: str, errors: float) -> _Alarm:
+def _error_alarm(about: str, label: str, metric: str, errors: float) -> _Alarm:
     body = {
         "AlarmDescription": f"{metric} of at least {errors:.0f} in a minute",
         "MetricName": metric,
@@ -240,7 +243,7 @@ def _dimensions(endpoint: str, variant: str, config: str) -> list[dict[str, str]
     ]
 
 
-def _put(change_id: str, watched: str, where: list[dict[str, str]], prefix: str, alarm: _Alarm) -> Step:
+def _put_alarm_step(change_id: str, watched: str, where: list[dict[str, str]], prefix: str, alarm: _Alarm) -> Step:
     name = f"{prefix}{change_id}-{alarm.about}-{alarm.label}"
     params = {
         **alarm.body,

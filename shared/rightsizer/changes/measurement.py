@@ -8,16 +8,16 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from rightsizer.changes.failure import given_up, lesson
+from rightsizer.changes.failure import is_given_up, lesson
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
-from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.recommender.queueing import ShadowRun, ratios
+from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 SAMPLED_S = 60.0
 """GPU seconds in all, of shadow and production each, from which samples of a minute tell a ratio."""
@@ -25,29 +25,29 @@ ENOUGH = 200
 """Requests before and after a change from which GPU seconds of a request are compared."""
 
 
-def measured(change: Change, sight: Sight, now: datetime) -> Change:
+def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
     """The change with the instance hours since the last look, and what its requests say. Nothing before it turned.
 
     The count of a look is taken to have run since the look before: autoscaling moves it in between, and the looks are
     an hour apart at most on the first day.
     """
-    if sight.verdict is not None and sight.verdict.figures:
-        change = replace(change, measured=dict(sight.verdict.figures))
-    if change.turned_at is None or change.returned_at is not None or not isinstance(sight.endpoint, EndpointSight):
+    if live.verdict is not None and live.verdict.figures:
+        change = replace(change, measured=dict(live.verdict.figures))
+    if change.turned_at is None or change.returned_at is not None or not isinstance(live.endpoint, EndpointSight):
         return change
-    return counted(change, sight.endpoint, now)
+    return add_instance_hours(change, live.endpoint, now)
 
 
-def counted(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
+def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
     """The change with the instance hours until then, at the count of now, or the plan's where hours have counts."""
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
     running: float = next((v.current_count for v in endpoint.variants if v.name == change.variant), 0)
-    if change.closed and change.option.target.hourly_counts:
+    if change.is_closed and change.option.target.hourly_counts:
         running = planned_instances(change)
     hours = max(0.0, (until - since).total_seconds() / 3600)
-    fallback, unseen = _elsewhere(change, endpoint)
+    fallback, unseen = _fallback_instances(change, endpoint)
     return replace(
         change,
         instance_hours=change.instance_hours + hours * running,
@@ -57,7 +57,7 @@ def counted(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
     )
 
 
-def _elsewhere(change: Change, endpoint: EndpointSight) -> tuple[int, int]:
+def _fallback_instances(change: Change, endpoint: EndpointSight) -> tuple[int, int]:
     """Instances that run on a fallback pool, and those of which AWS shows no pool; none where there are no pools."""
     variant = next((v for v in endpoint.variants if v.name == change.variant), None)
     if variant is None or not change.option.target.pools:
@@ -82,12 +82,12 @@ def realised_usd(change: Change, hours: float) -> Decimal:
         return saving
     each = change.option.usd_per_month / HOURS_PER_MONTH / Decimal(str(planned))
     beyond = change.instance_hours - planned * hours
-    dearer = _old_each(change) - each
+    dearer = _old_instance_cost(change) - each
     elsewhere = change.fallback_hours + change.unseen_hours
     return saving - each * Decimal(str(round(beyond, 4))) - dearer * Decimal(str(round(elsewhere, 4)))
 
 
-def _old_each(change: Change) -> Decimal:
+def _old_instance_cost(change: Change) -> Decimal:
     """What an instance of the old fleet cost, USD per hour, by the decision."""
     before = change.before.variants if change.before else ()
     count = next((v.count for v in before if v.name == change.variant), 0) or planned_instances(change)
@@ -103,12 +103,14 @@ def planned_instances(change: Change) -> float:
     return sum(counts) / len(counts) if counts else float(change.option.target.instance_count)
 
 
-def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
+def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
     """The record with what was measured: GPU seconds and latency against before, largest GPU memory, mean instances."""
     figures, base = change.measured, change.baseline
-    if change.off_target > 0:
+    if change.off_target_share > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
-    gpu, ratio = _beside(past, change) if change.plan.kind is PlanKind.SHADOW_TEST else _before_and_after(figures, base)
+    gpu, ratio = (
+        _shadow_ratios(past, change) if change.plan.kind is PlanKind.SHADOW_TEST else _ratios_to_baseline(figures, base)
+    )
     if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
         gpu = None  # fewer instances overlap more requests; and several variants are measured together
     hardware = catalogue.find(change.option.target.instance_type)
@@ -120,9 +122,9 @@ def taught(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange
     return replace(past, latency_ratio=ratio, realised_slowdown=gpu, memory_gib=gib, mean_instances=mean)
 
 
-def _beside(past: PastChange, change: Change) -> tuple[float | None, float | None]:
+def _shadow_ratios(past: PastChange, change: Change) -> tuple[float | None, float | None]:
     """GPU seconds and latency on the shadow over production's, as `recommender.queueing` reckons them."""
-    found, alone = change.measured, past.from_count == 1 and not change.scaled_out
+    found, alone = change.measured, past.from_count == 1 and not change.has_scaled_out
     if "requests" not in found:
         return None, None
     worked = min(found.get("gpu_s", 0.0), found.get("live_gpu_s", 0.0)) * found["requests"] >= SAMPLED_S
@@ -137,16 +139,16 @@ def _beside(past: PastChange, change: Change) -> tuple[float | None, float | Non
         queued=alone or past.from_routing != LEAST,
         alike=False,  # of the same requests, but GPU seconds are samples
     )
-    return ratios(run)
+    return shadow_ratios(run)
 
 
-def _before_and_after(after: Mapping[str, float], before: Mapping[str, float]) -> tuple[float | None, float | None]:
+def _ratios_to_baseline(after: Mapping[str, float], before: Mapping[str, float]) -> tuple[float | None, float | None]:
     """GPU seconds and latency of a request since the change over those before it; None where too little is known."""
     enough = min(after.get("gpu_requests", 0.0), before.get("gpu_requests", 0.0)) >= ENOUGH
-    return _over(after, before, "gpu_s") if enough else None, _over(after, before, "mean_s")
+    return _figure_ratio(after, before, "gpu_s") if enough else None, _figure_ratio(after, before, "mean_s")
 
 
-def _over(after: Mapping[str, float], before: Mapping[str, float], name: str) -> float | None:
+def _figure_ratio(after: Mapping[str, float], before: Mapping[str, float], name: str) -> float | None:
     return after[name] / before[name] if after.get(name) and before.get(name) else None
 
 
@@ -157,10 +159,10 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
     """
     if change.before is None or change.plan.kind is PlanKind.DELETE or change.state is ChangeState.REFUSED:
         return None
-    if given_up(change):
+    if is_given_up(change):
         return None
     old = next((v for v in change.before.variants if v.name == change.variant), change.before.variants[0])
-    ended = _ended(change)
+    ended = _past_end(change)
     promise = change.option.promise
     past = PastChange(
         at=now,
@@ -173,7 +175,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         models=change.models if len(change.before.variants) == 1 else (),
         promised_slowdown=promise.slowdown if promise else None,
         promised_bound=promise.bound if promise else None,
-        stated_risk=_risk(change),
+        stated_risk=_stated_risk(change),
         demand=promise.peak_busy_gpus if promise else None,
         framework=promise.framework if promise else "",
         from_routing=change.before.routing,
@@ -181,16 +183,16 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         back_for=change.back_for.value,
         restores=change.option.restores,
     )
-    return taught(past, change, catalogue)
+    return add_lessons(past, change, catalogue)
 
 
-def _risk(change: Change) -> int | None:
-    """The risk that users were told; None where it was none of theirs (a shadow), a way back, or a person's order."""
+def _stated_risk(change: Change) -> int | None:
+    """The risk that users were told; None where it was none of theirs (a shadow), a rollback, or a person's order."""
     silent = change.plan.kind is PlanKind.SHADOW_TEST or change.option.restores or change.option.kind in ORDERED
     return None if silent else int(change.option.risk)
 
 
-def _ended(change: Change) -> PastEnd:
+def _past_end(change: Change) -> PastEnd:
     test = change.plan.kind is PlanKind.SHADOW_TEST
     if change.state in (ChangeState.PROVEN, ChangeState.APPLIED):
         stands = PastEnd.PROVEN if change.state is ChangeState.PROVEN else PastEnd.APPLIED

@@ -1,4 +1,4 @@
-"""Whether the newest judgement of an endpoint still allows what was approved before it."""
+"""Whether the newest recommendation of an endpoint still allows what was approved before it."""
 
 from collections.abc import Iterable
 
@@ -19,23 +19,24 @@ FLEETS = frozenset(
 """Options that say how many instances of which type serve, so that one can be held against another."""
 
 
-def needs_no_judgement(option: Option) -> bool:
-    """Whether it brings room back, or a person ordered it: no judgement allows or forbids such an option."""
+def is_independent_of_recommendation(option: Option) -> bool:
+    """Whether it brings room back, or a person ordered it: no recommendation allows or forbids such an option."""
     return option.restores or option.kind in ORDERED
 
 
-def overruled(
+def overruling_reason(
     option: Option, decided: Recommendation, newest: Recommendation | None, *, by_policy: bool = False
 ) -> Reason | None:
-    """Why the option that was approved on `decided` is not carried out on the newest judgement; None where it may be.
+    """Why the option that was approved on `decided` is not carried out on the newest recommendation; None where it
+    may be.
 
     NEWER_JUDGEMENT: it is forbidden. JUDGEMENT_UNKNOWN: the newest look had too little data, so the change waits for
     another. It is allowed where the newest gate lets such an option pass, or holds it back for a reason that speaks of
-    no harm (`stands_against`), and where no more capacity of the target is needed than it gives. To be listed is not
+    no harm (`is_against`), and where no more capacity of the target is needed than it gives. To be listed is not
     enough: of what is listed, some needs a test first, and some is riskier than what was approved. `by_policy`:
     automatic mode decided, and no person.
     """
-    if newest is None or newest.evaluated_at <= decided.evaluated_at or needs_no_judgement(option):
+    if newest is None or newest.evaluated_at <= decided.evaluated_at or is_independent_of_recommendation(option):
         return None
     when = f"the judgement of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
     unread = newest.gate_reason.code in UNREADABLE
@@ -43,18 +44,18 @@ def overruled(
         why = newest.gate_reason if unread else newest.reason
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{when} saw too little to allow what was approved: {why.sentence}")
     if newest.finding is Finding.UNDER_PROVISIONED:
-        return _no(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
+        return _refusal(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
     tested = decided.gate is Gate.TEST  # what was approved is a test
     if newest.gate is Gate.TEST and not tested:
-        return _no(f"{when} asks for a shadow test first: {newest.gate_reason.sentence}")
+        return _refusal(f"{when} asks for a shadow test first: {newest.gate_reason.sentence}")
     answered = newest.gate is Gate.PROPOSE and not by_policy
     held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
-    if held and stands_against(newest.gate_reason.code, answered=answered):
-        return _no(f"{when} holds it back: {newest.gate_reason.sentence}")
-    return _by_need(option, newest, when, tested=tested)
+    if held and is_against(newest.gate_reason.code, answered=answered):
+        return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
+    return _need_reason(option, newest, when, tested=tested)
 
 
-def stands_against(code: Code, *, answered: bool) -> bool:
+def is_against(code: Code, *, answered: bool) -> bool:
     """Whether the reason of the newest gate stands against an approval of before; one that is not named here does.
 
     `answered`: a person is asked because of the reason, and a person approved.
@@ -76,80 +77,82 @@ def stands_against(code: Code, *, answered: bool) -> bool:
             return True
 
 
-def _by_need(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
     """Why the endpoint needs more, or something else, than the option gives; None where it does not."""
     if option.kind is OptionKind.DELETE:
         return (
-            None if newest.finding is Finding.IDLE else _no(f"{when} does not find it idle: {newest.reason.sentence}")
+            None
+            if newest.finding is Finding.IDLE
+            else _refusal(f"{when} does not find it idle: {newest.reason.sentence}")
         )
     if newest.finding is Finding.IDLE:
         return None  # nobody calls it, so that no target is too small
     wanted = option.target.instance_type
     out = next((e for e in newest.excluded if e.dimension is None and e.instance_type == wanted), None)
     if out is not None:
-        return _no(f"{when} rules {wanted} out: {out.reason.sentence}")
-    return _capacity(option, newest, when, tested=tested)
+        return _refusal(f"{when} rules {wanted} out: {out.reason.sentence}")
+    return _capacity_reason(option, newest, when, tested=tested)
 
 
-def _capacity(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _capacity_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
     """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
-    alike = [one for one in newest.options if _same_type(one, option)]
+    alike = [one for one in newest.options if _is_same_type(one, option)]
     sure = [o for o in alike if tested or not o.test_usd]
-    most = _most(option, newest)
-    if any(_within(o.target, target) and o.risk <= most for o in sure):
+    most = _largest_risk(option, newest)
+    if any(_is_within(o.target, target) and o.risk <= most for o in sure):
         return None
     if alike and not sure:
-        return _no(f"{when} asks for a shadow test of {target.instance_type} first")
+        return _refusal(f"{when} asks for a shadow test of {target.instance_type} first")
     if sure and sure[0].risk > most:
-        return _no(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
+        return _refusal(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
     if sure:
-        needs, gives = _said(sure[0].target), _said(target)
-        return _no(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
+        needs, gives = _target_text(sure[0].target), _target_text(target)
+        return _refusal(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
     what = f"{target.instance_count} x {target.instance_type} ({option.kind.value})"
-    return _no(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
+    return _refusal(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
 
 
-def _most(option: Option, newest: Recommendation) -> Risk:
+def _largest_risk(option: Option, newest: Recommendation) -> Risk:
     """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass.
 
     What a person is asked about counts only where it is the same fleet: another type's risk was agreed to by nobody.
     """
-    first = newest.chosen if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
-    if first is None or (newest.gate is Gate.PROPOSE and not _same_type(first, option)):
+    first = newest.chosen_option if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
+    if first is None or (newest.gate is Gate.PROPOSE and not _is_same_type(first, option)):
         return option.risk
     return max(option.risk, first.risk)
 
 
-def _same_type(one: Option, other: Option) -> bool:
-    return one.target.instance_type == other.target.instance_type and _alike(one, other)
+def _is_same_type(one: Option, other: Option) -> bool:
+    return one.target.instance_type == other.target.instance_type and _is_alike(one, other)
 
 
-def _alike(one: Option, other: Option) -> bool:
+def _is_alike(one: Option, other: Option) -> bool:
     return one.kind is other.kind or {one.kind, other.kind} <= FLEETS
 
 
-def _within(needed: Target, given: Target) -> bool:
+def _is_within(needed: Target, given: Target) -> bool:
     """Whether what is needed is no more than what is given, at each hour and in each bound that both have."""
     bounds = ((needed.minimum, given.minimum), (needed.maximum, given.maximum))
-    hours = zip(_hours(needed), _hours(given), strict=True)
-    return _no_more(hours) and _no_more((a, b) for a, b in bounds if a is not None and b is not None)
+    hours = zip(_hourly_counts(needed), _hourly_counts(given), strict=True)
+    return _is_no_more(hours) and _is_no_more((a, b) for a, b in bounds if a is not None and b is not None)
 
 
-def _no_more(pairs: Iterable[tuple[int, int]]) -> bool:
+def _is_no_more(pairs: Iterable[tuple[int, int]]) -> bool:
     return all(needed <= given for needed, given in pairs)
 
 
-def _hours(target: Target) -> tuple[int, ...]:
+def _hourly_counts(target: Target) -> tuple[int, ...]:
     return target.hourly_counts or (target.instance_count,) * 24
 
 
-def _said(target: Target) -> str:
+def _target_text(target: Target) -> str:
     if target.minimum is not None and target.maximum is not None:
         return f"{target.minimum} to {target.maximum} instances"
-    hours = _hours(target)
+    hours = _hourly_counts(target)
     return f"{min(hours)} to {max(hours)} instances" if min(hours) != max(hours) else f"{hours[0]} instance(s)"
 
 
-def _no(sentence: str) -> Reason:
+def _refusal(sentence: str) -> Reason:
     return Reason(Code.NEWER_JUDGEMENT, sentence)

@@ -23,23 +23,33 @@ from rightsizer.changes.baseline import (
     REQUESTS,
     SIGNALS,
     WINDOW,
-    Period,
+    ServicePeriod,
     Windows,
     baseline,
-    behind,
-    by_hour,
-    figures,
-    periods,
-    signals,
+    periods_of,
+    queue_verdict,
+    requests_by_hour,
+    serving_figures,
+    watched_metrics,
 )
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
-from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricWindow, unread
+from rightsizer.domain.usage import MetricWindow, unread_reason
 
-__all__ = ["ERRORS", "HOST_MEMORY", "LATENCY", "PERIOD_S", "REQUESTS", "SIGNALS", "baseline", "judge", "signals"]
+__all__ = [
+    "ERRORS",
+    "HOST_MEMORY",
+    "LATENCY",
+    "PERIOD_S",
+    "REQUESTS",
+    "SIGNALS",
+    "baseline",
+    "proof_verdict",
+    "watched_metrics",
+]
 
 BAD_REQUESTS = 5
 BAD_SHARE = 0.10
@@ -53,88 +63,90 @@ BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 
 
-def judge(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
+def proof_verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
     """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
-    verdict = _judged(change, windows, now, limits)
-    return replace(verdict, figures=figures(windows))
+    verdict = _verdict(change, windows, now, limits)
+    return replace(verdict, figures=serving_figures(windows))
 
 
-def _judged(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> Verdict:
+def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
     since = change.turned_at or now
-    rows = ([p for p in periods(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
-    bad = next((v for v in (_bad(change, periods) for periods in rows) if v is not None), None)
+    rows = ([p for p in periods_of(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
+    bad = next((v for v in (_bad_verdict(change, periods) for periods in rows) if v is not None), None)
     if bad is not None:
         return bad
-    seen = {name: _seen(change, windows, name, since) for name in _changed(change)}
+    seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
     requests = min(sum(p.requests for p in periods) for periods in seen.values())
-    elsewhere = _elsewhere(change)
+    elsewhere = _fallback_sentence(change)
     enough = not elsewhere and all(
-        sum(p.requests for p in periods) >= limits.proof_requests or _peak_served(change, name, periods)
+        sum(p.requests for p in periods) >= limits.proof_requests or _has_served_peak(change, name, periods)
         for name, periods in seen.items()
     )
     hours = (now - since).total_seconds() / 3600
-    missed = unread(windows)
+    missed = unread_reason(windows)
     if missed is not None:
         if now - since < limits.proof_limit:
             text = f"{requests:,.0f} requests were seen in {hours:.1f} h, but not all could be read: {missed.sentence}"
-            return Verdict("not-yet", Reason(Code.UNPROVEN, text))
+            return ProofVerdict("not-yet", Reason(Code.UNPROVEN, text))
         text = f"not all could be read for {hours / 24:.0f} days: {missed.sentence}; applied, unproven"
-        return Verdict("given-up", Reason(Code.UNPROVEN, text))
+        return ProofVerdict("given-up", Reason(Code.UNPROVEN, text))
     if enough and now - since >= limits.probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
-        return Verdict("proven", Reason(Code.PROVEN, text))
+        return ProofVerdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
-        return Verdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
+        return ProofVerdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
     watched = f"it is watched for {limits.probation.total_seconds() / 3600:g} h"
     wanted = watched if enough else elsewhere or f"the proof takes {limits.proof_requests:,}"
-    return Verdict("not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}"))
+    return ProofVerdict(
+        "not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}")
+    )
 
 
-def _changed(change: Change) -> set[str]:
+def _changed_variants(change: Change) -> set[str]:
     """The variants that must serve: what the others serve proves nothing about new hardware (law 2)."""
     old = {v.name: (v.instance_type, v.count) for v in (change.before.variants if change.before else ())}
     moved = {v.name for v in change.plan.after if old.get(v.name) != (v.instance_type, v.count)}
     return moved | {change.variant}
 
 
-def _seen(change: Change, windows: Windows, variant: str, since: datetime) -> list[Period]:
+def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
     """The variant's periods that count: of the time since the turn, with a latency where latency is judged."""
-    judged = _limit(change) is not None
-    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods(w))
+    judged = _p95_limit_s(change) is not None
+    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods_of(w))
     return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
 
 
-def _elsewhere(change: Change) -> str:
+def _fallback_sentence(change: Change) -> str:
     """Why served requests prove nothing about the new type: most hours ran on another pool. Empty where they do not."""
-    if change.off_target <= ON_TARGET:
+    if change.off_target_share <= ON_TARGET:
         return ""
     kind = change.option.target.instance_type
     hours = change.fallback_hours + change.unseen_hours
     return f"{hours:.1f} of {change.instance_hours:.1f} instance hours are not known to have run on {kind}"
 
 
-def _limit(change: Change) -> float | None:
+def _p95_limit_s(change: Change) -> float | None:
     """The p95 that must be kept, seconds: the objective, or a multiple of what was usual; None if unknown."""
     if change.option.restores:
         return None  # going back to what was slow would help nobody
-    usual = change.baseline.get("p95_s", 0.0)
-    return change.objective_p95_s or (SLOW_FACTOR * usual if usual > 0 else None)
+    baseline = change.baseline.get("p95_s", 0.0)
+    return change.objective_p95_s or (SLOW_FACTOR * baseline if baseline > 0 else None)
 
 
-def _peak_served(change: Change, variant: str, periods: Sequence[Period]) -> bool:
+def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> bool:
     """Whether one hour had half the requests of the variant's usual daily peak hour, on one with few requests."""
-    usual = change.baseline.get(f"{PEAK}/{variant}", change.baseline.get(PEAK, 0.0))
-    return usual > 0 and max(by_hour(periods).values(), default=0.0) >= usual / 2
+    baseline = change.baseline.get(f"{PEAK}/{variant}", change.baseline.get(PEAK, 0.0))
+    return baseline > 0 and max(requests_by_hour(periods).values(), default=0.0) >= baseline / 2
 
 
-def _bad(change: Change, periods: Sequence[Period]) -> Verdict | None:
+def _bad_verdict(change: Change, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
-    found = (_errors(change, w) or _slow(change, w) or _memory(w) for w in windows)
-    return next((verdict for verdict in found if verdict is not None), None) or behind(change, periods)
+    found = (_errors_verdict(change, w) or _latency_verdict(change, w) or _memory_verdict(w) for w in windows)
+    return next((verdict for verdict in found if verdict is not None), None) or queue_verdict(change, periods)
 
 
-def _errors(change: Change, window: Sequence[Period]) -> Verdict | None:
+def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
     requests, errors = sum(p.requests for p in window), sum(p.errors for p in window)
     declared = allowed_errors(change.before.tags) if change.before else None
     limit = max(BAD_SHARE if declared is None else declared, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
@@ -143,11 +155,11 @@ def _errors(change: Change, window: Sequence[Period]) -> Verdict | None:
     text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {window[0].at:%Y-%m-%d %H:%M} UTC"
     if declared is not None:
         text += f"; the tag {ERROR_TAG} allows {100 * declared:g} %"
-    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
-def _slow(change: Change, window: Sequence[Period]) -> Verdict | None:
-    limit = _limit(change)
+def _latency_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    limit = _p95_limit_s(change)
     if limit is None:
         return None
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
@@ -156,12 +168,12 @@ def _slow(change: Change, window: Sequence[Period]) -> Verdict | None:
     kind = "objective" if change.objective_p95_s else "bound, twice the p95 of before,"
     share = f"{len(slow)} of {len(window)} periods"
     text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
-    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
-def _memory(window: Sequence[Period]) -> Verdict | None:
+def _memory_verdict(window: Sequence[ServicePeriod]) -> ProofVerdict | None:
     high = [p.memory for p in window if p.memory is not None and p.memory > MEMORY_LIMIT]
     if len(high) < BREACHES:
         return None
     text = f"memory was at {max(high):.0f} % in {len(high)} of {len(window)} periods; the limit is {MEMORY_LIMIT:.0f} %"
-    return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.MEMORY)
+    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.MEMORY)

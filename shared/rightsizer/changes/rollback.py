@@ -14,16 +14,16 @@ from datetime import datetime
 from typing import Any
 
 from rightsizer.autoscaling import policies
-from rightsizer.autoscaling.scheduled_actions import Due, as_due, caught_up
+from rightsizer.autoscaling.scheduled_actions import DueChange, change_due_now, steps_due_now
 from rightsizer.changes import clone, guardrail, rollback_size
 from rightsizer.changes.plan.capacity import capacity_step
-from rightsizer.changes.plan.config import create, update
-from rightsizer.changes.reconcile import given_back, rolled_back
+from rightsizer.changes.plan.config import create_step, update_step
+from rightsizer.changes.reconcile import is_given_back, was_update_rolled_back
 from rightsizer.domain.change import Change, Course, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, Sight
+from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, LiveState
 from rightsizer.domain.option import Target
-from rightsizer.domain.plan import Met, Plan, PlanKind, Step, StepKind, VariantCount
+from rightsizer.domain.plan import AutoscalingBeforeRollback, Plan, PlanKind, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 
 
@@ -38,32 +38,32 @@ class RollbackInput:
     """The configuration that ran before the change; None where it is not there, or is not needed."""
 
 
-def decided(change: Change, sight: Sight, now: datetime) -> Change | None:
+def settled_change(change: Change, live: LiveState, now: datetime) -> Change | None:
     """The change, where nothing is left to decide about its rollback; None where it is.
 
     Nothing is left once AWS was asked for it. Where AWS refused the larger one, the stored one stands for good.
     """
-    plan, endpoint = change.plan, sight.endpoint
+    plan, endpoint = change.plan, live.endpoint
     if change.course is not Course.BACK or plan.back is None or plan.kind is not PlanKind.CHANGE or _is_settled(change):
         return change
     if isinstance(endpoint, Gone) or endpoint.status != "InService" or endpoint.pending_config:
         return change
-    if sight.shows(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
+    if live.has_effect_of(plan.back) or (plan.new_config and endpoint.config_name != plan.new_config):
         return change
-    if plan.grown and (_is_refused(change) or rolled_back(change, plan.back, endpoint)):
+    if plan.grown and (_is_refused(change) or was_update_rolled_back(change, plan.back, endpoint)):
         text = "the larger way back was refused; it is as large as when the change was planned"
         return _note_plan(change, stored_rollback(plan), "failed", text, now)
-    return change if change.last(plan.back, "intended", "done", "failed") is not None else None
+    return change if change.last_entry(plan.back, "intended", "done", "failed") is not None else None
 
 
-def needs_quotas(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
+def is_quota_needed(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
     """Whether the quotas bound what the rollback deploys: how it rolls, or how many instances it needs."""
     plan, before = change.plan, change.before
     if before is None or plan.back is None:
         return False
     if is_rolling(plan.back) and plan.turn is not None and is_rolling(plan.turn):
         return True
-    return not plan.keeps_counts and not _is_large_enough(change, endpoint, now)
+    return not plan.is_keeping_counts and not _is_large_enough(change, endpoint, now)
 
 
 def needed_counts(
@@ -71,16 +71,19 @@ def needed_counts(
 ) -> tuple[VariantCount, ...]:
     """The instances that the rollback needs, where it has to be made larger; empty where it is large enough."""
     plan, before = change.plan, change.before
-    if before is None or plan.keeps_counts or _is_large_enough(change, endpoint, now):
+    if before is None or plan.is_keeping_counts or _is_large_enough(change, endpoint, now):
         return ()
-    wanted = rollback_size.counts(as_due(change, now).change, endpoint, quotas)
+    wanted = rollback_size.rollback_counts(change_due_now(change, now).change, endpoint, quotas)
     return () if wanted == (plan.grown or before.variants) else wanted
 
 
 def _is_large_enough(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
     """Whether the stored rollback carries the fleet of now, whatever the quotas are."""
     stored = change.before.variants if change.before else ()
-    return not change.plan.grown and rollback_size.counts(as_due(change, now).change, endpoint, {}) == stored
+    return (
+        not change.plan.grown
+        and rollback_size.rollback_counts(change_due_now(change, now).change, endpoint, {}) == stored
+    )
 
 
 def pace(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> Change:
@@ -90,7 +93,7 @@ def pace(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> 
     if back is None or before is None or not is_rolling(back):
         return change
     wanted = sum(v.count for v in plan.grown or before.variants)
-    deployment = _deployment(change, endpoint, None if plan.keeps_counts else wanted, quotas)
+    deployment = _deployment(change, endpoint, None if plan.is_keeping_counts else wanted, quotas)
     paced = replace(back, params={**back.params, "DeploymentConfig": deployment} if deployment else _plain_step(back))
     return replace(change, plan=replace(plan, back=paced))
 
@@ -110,21 +113,21 @@ def _deployment(
     quota = quotas.get(kind.instance_type)
     same = all(v.instance_type == kind.instance_type for v in change.plan.after)
     headroom = quota - live if quota is not None and same else quota
-    return guardrail.way_back(forward, live, live if wanted is None else wanted, headroom)
+    return guardrail.rollback_deployment(forward, live, live if wanted is None else wanted, headroom)
 
 
-def keep_owner_edits(change: Change, sight: Sight, now: datetime) -> Change:
+def keep_owner_edits(change: Change, live: LiveState, now: datetime) -> Change:
     """The change with the bounds that its owner raised since, and with a line about every edit, once."""
-    if change.plan.keeps_counts:
+    if change.plan.is_keeping_counts:
         return change  # the rollback keeps them too
-    due = as_due(change, now).change
-    edits = rollback_size.edits(due, sight)
+    due = change_due_now(change, now).change
+    edits = rollback_size.owner_edits(due, live)
     text = f"autoscaling was edited since the change ({', '.join(edits)}); the way back gives back what was stored"
     if not edits or any(
         e.step == JournalEvent.WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal
     ):
         return change
-    restore = rollback_size.raised(replace(due, plan=replace(due.plan, restore=change.plan.restore)), sight)
+    restore = rollback_size.raise_bounds(replace(due, plan=replace(due.plan, restore=change.plan.restore)), live)
     if restore != change.plan.restore:
         text += ", with bounds as large as yours"
     return _note_plan(change, replace(change.plan, restore=restore), "noted", text, now)
@@ -134,7 +137,7 @@ def enlarge(
     change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput, now: datetime
 ) -> Change:
     """The change with a rollback that runs `wanted`, or with a line why the stored one stands."""
-    made = _enlarged(change, endpoint, wanted, given)
+    made = _enlarge_plan(change, endpoint, wanted, given)
     said = ", ".join(f"{v.name} {v.count} x {v.instance_type}" for v in wanted)
     if not isinstance(made, Plan):
         text = f"the fleet grew to need {said}, and the way back cannot be cloned: {made.sentence}"
@@ -143,7 +146,7 @@ def enlarge(
     return _note_plan(change, made, "noted", text, now)
 
 
-def _enlarged(
+def _enlarge_plan(
     change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput
 ) -> Plan | Reason:
     plan, before = change.plan, change.before
@@ -157,15 +160,15 @@ def _enlarged(
         return Reason(Code.CONFIGURATION_REPLACED, f"configuration {before.config_name} does not exist any more")
     tags = {clone.CHANGE_TAG: change.id}
     today = Target(wanted[0].instance_type, wanted[0].count)
-    made = clone.clone(given.source, wanted, today, given.catalogue, tags, endpoint.capture_stopped)
-    if not isinstance(made, clone.Clone):
+    made = clone.clone_config(given.source, wanted, today, given.catalogue, tags, endpoint.capture_stopped)
+    if not isinstance(made, clone.ClonedConfig):
         return made[0]
     others = tuple(step for step in plan.prepare if step.subject != made.name)
     deployment = _deployment(change, endpoint, sum(v.count for v in wanted), given.quotas)
     return replace(
         plan,
-        prepare=(*others, create(made)),
-        back=update(change.ref.name, made.name, deployment),
+        prepare=(*others, create_step(made)),
+        back=update_step(change.ref.name, made.name, deployment),
         back_config=made.name,
         grown=wanted,
         first_back=first_back,
@@ -201,7 +204,7 @@ def _is_refused(change: Change) -> bool:
     """
     plan = change.plan
     made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
-    lasts = [change.last(step, "done", "failed") for step in (*made, plan.back) if step is not None]
+    lasts = [change.last_entry(step, "done", "failed") for step in (*made, plan.back) if step is not None]
     return any(last is not None and _is_hopeless(last) for last in lasts)
 
 
@@ -222,30 +225,32 @@ def _note_plan(change: Change, plan: Plan, status: str, text: str, now: datetime
     return replace(change, plan=plan, journal=(*change.journal, entry))
 
 
-def takes_autoscaling(change: Change, sight: Sight) -> bool:
+def is_taking_autoscaling(change: Change, live: LiveState) -> bool:
     """Whether the rollback is about to take autoscaling away, and has taken nothing away yet."""
-    return change.course is Course.BACK and bool(change.plan.clear) and sight.scaling is not None and given_back(change)
+    return (
+        change.course is Course.BACK and bool(change.plan.clear) and live.scaling is not None and is_given_back(change)
+    )
 
 
-def with_autoscaling(change: Change, sight: Sight, alarms: Sequence[Mapping[str, Any]], now: datetime) -> Change:
+def with_autoscaling(change: Change, live: LiveState, alarms: Sequence[Mapping[str, Any]], now: datetime) -> Change:
     """The change with the autoscaling that its rollback meets, and the alarms of its step policies."""
     note = Entry(now, JournalEvent.MET, "noted", "autoscaling is stored as it is before the way back takes it away")
     journal = change.journal if change.met is not None else (*change.journal, note)
-    met = Met(now, sight.scaling or (), tuple(dict(a) for a in alarms))
+    met = AutoscalingBeforeRollback(now, live.scaling or (), tuple(dict(a) for a in alarms))
     return replace(change, met=met, journal=journal)
 
 
-def as_met(due: Due, now: datetime) -> Due:
+def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange:
     """The change with what its rollback met in the place of what it had settled, with what a schedule set since.
 
-    A view of one look, as `as_due`; the same where no rollback took anything away.
+    A view of one look, as `change_due_now`; the same where no rollback took anything away.
     """
     change = due.change
-    if change.met is None or given_back(change):
+    if change.met is None or is_given_back(change):
         return due
-    caught = caught_up(_steps_as_met(change), change.met.scaling, change.met.at, now, all_actions=True)
+    caught = steps_due_now(_steps_as_met(change), change.met.scaling, change.met.at, now, all_actions=True)
     said = {step.command: told for step in caught.steps if (told := caught.said.get(step.key))}
-    return Due(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
+    return DueChange(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
 
 
 def owner_additions(change: Change) -> tuple[str, ...]:
@@ -257,4 +262,4 @@ def owner_additions(change: Change) -> tuple[str, ...]:
 
 def _steps_as_met(change: Change) -> tuple[Step, ...]:
     met = change.met
-    return policies.rebuild(met.scaling, met.alarms, met.scaling) if met is not None else ()
+    return policies.restore_steps(met.scaling, met.alarms, met.scaling) if met is not None else ()

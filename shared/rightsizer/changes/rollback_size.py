@@ -1,4 +1,4 @@
-"""How many instances the way back needs: the fleet may have grown since the plan.
+"""How many instances the rollback needs: the fleet may have grown since the plan.
 
 Deploying a configuration resets the counts to what it says (UpdateEndpoint without RetainAllVariantProperties), so the
 counts of the plan's hour would take instances away in the middle of a peak.
@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import variant_resource_id
-from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.plan import PlanKind, Step, StepKind, VariantCount
 
 
-def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
+def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
     """What each variant shall run once it is back: as stored, or as its bounds say, or more where the fleet has grown.
 
     It has grown where it runs more than was asked and more than its minimum, which a schedule may have raised.
@@ -34,28 +34,28 @@ def counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -
         least, most = old_bounds.get(resource, (0, None))
         need, running = max(old.count, least), live.get(old.name, 0)
         if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
-            exchanged = _exchanged(running, change.plan.exchange) if old.name == change.variant else 0
+            exchanged = _old_instances_for(running, change.plan.exchange) if old.name == change.variant else 0
             need = max(need, running, exchanged)
-        need = _within(need, old.count, (most, quotas.get(old.instance_type)))
+        need = _clamp_to_limits(need, old.count, (most, quotas.get(old.instance_type)))
         made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(made)
 
 
-def edits(change: Change, sight: Sight) -> tuple[str, ...]:
+def owner_edits(change: Change, live: LiveState) -> tuple[str, ...]:
     """What the owner edited of the autoscaling that the change gave back, by the keys of steps and by name.
 
     Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
     """
     plan, before = change.plan, change.before
-    if before is None or not plan.clear or not _given_back(change):
+    if before is None or not plan.clear or not _is_given_back(change):
         return ()
-    return sight.edits(plan.settle, before.scaling)
+    return live.edits(plan.settle, before.scaling)
 
 
-def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
+def raise_bounds(change: Change, sight: LiveState) -> tuple[Step, ...]:
     """The steps that restore autoscaling, with the bounds that the owner raised since, by the exchange of the plan.
 
-    Bounds that a schedule moves are its own, and lower ones are not carried over: the way back is never smaller.
+    Bounds that a schedule moves are its own, and lower ones are not carried over: the rollback is never smaller.
     """
     settled = _bounds(change.plan.settle)
     made = []
@@ -66,14 +66,14 @@ def raised(change: Change, sight: Sight) -> tuple[Step, ...]:
             mine = live.variant_name == change.variant
             exchange = change.plan.exchange if mine else (1, 1)
             low, high = step.params["MinCapacity"], step.params["MaxCapacity"]
-            low = max(low, _exchanged(live.minimum, exchange)) if live.minimum > least else low
-            high = max(low, high, _exchanged(live.maximum, exchange) if live.maximum > most else 0)
+            low = max(low, _old_instances_for(live.minimum, exchange)) if live.minimum > least else low
+            high = max(low, high, _old_instances_for(live.maximum, exchange) if live.maximum > most else 0)
             step = replace(step, params={**step.params, "MinCapacity": low, "MaxCapacity": high})
         made.append(step)
     return tuple(made)
 
 
-def in_place(change: Change, sight: Sight) -> Change:
+def raise_in_place(change: Change, live: LiveState) -> Change:
     """The change as it goes back where it deployed nothing: bounds and copies that somebody raised since are kept.
 
     A view for one look, which is stable: what was put back once is not raised by it.
@@ -83,10 +83,10 @@ def in_place(change: Change, sight: Sight) -> Change:
         return change
     asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
     restore = tuple(
-        _with_copies(step, sight.copies.get(step.subject, 0), asked.get(step.subject, 0))
+        _with_copies(step, live.copies.get(step.subject, 0), asked.get(step.subject, 0))
         if step.kind is StepKind.SET_COPIES
         else step
-        for step in raised(change, sight)
+        for step in raise_bounds(change, live)
     )
     return replace(change, plan=replace(plan, restore=restore))
 
@@ -101,7 +101,7 @@ def _with_copies(step: Step, live: int, asked: int) -> Step:
     return replace(step, params={**step.params, "DesiredRuntimeConfig": {"CopyCount": live}})
 
 
-def _given_back(change: Change) -> bool:
+def _is_given_back(change: Change) -> bool:
     """Whether autoscaling is the owner's at this moment: given back, and not taken away again for the return."""
     settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
     last = next((e.step for e in reversed(change.journal) if e.step in settled | cleared), "")
@@ -117,13 +117,13 @@ def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:
     }
 
 
-def _exchanged(live: int, exchange: tuple[int, int]) -> int:
+def _old_instances_for(live: int, exchange: tuple[int, int]) -> int:
     """Old instances that serve what `live` new ones do, by the exchange that was decided on."""
     old, new = exchange
     return math.ceil(live * old / new - 1e-9) if new > 0 else live
 
 
-def _within(need: int, stored: int, limits: tuple[int | None, ...]) -> int:
+def _clamp_to_limits(need: int, stored: int, limits: tuple[int | None, ...]) -> int:
     """Not beyond the old bounds, which would take it away, nor beyond the quota, which would refuse the return."""
     known = [limit for limit in limits if limit is not None]
     return max(stored, min([need, *known]))

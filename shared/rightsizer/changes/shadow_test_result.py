@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, REQUESTS, SAMPLE_S
 from rightsizer.domain.change import Change, FailureClass
-from rightsizer.domain.live_state import Verdict
+from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import MetricWindow, NoMetrics, Signal, unread
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
-MODEL_ERRORS = Signal("InvocationModelErrors", "Sum")
+MODEL_ERRORS = MetricStatistic("InvocationModelErrors", "Sum")
 """Answers of the model that are no 2XX: out of memory may be told as a fault of the client."""
 FAILED = (ERRORS, MODEL_ERRORS)
 BAD_SHARE = 0.1
@@ -36,67 +36,69 @@ WIDEST = 4.0
 type Window = MetricWindow | NoMetrics
 
 
-def judge(change: Change, production: Sequence[Window], shadow: Window, now: datetime) -> Verdict:
+def shadow_test_verdict(change: Change, production: Sequence[Window], shadow: Window, now: datetime) -> ProofVerdict:
     """Bad where production suffers, not yet while the test runs, proven with figures or given up without. Total."""
     since, lasts = change.turned_at or now, timedelta(seconds=change.plan.test_s)
-    served = sum(_all(w, REQUESTS) for w in production)
-    failed = sum(_all(w, ERRORS) for w in production)
-    usual = change.baseline.get("error_share", 0.0)
-    if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, 3 * usual) * max(served, failed):
+    served = sum(_sum_of(w, REQUESTS) for w in production)
+    failed = sum(_sum_of(w, ERRORS) for w in production)
+    baseline = change.baseline.get("error_share", 0.0)
+    if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, 3 * baseline) * max(served, failed):
         text = f"{failed:.0f} of {served:.0f} requests failed while the shadow test ran"
-        return Verdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
-    missed = unread([*production, shadow])
+        return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    missed = unread_reason([*production, shadow])
     if missed is not None:
         text = f"not all metrics of the shadow test could be read: {missed.sentence}"
         over = now - since >= lasts + PATIENCE
-        return Verdict("given-up" if over else "not-yet", Reason(Code.UNPROVEN, text))
-    failing = _failing(change, production, shadow, now - since >= lasts)
+        return ProofVerdict("given-up" if over else "not-yet", Reason(Code.UNPROVEN, text))
+    failing = _failing_shadow_verdict(change, production, shadow, now - since >= lasts)
     if failing is not None:
         return failing
     if now - since < lasts:
-        return Verdict(
+        return ProofVerdict(
             "not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {since + lasts:%Y-%m-%d %H:%M} UTC")
         )
-    return _told(change, production, shadow, now - since)
+    return _measured_verdict(change, production, shadow, now - since)
 
 
-def _told(change: Change, production: Sequence[Window], shadow: Window, ran: timedelta) -> Verdict:
+def _measured_verdict(change: Change, production: Sequence[Window], shadow: Window, ran: timedelta) -> ProofVerdict:
     """What a test that is over measured."""
     kind = change.option.target.instance_type
     old, new = _mean(production, MEAN), _mean([shadow], MEAN)
-    answered = _all(shadow, REQUESTS) - max(_all(shadow, signal) for signal in FAILED)
+    answered = _sum_of(shadow, REQUESTS) - max(_sum_of(shadow, signal) for signal in FAILED)
     if old is None or new is None or old <= 0 or answered < ANSWERED:
         text = f"the shadow test on {kind} served {max(answered, 0.0):.0f} requests, too few to measure anything"
-        return Verdict("given-up", Reason(Code.UNPROVEN, text))
+        return ProofVerdict("given-up", Reason(Code.UNPROVEN, text))
     text = (
         f"tested: the mean latency on {kind} was {new / old:.2f} of today's for the same requests, then it was removed"
     )
-    return Verdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, ran))
+    return ProofVerdict("proven", Reason(Code.PROVEN, text), figures=_figures(production, shadow, answered, ran))
 
 
-def _failing(change: Change, production: Sequence[Window], shadow: Window, over: bool) -> Verdict | None:
+def _failing_shadow_verdict(
+    change: Change, production: Sequence[Window], shadow: Window, over: bool
+) -> ProofVerdict | None:
     """The end of the test where the shadow fails requests that production answers; None elsewhere.
 
     A few too many are no proof against the type, and none for it. Where production got more instances than at the
     start, the shadow had more than its share to do, and its failures say nothing either.
     """
-    served = _all(shadow, REQUESTS, WARM_UP)
-    excess = max(_excess(production, shadow, signal) for signal in FAILED)
+    served = _sum_of(shadow, REQUESTS, WARM_UP)
+    excess = max(_excess_failures(production, shadow, signal) for signal in FAILED)
     if excess <= (FAILING_SHARE if over else BAD_SHARE) * served or not (over or excess >= BAD_REQUESTS):
         return None
     kind = change.option.target.instance_type
-    failed = max(_all(shadow, signal, WARM_UP) for signal in FAILED)
+    failed = max(_sum_of(shadow, signal, WARM_UP) for signal in FAILED)
     text = f"{failed:.0f} of {max(served, failed):.0f} requests failed on the shadow on {kind}, so the test ended"
-    sure = excess >= BAD_REQUESTS and not change.scaled_out
-    return Verdict("given-up", Reason(Code.UNPROVEN, text), FailureClass.ERRORS if sure else FailureClass.NONE)
+    sure = excess >= BAD_REQUESTS and not change.has_scaled_out
+    return ProofVerdict("given-up", Reason(Code.UNPROVEN, text), FailureClass.ERRORS if sure else FailureClass.NONE)
 
 
-def _excess(production: Sequence[Window], shadow: Window, signal: Signal) -> float:
+def _excess_failures(production: Sequence[Window], shadow: Window, signal: MetricStatistic) -> float:
     """Failed requests of the shadow beyond those that production's share, twice its chance up, would have failed."""
-    calls = sum(_all(w, REQUESTS, WARM_UP) for w in production)
-    share = min(sum(_all(w, signal, WARM_UP) for w in production) / calls, 1.0) if calls > 0 else 0.0
-    expected = share * _all(shadow, REQUESTS, WARM_UP)
-    return _all(shadow, signal, WARM_UP) - expected - 2 * math.sqrt(expected)
+    calls = sum(_sum_of(w, REQUESTS, WARM_UP) for w in production)
+    share = min(sum(_sum_of(w, signal, WARM_UP) for w in production) / calls, 1.0) if calls > 0 else 0.0
+    expected = share * _sum_of(shadow, REQUESTS, WARM_UP)
+    return _sum_of(shadow, signal, WARM_UP) - expected - 2 * math.sqrt(expected)
 
 
 def _figures(production: Sequence[Window], shadow: Window, answered: float, ran: timedelta) -> dict[str, float]:
@@ -112,7 +114,7 @@ def _figures(production: Sequence[Window], shadow: Window, answered: float, ran:
     return figures | {name: value * scale for name, value, scale in found if value is not None}
 
 
-def _mean(windows: Sequence[Window], signal: Signal) -> float | None:
+def _mean(windows: Sequence[Window], signal: MetricStatistic) -> float | None:
     """The mean of a statistic over the requests, not over the periods; None where no period has both."""
     pairs = [pair for w in windows for pair in _pairs(w, signal) if pair[1] > 0]
     calls = sum(count for _, count in pairs)
@@ -136,7 +138,7 @@ def _spread(windows: Sequence[Window]) -> float:
     return min(math.expm1(sigma**2), WIDEST)
 
 
-def _pairs(window: Window, signal: Signal) -> list[tuple[float, float]]:
+def _pairs(window: Window, signal: MetricStatistic) -> list[tuple[float, float]]:
     """(value, requests) of each period that has both."""
     if not isinstance(window, MetricWindow):
         return []
@@ -147,11 +149,11 @@ def _pairs(window: Window, signal: Signal) -> list[tuple[float, float]]:
     return [(value, count) for value, count in pairs if value == value and count == count]
 
 
-def _all(window: Window, signal: Signal, skipped: int = 0) -> float:
+def _sum_of(window: Window, signal: MetricStatistic, skipped: int = 0) -> float:
     return sum(_values(window, signal, skipped))
 
 
-def _values(window: Window, signal: Signal, skipped: int = 0) -> list[float]:
+def _values(window: Window, signal: MetricStatistic, skipped: int = 0) -> list[float]:
     """The datapoints without those of the first `skipped` periods."""
     series = window.series.get(signal) if isinstance(window, MetricWindow) else None
     return [v for v in series.values[skipped:] if v == v] if series is not None else []

@@ -18,7 +18,7 @@ PASSED_OVER = timedelta(days=3)
 """How much later a day may be on which the busiest hour carries what it usually does: over a weekend."""
 
 
-def opens(window: ChangeWindow, now: datetime) -> datetime:
+def next_open(window: ChangeWindow, now: datetime) -> datetime:
     """`now` when the window is open, else the next quarter of an hour at which it is. Wall time of the window's zone.
 
     A window past midnight belongs to the day on which it starts.
@@ -48,7 +48,7 @@ def is_open(window: ChangeWindow, now: datetime) -> bool:
     return inside and (not window.days or day in window.days)
 
 
-def over_peak(
+def next_test_start(
     window: ChangeWindow, peak: Peak, lasts: timedelta, now: datetime, late: timedelta = timedelta(0)
 ) -> datetime:
     """`now` when a test of that length begun now sees the busiest hour whole, else the next time at which it may.
@@ -57,14 +57,14 @@ def over_peak(
     time, for whoever waited comes a little later. Of the times of one day at which the window is open, the one that
     puts the hour nearest to the middle of the test; a day on which the hour carries little is passed over for one
     within `PASSED_OVER` of it. A window that is never open at any such time goes before the hour, and a test of a day
-    sees every hour: the answer is that of `opens` then. Source: docs/shadow-tests.md, "When it begins".
+    sees every hour: the answer is that of `next_open` then. Source: docs/shadow-tests.md, "When it begins".
     """
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     days = [midnight + n * DAY for n in range(HORIZON.days)] if lasts < DAY else []
     found = {day: _start(window, day + peak.hour * HOUR, lasts, now, late) for day in days}
     free = [(day, at) for day, at in found.items() if at is not None]
     if not free:
-        return opens(window, now)
+        return next_open(window, now)
     usual = [at for day, at in free if day.weekday() in peak.weekdays and at - free[0][1] <= PASSED_OVER]
     return usual[0] if usual else free[0][1]
 

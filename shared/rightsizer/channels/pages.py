@@ -5,8 +5,8 @@ from rightsizer.ports.evaluation import ReportStore
 from rightsizer.render import capacity_change, details_page
 
 
-class DetailsPages:
-    """Makes each page and puts it into a store (port `DetailsPages`)."""
+class StoredDetailsPages:
+    """Makes each page and puts it into a store (port `StoredDetailsPages`)."""
 
     def __init__(self, store: ReportStore) -> None:
         self._store = store
@@ -14,7 +14,7 @@ class DetailsPages:
     def keep(self, message: ProposalMessage | CapacityChangeMessage) -> str:
         """Store the page as it is now, in place of an earlier one; returns where it is."""
         if isinstance(message, ProposalMessage):
-            identity, page = message.proposal.id, details_page.details(message.proposal)
+            identity, page = message.proposal.id, details_page.details_page(message.proposal)
         else:
             identity, page = message.asked.id, capacity_change.html(message.asked)
         return self._store.put(f"pages/{identity}.html", page.encode(), "text/html; charset=utf-8")

@@ -19,7 +19,7 @@ SLACKS_OWN = ("https://hooks.slack.com", "https://hooks.slack-gov.com")
 _PATH = re.compile(r"/[A-Za-z0-9/_.~%-]{1,500}")
 """No query, no second host, no user name: what Slack sends has none, and nothing else is posted to."""
 PATIENCE = timedelta(seconds=2.7)
-"""Slack shows a warning triangle three seconds after the click; the rest is the way back."""
+"""Slack shows a warning triangle three seconds after the click; the rest is the rollback."""
 LEAST_S, MOST_S = 0.4, 1.5
 
 
@@ -42,7 +42,7 @@ class ResponseUrls:
         doing = "answering a click by its response_url"
         if not any(url.startswith(f"{host}/") and _PATH.fullmatch(url[len(host) :]) for host in self._hosts):
             raise InputError(f"{doing}: {url[:60]!r} is no address of Slack's")
-        timeout = urllib3.Timeout(total=self._left(sent_at))
+        timeout = urllib3.Timeout(total=self._seconds_left(sent_at))
         headers = {"Content-Type": "application/json; charset=utf-8"}
         try:
             answer = self._pool.request(
@@ -57,7 +57,7 @@ class ResponseUrls:
         """Close the connections."""
         self._pool.clear()
 
-    def _left(self, sent_at: datetime | None) -> float:
+    def _seconds_left(self, sent_at: datetime | None) -> float:
         """Seconds that remain of Slack's three; the second in which Slack signed began up to a second before."""
         if sent_at is None:
             return LEAST_S

@@ -85,14 +85,14 @@ class Slack:
 
     def _call(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
         doing = f"calling Slack's {method} for the channel {body['channel']}"
-        return self._answered(doing, method, json.dumps(body), "application/json; charset=utf-8")
+        return self._post_and_read(doing, method, json.dumps(body), "application/json; charset=utf-8")
 
     def _ask(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
         """A method that only reads; those take their arguments as a form."""
         form = "application/x-www-form-urlencoded"
-        return self._answered(f"calling Slack's {method}", method, urlencode(arguments), form)
+        return self._post_and_read(f"calling Slack's {method}", method, urlencode(arguments), form)
 
-    def _answered(self, doing: str, method: str, body: str, content: str) -> dict[str, Any]:
+    def _post_and_read(self, doing: str, method: str, body: str, content: str) -> dict[str, Any]:
         for last in (False, True):
             answer = self._send(method, body, content, doing)
             if answer.status != 429:

@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
 from rightsizer.domain.message import Message
 from rightsizer.domain.proposal import MessageRef
-from rightsizer.domain.reason import cleaned
+from rightsizer.domain.reason import clean_text
 from rightsizer.errors import WriteRefusedError
 from rightsizer.render.messages import plain
 
@@ -30,10 +30,10 @@ class Topic:
     def post(self, message: Message) -> MessageRef | None:
         """Publish the message; the subject is made fit for SNS, an overlong text is cut."""
         subject, text = plain(message)
-        body = cleaned(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
+        body = clean_text(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
         doing = f"publishing to the topic {self._arn}"
         try:
-            self._client.publish(TopicArn=self._arn, Subject=fit(subject), Message=body)
+            self._client.publish(TopicArn=self._arn, Subject=fit_subject(subject), Message=body)
         except ClientError as error:
             if code_of(error) in DENIED | THROTTLED:
                 raise translate(error, "sns:Publish", doing) from error
@@ -46,7 +46,7 @@ class Topic:
         """Nothing: what was published cannot be changed."""
 
 
-def fit(subject: str) -> str:
+def fit_subject(subject: str) -> str:
     """The subject as SNS accepts it: ASCII, one line, fewer than 100 characters, never empty."""
     line = " ".join(subject.replace("×", "x").encode("ascii", "replace").decode().split())
     line = "".join(letter for letter in line if letter.isprintable())

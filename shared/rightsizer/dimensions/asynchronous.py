@@ -13,11 +13,11 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, option_elsewhere, out, unsaved
+from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason, option_elsewhere
 
 if TYPE_CHECKING:
     from rightsizer.domain.policy import Policy
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 ASYNC_TAG = "rightsizer:async-ok"
 ASYNC_TIMEOUT_MINUTES = 15
@@ -40,23 +40,27 @@ class Asynchronous(Elsewhere):
         """The same for every endpoint."""
         return "become an asynchronous endpoint"
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """An endpoint that sleeps between bursts, where the tag says that callers can wait."""
-        from rightsizer.recommender.scale_to_zero import nap
+        from rightsizer.recommender.scale_to_zero import idle_time
 
-        if at.endpoint.kind is EndpointKind.ASYNC:
-            return [out(at, OptionKind.ASYNC, Reason(Code.NOT_APPLICABLE, "its callers use it asynchronously already"))]
-        tag = at.endpoint.tags.get(ASYNC_TAG, "")
-        asleep = nap(at.days, ASYNC_TIMEOUT_MINUTES).asleep_share if tag else 0.0
-        days = len({d.day for d in at.days})
-        reason = async_refusal(tag, at.latency.p95_s, asleep, ASYNC_TIMEOUT_MINUTES, days, at.policy)
+        if context.endpoint.kind is EndpointKind.ASYNC:
+            return [
+                exclude_dimension(
+                    context, OptionKind.ASYNC, Reason(Code.NOT_APPLICABLE, "its callers use it asynchronously already")
+                )
+            ]
+        tag = context.endpoint.tags.get(ASYNC_TAG, "")
+        asleep = idle_time(context.days, ASYNC_TIMEOUT_MINUTES).asleep_share if tag else 0.0
+        days = len({d.day for d in context.days})
+        reason = async_refusal(tag, context.latency.p95_s, asleep, ASYNC_TIMEOUT_MINUTES, days, context.policy)
         if reason is not None:
-            return [out(at, OptionKind.ASYNC, reason)]
-        count = at.variant.current_count
-        bill = bill_of(at, at.price, at.instances * (1 - asleep), count, 0.0)
+            return [exclude_dimension(context, OptionKind.ASYNC, reason)]
+        count = context.variant.current_count
+        bill = bill_of(context, context.price, context.instances * (1 - asleep), count, 0.0)
         if bill.saving <= 0:
-            return [out(at, OptionKind.ASYNC, unsaved(at, "sleeping"))]
-        return [async_option((at.runs.name, count), at.price, bill, at.demand, asleep)]
+            return [exclude_dimension(context, OptionKind.ASYNC, no_saving_reason(context, "sleeping"))]
+        return [async_option((context.runs.name, count), context.price, bill, context.demand, asleep)]
 
 
 def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int, policy: Policy) -> Reason | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason, count
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class AutoscalingBounds(Addable):
@@ -23,19 +23,19 @@ class AutoscalingBounds(Addable):
         """``scale between 1 and 4 instances``."""
         return f"scale between {option.target.minimum} and {count(option.target.maximum or 0, 'instance')}"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The owner's target with other bounds."""
-        from rightsizer.changes.plan.capacity import bounds_only
+        from rightsizer.changes.plan.capacity import plan_bounds
 
-        return bounds_only(given)
+        return plan_bounds(given)
 
-    def saves_nothing(self, at: Situation) -> Reason | None:
+    def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only where a target-tracking policy has a minimum to lower, and the hours of the day differ."""
-        from rightsizer.recommender.closed_dimensions import even
+        from rightsizer.recommender.closed_dimensions import even_hours_reason
 
-        targets = at.endpoint.scaling
+        targets = context.endpoint.scaling
         kinds = {policy.get("PolicyType") for target in targets for policy in target.policies}
         if kinds != {"TargetTrackingScaling"} or not any(target.policies and target.minimum > 1 for target in targets):
             text = "no target-tracking policy has a minimum above one that could be lowered"
             return Reason(Code.NOT_APPLICABLE, text)
-        return even(at)
+        return even_hours_reason(context)

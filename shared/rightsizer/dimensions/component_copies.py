@@ -1,6 +1,6 @@
 """Other numbers of copies of inference components."""
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind
@@ -19,8 +19,8 @@ class ComponentCopies(Dimension):
         """``run 2 copies of chat``."""
         return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in option.target.copies)
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
-        """The other numbers of copies: no deployment, and the way back is the same call."""
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+        """The other numbers of copies: no deployment, and the rollback is the same call."""
         from rightsizer.domain.live_state import MOVING
         from rightsizer.domain.plan import Plan, Step, StepKind
 
@@ -44,4 +44,4 @@ class ComponentCopies(Dimension):
             after=given.before.variants,
             guardrail="copies of components only: no deployment, and the way back is the same call",
         )
-        return Planned(given.before, plan)
+        return PlannedChange(given.before, plan)

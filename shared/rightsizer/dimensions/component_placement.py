@@ -1,6 +1,6 @@
 """Another placement of the copies of inference components; a person orders it."""
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind
@@ -28,7 +28,7 @@ class ComponentPlacement(Dimension):
         packs = "BINPACK" in placed.values()
         return f"pack the copies of {what} on few instances" if packs else f"spread the copies of {what}"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The specification of each component with another strategy, one component after the other."""
         from rightsizer.changes.plan.placement import placement_only
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.elsewhere import out
+from rightsizer.recommender.elsewhere import exclude_dimension
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Delete(Dimension):
@@ -28,14 +28,14 @@ class Delete(Dimension):
         """The same for every endpoint."""
         return "be deleted after a grace period"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The mark, the wait and the watch; then the command and the file that brings it all back.
 
         Nothing is written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on
         endpoints, and who holds that can opt endpoints in. An asynchronous endpoint publishes no Invocations, so
         waiting proves nothing there.
         """
-        from rightsizer.changes.deletion import restore_file
+        from rightsizer.changes.deletion import restore_script
         from rightsizer.domain.plan import Plan, PlanKind
 
         kind = given.ground.proposal.recommendation.kind
@@ -48,12 +48,16 @@ class Delete(Dimension):
             kind=PlanKind.DELETE,
             guardrail=f"marked for deletion and watched for {grace / 86_400:g} days; rightsizer deletes nothing itself",
             test_s=int(grace),
-            restore_file=restore_file(given.change.ref, given.config, given.before),
+            restore_file=restore_script(given.change.ref, given.config, given.before),
         )
-        return Planned(given.before, plan)
+        return PlannedChange(given.before, plan)
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
         from rightsizer.recommender.idle import delete_refusal
 
-        return [out(at, OptionKind.DELETE, delete_refusal(at.endpoint, at.demand, at.policy))]
+        return [
+            exclude_dimension(
+                context, OptionKind.DELETE, delete_refusal(context.endpoint, context.demand, context.policy)
+            )
+        ]

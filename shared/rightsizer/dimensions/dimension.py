@@ -13,7 +13,7 @@ from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.elsewhere import other_kind
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Dimension(Offering, Planning, Protocol):
@@ -23,21 +23,21 @@ class Dimension(Offering, Planning, Protocol):
 class Elsewhere(Dimension, Protocol):
     """A dimension that is looked at for real-time and asynchronous endpoints only."""
 
-    def out_of_scope(self, at: Situation) -> Reason | None:
+    def out_of_scope(self, context: EvaluationContext) -> Reason | None:
         """That the endpoint is of another kind."""
-        return other_kind(at)
+        return other_kind(context)
 
 
 class Addable(Dimension, Protocol):
     """A dimension of the search for the smallest fleet, which the settings keep closed or open."""
 
-    def saves_nothing(self, at: Situation) -> Reason | None:
+    def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Why it can save nothing here, told before any fleet is computed; None where it may."""
         ...
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """Closed: what it would save for an approval. Open: why no option of the search moves it."""
         from rightsizer.recommender.closed_dimensions import answers
 
         (kind,) = self.kinds
-        return answers(found, at, kind, self.saves_nothing)
+        return answers(found, context, kind, self.saves_nothing)

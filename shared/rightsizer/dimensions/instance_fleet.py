@@ -1,6 +1,6 @@
 """Other instances: another type, another count, both, or a type with fewer GPUs of the same kind."""
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Reason, count
@@ -27,16 +27,16 @@ class InstanceFleet(Dimension):
             return "puts back the old count or autoscaling"
         return self.back
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Another configuration for another type; for a count alone another count, or other bounds around it."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan import capacity, config
 
         if given.ground.option.kind in self.deploys:
-            return config.new_config(given)
+            return config.plan_new_config(given)
         mine = capacity.scaled(given)
         if not mine:
-            return capacity.count_only(given)
-        if all(policies.hourly_alone(target) for target in mine):
+            return capacity.plan_count(given)
+        if all(policies.has_only_hourly_counts(target) for target in mine):
             return capacity.in_place_of_hours(given)
-        return capacity.bounds_only(given)
+        return capacity.plan_bounds(given)

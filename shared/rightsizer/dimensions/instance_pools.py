@@ -7,15 +7,15 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.elsewhere import out
+from rightsizer.recommender.elsewhere import exclude_dimension
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 POOL_READERS = "change nothing; programs that read the variant's InstanceType must read its InstancePools"
 POOL_REGIONS = frozenset(
@@ -51,21 +51,21 @@ class InstancePools(Elsewhere):
         """``use the instance pools ml.g6.xlarge then ml.g5.xlarge``."""
         return f"use the instance pools {' then '.join(option.target.pools) or option.target.instance_type}"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone of the configuration."""
-        from rightsizer.changes.plan.config import new_config
+        from rightsizer.changes.plan.config import plan_new_config
 
-        return new_config(given)
+        return plan_new_config(given)
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """Behind a chosen type; a test chooses none yet."""
-        best = found.chosen if found.gate is not Gate.TEST else None
-        now = (at.runs.name, at.variant.current_count)
-        reason = pool_refusal(best, now, at.endpoint.ref.region, at.endpoint.plain)
+        best = found.chosen_option if found.gate is not Gate.TEST else None
+        now = (context.runs.name, context.variant.current_count)
+        reason = pool_refusal(best, now, context.endpoint.ref.region, context.endpoint.is_plain)
         if best is None or reason is not None:
             why = reason or Reason(Code.NOT_APPLICABLE, "no new type is chosen")
-            return [out(at, OptionKind.INSTANCE_POOLS, why)]
-        return [pool_option(best, now, at.usd)]
+            return [exclude_dimension(context, OptionKind.INSTANCE_POOLS, why)]
+        return [pool_option(best, now, context.usd_per_month)]
 
 
 def pool_refusal(best: Option | None, now: tuple[str, int], region: str, plain: bool) -> Reason | None:

@@ -17,18 +17,18 @@ from rightsizer.recommender.elsewhere import (
     Bill,
     bill_of,
     break_even,
-    cheaper,
+    cheaper_types,
+    exclude_dimension,
+    no_saving_reason,
     option_elsewhere,
     other_kind,
-    out,
-    unsaved,
-    volumes,
+    volume_notes,
 )
 
 if TYPE_CHECKING:
     from rightsizer.domain.hardware import InstanceType
     from rightsizer.domain.policy import Policy
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 UNPROVEN_SHARE = 0.5
 """Chance that a migration to another chip takes a second run of both fleets."""
@@ -57,83 +57,98 @@ class OtherArchitecture(Elsewhere):
         """``run on 1 x ml.inf2.xlarge after a migration to another architecture``."""
         return f"run on {fleet(option.target)} after a migration to another architecture"
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """The cheapest type of each CPU architecture, as an option or with its reason."""
-        reason = cpu_refusal(at.demand, at.policy)
+        reason = cpu_refusal(context.demand, context.policy)
         if reason is not None:
-            return [out(at, OptionKind.OTHER_ARCHITECTURE, reason)]
-        held = memory_of(at.reference, at.demand)
-        plain = cheaper(at, [h for h in at.given.catalogue if h.accelerator is None and not h.family.startswith("t")])
-        return [_cheapest(at, arch, [sold for sold in plain if sold[0].cpu_arch == arch], held) for arch in CPU_CALLERS]
+            return [exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, reason)]
+        held = memory_of(context.reference, context.demand)
+        plain = cheaper_types(
+            context, [h for h in context.inputs.catalogue if h.accelerator is None and not h.family.startswith("t")]
+        )
+        return [
+            _cheapest(context, arch, [sold for sold in plain if sold[0].cpu_arch == arch], held) for arch in CPU_CALLERS
+        ]
 
 
 class OtherChips(OtherArchitecture):
     """Inferentia and Trainium: said apart, behind the ways without a GPU."""
 
-    def out_of_scope(self, at: Situation) -> Reason | None:
+    def out_of_scope(self, context: EvaluationContext) -> Reason | None:
         """Said of the architecture already."""
         return None
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
-        if other_kind(at) is not None:
+        if other_kind(context) is not None:
             return []
         answers: list[Option | Excluded] = []
-        for hardware, price in cheaper(at, [h for h in at.given.catalogue if h.accelerator and not h.has_gpu]):
-            quota = at.given.quotas.get(hardware.name)
-            reason = chip_refusal(at.reference, hardware, at.demand, at.stretch, at.policy, quota)
+        for hardware, price in cheaper_types(
+            context, [h for h in context.inputs.catalogue if h.accelerator and not h.has_gpu]
+        ):
+            quota = context.inputs.quotas.get(hardware.name)
+            reason = chip_refusal(
+                context.reference, hardware, context.demand, context.allowed_slowdown, context.policy, quota
+            )
             if reason is not None:
                 answers.append(Excluded(hardware.name, reason, OptionKind.OTHER_ARCHITECTURE))
                 continue
-            more = _more(at, latency_ratio(at.demand, chip_ratio(at.reference, hardware, at.policy)))
-            count = math.ceil(at.variant.current_count * more - 0.01)
-            mean = count if not at.endpoint.scaling else at.instances * more
-            bill = bill_of(at, price, mean, count, UNPROVEN_SHARE)
+            more = _instances_factor(
+                context, latency_ratio(context.demand, chip_ratio(context.reference, hardware, context.policy))
+            )
+            count = math.ceil(context.variant.current_count * more - 0.01)
+            mean = count if not context.endpoint.scaling else context.instances * more
+            bill = bill_of(context, price, mean, count, UNPROVEN_SHARE)
             if bill.saving > 0:
-                option = chip_option(hardware, count, price, bill, at.demand)
-                return [*answers, replace(option, not_checked=option.not_checked + volumes(at.runs, hardware))]
-            answers.append(Excluded(hardware.name, unsaved(at, hardware.name), OptionKind.OTHER_ARCHITECTURE))
+                option = chip_option(hardware, count, price, bill, context.demand)
+                return [
+                    *answers,
+                    replace(option, not_checked=option.not_checked + volume_notes(context.runs, hardware)),
+                ]
+            answers.append(
+                Excluded(hardware.name, no_saving_reason(context, hardware.name), OptionKind.OTHER_ARCHITECTURE)
+            )
         if not answers:
             sentence = "no type with Inferentia or Trainium is cheaper here than what runs"
-            return [out(at, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))]
+            return [exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))]
         return answers
 
 
-def _cheapest(at: Situation, arch: str, sold: list[Sold], held: float) -> Option | Excluded:
+def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: float) -> Option | Excluded:
     """The cheapest type of the architecture that may serve; else the reason of the dearest, for others are smaller."""
     refused: Excluded | None = None
     for hardware, price in sold:
-        found = _on(at, hardware, price, held)
+        found = _option_on_type(context, hardware, price, held)
         if isinstance(found, Option):
             return found
         refused = Excluded(hardware.name, found, OptionKind.OTHER_ARCHITECTURE)
     if refused is not None:
         return refused
-    usd = f"USD {at.price.usd_per_hour} per hour of {at.runs.name}"
+    usd = f"USD {context.price.usd_per_hour} per hour of {context.runs.name}"
     sentence = f"no {arch} type without a GPU is sold here for less than the {usd}"
-    return out(at, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))
+    return exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))
 
 
-def _on(at: Situation, hardware: InstanceType, price: Price, held: float) -> Option | Reason:
-    quota = at.given.quotas.get(hardware.name)
+def _option_on_type(context: EvaluationContext, hardware: InstanceType, price: Price, held: float) -> Option | Reason:
+    quota = context.inputs.quotas.get(hardware.name)
     if quota is not None and quota < 1:
         return Reason(Code.NO_QUOTA, f"the account's quota for {hardware.name} endpoints is {quota}")
-    small = host_refusal(at.reference, hardware, at.demand, held)
+    small = host_refusal(context.reference, hardware, context.demand, held)
     if small is not None:
         return small
-    count = at.variant.current_count
-    bill = bill_of(at, price, at.instances, count, 0.0)
+    count = context.variant.current_count
+    bill = bill_of(context, price, context.instances, count, 0.0)
     if bill.saving <= 0:
-        return unsaved(at, hardware.name)
-    option = cpu_option(hardware, count, price, bill, at.demand)
-    return replace(option, not_checked=option.not_checked + volumes(at.runs, hardware))
+        return no_saving_reason(context, hardware.name)
+    option = cpu_option(hardware, count, price, bill, context.demand)
+    return replace(option, not_checked=option.not_checked + volume_notes(context.runs, hardware))
 
 
-def _more(at: Situation, slower: float) -> float:
+def _instances_factor(context: EvaluationContext, slower: float) -> float:
     """Instances for each of today's, at least one: so many that the planned load keeps below what one server may."""
-    fleet = at.variant.current_count * at.workers
-    load = at.demand.load.peak_rate * at.latency.mean_s * slower / fleet
-    return max(1.0, load / at.policy.rho_one)
+    fleet = context.variant.current_count * context.workers
+    load = context.demand.load.peak_rate * context.latency.mean_s * slower / fleet
+    return max(1.0, load / context.policy.rho_one)
 
 
 def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
@@ -159,9 +174,14 @@ def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
 
 
 def chip_refusal(
-    now: InstanceType, candidate: InstanceType, demand: Demand, stretch: float, policy: Policy, quota: int | None
+    now: InstanceType,
+    candidate: InstanceType,
+    demand: Demand,
+    allowed_slowdown: float,
+    policy: Policy,
+    quota: int | None,
 ) -> Reason | None:
-    """Why another vendor's chips cannot serve, or None. `stretch`: how much slower requests may become.
+    """Why another vendor's chips cannot serve, or None. `allowed_slowdown`: how much slower requests may become.
 
     No measured bound is known for these chips, so the one for GPUs is taken without the credit for faster cards.
     """
@@ -182,8 +202,10 @@ def chip_refusal(
     if quota is not None and quota < 1:
         return Reason(Code.NO_QUOTA, f"the account's quota for {candidate.name} endpoints is {quota}")
     slower = latency_ratio(demand, chip_ratio(now, candidate, policy))
-    if slower > stretch:
-        sentence = f"{candidate.name} may be {slower:.2f} times slower by its datasheet, {stretch:.2f} is allowed"
+    if slower > allowed_slowdown:
+        sentence = (
+            f"{candidate.name} may be {slower:.2f} times slower by its datasheet, {allowed_slowdown:.2f} is allowed"
+        )
         return Reason(Code.TOO_SLOW, sentence)
     return None
 

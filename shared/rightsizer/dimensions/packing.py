@@ -10,10 +10,10 @@ from rightsizer.domain.option import Excluded, Option, OptionKind, fleet
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import out
+from rightsizer.recommender.elsewhere import exclude_dimension
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Packing(Dimension):
@@ -29,16 +29,20 @@ class Packing(Dimension):
         """``share 1 x ml.g5.xlarge with other models``."""
         return f"share {fleet(option.target)} with other models"
 
-    def out_of_scope(self, at: Situation) -> Reason | None:
+    def out_of_scope(self, context: EvaluationContext) -> Reason | None:
         """Why it shares no card."""
         from rightsizer.recommender.packing import needs_at
 
-        needs = needs_at(at)
+        needs = needs_at(context)
         return needs if isinstance(needs, Reason) else None
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """Why no partners are named: they are known only beside the other endpoints."""
-        from rightsizer.recommender.packing import partners_needed
+        from rightsizer.recommender.packing import packing_reason
 
         needs = found.needs
-        return [out(at, OptionKind.PACKING, partners_needed(needs, at.endpoint.owner))] if needs is not None else []
+        return (
+            [exclude_dimension(context, OptionKind.PACKING, packing_reason(needs, context.endpoint.owner))]
+            if needs is not None
+            else []
+        )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Routing(Addable):
@@ -25,14 +25,18 @@ class Routing(Addable):
         """``run on 2 x ml.g5.xlarge, routed by LEAST_OUTSTANDING_REQUESTS``."""
         return f"run on {fleet(option.target)}, routed by {option.target.routing or LEAST}"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone of the configuration."""
-        from rightsizer.changes.plan.config import new_config
+        from rightsizer.changes.plan.config import plan_new_config
 
-        return new_config(given)
+        return plan_new_config(given)
 
-    def saves_nothing(self, at: Situation) -> Reason | None:
+    def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only where requests go to instances at random, and nobody else sets the count."""
-        if at.endpoint.scaling:
+        if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "fewer instances behind another routing, but autoscaling sets the count")
-        return None if at.random else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")
+        return (
+            None
+            if context.is_random_routing
+            else Reason(Code.NOT_APPLICABLE, "requests go to the least busy instance already")
+        )

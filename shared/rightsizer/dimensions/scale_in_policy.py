@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 
 if TYPE_CHECKING:
-    from rightsizer.domain.preflight import Ground
+    from rightsizer.domain.preflight import PreflightInput
 
 
 class ScaleInPolicy(Dimension):
@@ -31,14 +31,14 @@ class ScaleInPolicy(Dimension):
         consolidates = asked is not None and asked.strategy == "CONSOLIDATION"
         return "move copies together to empty instances" if consolidates else "give back empty instances only"
 
-    def with_live_counts(self, ground: Ground) -> Ground:
+    def with_live_counts(self, inputs: PreflightInput) -> PreflightInput:
         """As many instances as run now: so many are started beside them."""
-        option, name = ground.option, ground.proposal.recommendation.variant
-        mine = [v for v in ground.endpoint.variants if v.name == name]
+        option, name = inputs.option, inputs.proposal.recommendation.variant
+        mine = [v for v in inputs.endpoint.variants if v.name == name]
         live = max((max(v.current_count, v.desired_count) for v in mine), default=0)
-        return replace(ground, option=replace(option, target=replace(option.target, instance_count=live)))
+        return replace(inputs, option=replace(option, target=replace(option.target, instance_count=live)))
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone with that one property, deployed as any other.
 
         SageMaker moves the instances of such a variant with the copies on it, so counts are nobody's here: both
@@ -46,24 +46,24 @@ class ScaleInPolicy(Dimension):
         RetainAllVariantProperties of UpdateEndpoint.
         """
         from rightsizer.changes import clone
-        from rightsizer.changes.plan.config import chosen_guardrail, keeping_counts, watching
+        from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
 
-        change, ground, config, variants = given.change, given.ground, given.config, given.before.variants
+        change, inputs, config, variants = given.change, given.ground, given.config, given.before.variants
         target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
         if target.scale_in is None:
             return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
-        stopped = ground.endpoint.capture_stopped
-        new = clone.clone(config, clone.as_written(config), target, given.catalogue, tags, stopped)
-        if not isinstance(new, clone.Clone):
+        stopped = inputs.endpoint.capture_stopped
+        new = clone.clone_config(config, clone.written_counts(config), target, given.catalogue, tags, stopped)
+        if not isinstance(new, clone.ClonedConfig):
             return new
-        if _scaled(new.body) == _scaled(config.body):
+        if _instance_scaling(new.body) == _instance_scaling(config.body):
             return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
-        watched = watching(change, new.name, variants, given.limits)
+        watched = alarm_steps(change, new.name, variants, given.limits)
         names = tuple(step.subject for step in watched)
-        guard = chosen_guardrail(change, ground, given.before, variants, names, given.limits)
-        return Planned(given.before, keeping_counts(given, new, watched, guard), new.notes)
+        guard = choose_plan_guardrail(change, inputs, given.before, variants, names, given.limits)
+        return PlannedChange(given.before, plan_keeping_counts(given, new, watched, guard), new.notes)
 
 
-def _scaled(body: Mapping[str, Any]) -> list[Any]:
+def _instance_scaling(body: Mapping[str, Any]) -> list[Any]:
     """Managed instance scaling of each variant."""
     return [v.get("ManagedInstanceScaling") for v in body["ProductionVariants"]]

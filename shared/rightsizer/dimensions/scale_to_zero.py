@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind
@@ -14,7 +14,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class ScaleToZero(Dimension):
@@ -38,7 +38,7 @@ class ScaleToZero(Dimension):
             return "puts back the old least copies of its components"
         return "sends the callers back to this endpoint, as long as it is kept"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """No instance while nobody asks: for an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
@@ -55,18 +55,18 @@ class ScaleToZero(Dimension):
             return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
         alarm = f"{given.limits.alarm_prefix}wake-{name}"
         most = change.option.target.maximum or mine[0].count
-        settle, restore = policies.to_zero(name, change.variant, own, most, alarm, change.id)
+        settle, restore = policies.scale_to_zero_steps(name, change.variant, own, most, alarm, change.id)
         plan = Plan(
             settle=settle,
             restore=restore if own is not None else (*restore, capacity_step(name, mine)),
             after=before.variants,
             guardrail="no instance while the queue is empty: no deployment; an alarm on the queue starts the first one",
         )
-        return Planned(before, plan)
+        return PlannedChange(before, plan)
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
-        from rightsizer.recommender.scale_to_zero import sleep
+        from rightsizer.recommender.scale_to_zero import scale_to_zero
 
-        option = sleep(at)
-        return [Excluded(at.runs.name, option, OptionKind.SCALE_TO_ZERO) if isinstance(option, Reason) else option]
+        option = scale_to_zero(context)
+        return [Excluded(context.runs.name, option, OptionKind.SCALE_TO_ZERO) if isinstance(option, Reason) else option]

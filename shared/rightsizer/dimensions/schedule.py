@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason, count
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Schedule(Addable):
@@ -25,7 +25,7 @@ class Schedule(Addable):
         most = count(max(hours), "instance")
         return f"run {min(hours)} to {most} of {option.target.instance_type} by the hour of the day"
 
-    def plan(self, given: Approved) -> Planned | tuple[Reason, ...]:
+    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
         """24 hourly counts in UTC, set without a deployment."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
@@ -41,7 +41,7 @@ class Schedule(Addable):
             return (Reason(Code.NOT_IN_PLACE, text),)
         if given.ground.scaling:
             return (Reason(Code.AUTOSCALED, f"{name} is autoscaled; a schedule would fight with its policies"),)
-        steps = policies.by_the_hour(name, change.variant, counts, change.id)
+        steps = policies.hourly_count_steps(name, change.variant, counts, change.id)
         who = {k: steps[0].params[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}
         mine = [v for v in before.variants if v.name == change.variant]
         plan = Plan(
@@ -50,12 +50,12 @@ class Schedule(Addable):
             after=before.variants,
             guardrail="scheduled counts: no deployment; the way back removes the schedule and sets the old count",
         )
-        return Planned(before, plan)
+        return PlannedChange(before, plan)
 
-    def saves_nothing(self, at: Situation) -> Reason | None:
+    def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only without autoscaling, where the hours of the day differ."""
-        from rightsizer.recommender.closed_dimensions import even
+        from rightsizer.recommender.closed_dimensions import even_hours_reason
 
-        if at.endpoint.scaling:
+        if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
-        return even(at)
+        return even_hours_reason(context)

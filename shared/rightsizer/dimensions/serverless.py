@@ -15,10 +15,10 @@ from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, option_elsewhere, out, unsaved
+from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason, option_elsewhere
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 SERVERLESS_GB = 6
 """The most memory of a serverless endpoint, GB."""
@@ -44,29 +44,33 @@ class Serverless(Elsewhere):
         """The same for every endpoint."""
         return "become a serverless endpoint"
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """An endpoint of the memory that host and model need, where its price is known."""
-        from rightsizer.recommender.scale_to_zero import tolerates_cold
+        from rightsizer.recommender.scale_to_zero import may_start_cold
 
-        unneeded = cpu_refusal(at.demand, at.policy)
+        unneeded = cpu_refusal(context.demand, context.policy)
         if unneeded is not None:
-            return [out(at, OptionKind.SERVERLESS, unneeded)]
-        held = memory_of(at.reference, at.demand)
-        known = at.given.prices.serverless
+            return [exclude_dimension(context, OptionKind.SERVERLESS, unneeded)]
+        held = memory_of(context.reference, context.demand)
+        known = context.inputs.prices.serverless
         if known is None:
-            return [out(at, OptionKind.SERVERLESS, serverless_reason(at.demand, at.usd))]
-        host = at.demand.host_memory_gib
-        need = held + (at.reference.memory_gib if host is None else host)
-        reason = serverless_refusal(at.demand, need, tolerates_cold(at.endpoint))
+            return [
+                exclude_dimension(
+                    context, OptionKind.SERVERLESS, serverless_reason(context.demand, context.usd_per_month)
+                )
+            ]
+        host = context.demand.host_memory_gib
+        need = held + (context.reference.memory_gib if host is None else host)
+        reason = serverless_refusal(context.demand, need, may_start_cold(context.endpoint))
         if reason is not None:
-            return [out(at, OptionKind.SERVERLESS, reason)]
-        size, seconds = max(1, math.ceil(need)), busy_seconds(at.demand)
+            return [exclude_dimension(context, OptionKind.SERVERLESS, reason)]
+        size, seconds = max(1, math.ceil(need)), busy_seconds(context.demand)
         hour = known.usd_per_gb_second * size * 3600
         price = Price(f"serverless {size} GB", known.region, hour, "snapshot", known.basis, known.as_of)
-        bill = bill_of(at, price, seconds / SECONDS_PER_MONTH, 0, 0.0)
+        bill = bill_of(context, price, seconds / SECONDS_PER_MONTH, 0, 0.0)
         if bill.saving <= 0:
-            return [out(at, OptionKind.SERVERLESS, unsaved(at, price.instance_type))]
-        return [serverless_option(size, seconds, price, bill, at.demand)]
+            return [exclude_dimension(context, OptionKind.SERVERLESS, no_saving_reason(context, price.instance_type))]
+        return [serverless_option(size, seconds, price, bill, context.demand)]
 
 
 def serverless_refusal(demand: Demand, need_gib: float, cold_ok: bool) -> Reason | None:

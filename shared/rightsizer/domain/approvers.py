@@ -51,7 +51,7 @@ class Caller:
     """``role/NAME`` or ``user/NAME``; empty for an identity that has no short form."""
 
     @classmethod
-    def of(cls, arn: str) -> "Caller | None":
+    def from_arn(cls, arn: str) -> "Caller | None":
         """The identity behind the ARN of GetCallerIdentity; None where the ARN has none of the forms of STS and IAM."""
         for kind, form in _CALLERS.items():
             found = form.fullmatch(arn)
@@ -85,41 +85,41 @@ class Approvers:
     """Partition and account of the stack, ``aws:111122223333``: where short forms count."""
 
     @classmethod
-    def listed(cls, text: str, home: str) -> "Approvers":
+    def parse(cls, text: str, home: str) -> "Approvers":
         """The list from the parameter's text, entries separated by commas."""
         return cls(frozenset(part.strip() for part in text.split(",") if part.strip()), home)
 
     @property
-    def slack(self) -> frozenset[str]:
+    def slack_users(self) -> frozenset[str]:
         """Ids of the Slack users that may decide in Slack."""
         return frozenset(one for one in self.entries if SLACK.fullmatch(one))
 
     @property
-    def terminal(self) -> tuple[str, ...]:
+    def terminal_entries(self) -> tuple[str, ...]:
         """Entries that name AWS identities, which may decide at a terminal, in order."""
         return tuple(sorted(one for one in self.entries if SHORT.fullmatch(one) or WHOLE.fullmatch(one)))
 
     @property
-    def odd(self) -> tuple[str, ...]:
+    def unknown_entries(self) -> tuple[str, ...]:
         """Entries of no known form, in order."""
-        return tuple(sorted(self.entries - self.slack - frozenset(self.terminal)))
+        return tuple(sorted(self.entries - self.slack_users - frozenset(self.terminal_entries)))
 
-    def name(self, caller: Caller) -> bool:
+    def has_entry_for(self, caller: Caller) -> bool:
         """Whether an entry names the identity."""
-        return any(self._names(entry, caller) for entry in self.terminal)
+        return any(self._is_match(entry, caller) for entry in self.terminal_entries)
 
-    def _names(self, entry: str, caller: Caller) -> bool:
+    def _is_match(self, entry: str, caller: Caller) -> bool:
         whole = WHOLE.fullmatch(entry)
         if whole is None:
-            return bool(self.home) and caller.home == self.home and like(entry, caller.short)
+            return bool(self.home) and caller.home == self.home and is_match(entry, caller.short)
         home = f"{whole['partition']}:{whole['account'] or whole['other']}"
         wanted = whole["what"] or whole["federated"]
         if wanted.startswith("role/"):
             wanted = f"role/{wanted.rpartition('/')[2]}"  # names of roles are unique in an account, whatever their path
-        return caller.home == home and like(wanted, caller.what)
+        return caller.home == home and is_match(wanted, caller.what)
 
 
-def like(pattern: str, text: str) -> bool:
+def is_match(pattern: str, text: str) -> bool:
     """Whether the text is the pattern with something, or nothing, in place of each ``*``; no other sign is special."""
     first, *rest = pattern.split("*")
     if not rest:

@@ -12,7 +12,7 @@ from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation, Replay
 
 
-class Verdict(StrEnum):
+class HindsightVerdict(StrEnum):
     """Whether a fleet would have served the days after as the days before were served."""
 
     HELD = "held"
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """Whole days that the judgement had not seen, served by the replay on a fleet that never ran."""
+    """Whole days that the recommendation had not seen, served by the replay on a fleet that never ran."""
 
     days: int
     requests: int
@@ -36,30 +36,30 @@ class Hindsight:
     late_before: int | None
     """The same on the fleet that really ran."""
     objective_s: float | None
-    """The p95 to keep, as the judgement knew it."""
+    """The p95 to keep, as the recommendation knew it."""
     strain: Replay | None
     """Hours above 80 and 100 %, worst p95 and memory margin at the bound of the slowdown; None as for `late`."""
     saved_usd: Decimal
     """US dollars of these days against the fleet that really ran, net of commitments, less the switch; by the instances
     of the replay, or, where nothing could be replayed, by those that were planned."""
-    verdict: Verdict
+    verdict: HindsightVerdict
     reason: Reason
 
     @property
-    def replayed(self) -> bool:
+    def was_replayed(self) -> bool:
         """Whether the replay served these days; where not, nothing but the plan speaks for `saved_usd`."""
         return self.late is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class BacktestChange:
     """One change that automatic mode would have made."""
 
     decided_at: datetime
     first_day: date
     """The first whole day on the new fleet."""
     until: date | None
-    """The first day that it serves no more: the next change, or the way back; None where it stands to the end."""
+    """The first day that it serves no more: the next change, or the rollback; None where it stands to the end."""
     recommendation: Recommendation
     option: Option
     """What would have been applied."""
@@ -74,7 +74,7 @@ class Rehearsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedOption:
     """The best option that would have held, and was not taken or not in time."""
 
     option: Option
@@ -91,14 +91,14 @@ class Backtest:
     """One endpoint over the window, had it been opted in."""
 
     endpoint: str
-    changes: tuple[Rehearsed, ...]
+    changes: tuple[BacktestChange, ...]
     """Oldest first."""
     last: Recommendation | None
-    """The judgement of the last morning that was judged; None without a day of datapoints."""
+    """The recommendation of the last morning that was judged; None without a day of datapoints."""
     mornings: Mapping[str, int]
     """How many mornings ended at each gate, ``waits`` (for its window, its rest or the day's budget; or the fleet that
     it was decided on was gone when it was to start) or ``watched``."""
-    missed: Missed | None = None
+    missed: MissedOption | None = None
 
     @property
     def saved_usd(self) -> Decimal:
@@ -108,7 +108,7 @@ class Backtest:
     @property
     def by_plan_usd(self) -> Decimal:
         """The part of `saved_usd` that is by plan alone, for nothing could be replayed."""
-        return sum((each.after.saved_usd for each in self.changes if not each.after.replayed), Decimal(0))
+        return sum((each.after.saved_usd for each in self.changes if not each.after.was_replayed), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """A small change outside the endpoints: the policy of an Auto Scaling group, or the end of an idle warm pool.
 
-An errand is its own proposal and its own journal: one record, from the question to the end, so that no crash can part
+A capacity change is its own proposal and its own journal: one record, from the question to the end, so that no crash
+can part
 the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
 """
 
@@ -10,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, assert_never
 
 from rightsizer.domain.change import Entry, JournalEvent
-from rightsizer.domain.checks import aware, named
+from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.plan import Step, StepKind, command
 from rightsizer.domain.proposal import Decision, ProposalState
@@ -23,29 +24,29 @@ class GroupPolicy:
 
     group: str
     old: Mapping[str, Any]
-    """MixedInstancesPolicy as it was read when this was decided: the way back."""
+    """MixedInstancesPolicy as it was read when this was decided: the rollback."""
     new: Mapping[str, Any]
     until: datetime | None = None
     """When the old policy comes back by itself; None for a policy that stays."""
     kind: Literal["group-policy"] = "group-policy"
 
     def __post_init__(self) -> None:
-        named("GroupPolicy.group", self.group)
+        not_empty("GroupPolicy.group", self.group)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolRelease:
-    """End the idle warm pool of a training job that is over. There is no way back, and none is needed."""
+    """End the idle warm pool of a training job that is over. There is no rollback, and none is needed."""
 
     job: str
     kind: Literal["pool-release"] = "pool-release"
 
     def __post_init__(self) -> None:
-        named("PoolRelease.job", self.job)
+        not_empty("PoolRelease.job", self.job)
 
 
 @dataclass(frozen=True, slots=True)
-class ByHand:
+class ManualStep:
     """A request that only a person sends: the program has no permission for it."""
 
     subject: str
@@ -54,18 +55,18 @@ class ByHand:
     kind: Literal["by-hand"] = "by-hand"
 
     def __post_init__(self) -> None:
-        named("ByHand.subject", self.subject)
+        not_empty("ByHand.subject", self.subject)
 
 
-type Work = GroupPolicy | PoolRelease | ByHand
+type Work = GroupPolicy | PoolRelease | ManualStep
 
 OPEN = frozenset({ProposalState.APPROVED, ProposalState.APPLYING})
 """Approved and not at its end: the tick looks at it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """One errand from the question to its end."""
+class CapacityChange:
+    """One capacity change from the question to its end."""
 
     id: str
     subject: str
@@ -96,13 +97,13 @@ class Errand:
     """Why it goes back; None on the way forward."""
     version: int = 0
     change_id: str = ""
-    """Empty: an errand is its own journal. The message of a proposal has the same field."""
+    """Empty: a capacity change is its own journal. The message of a proposal has the same field."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
     def __post_init__(self) -> None:
-        named("Errand.id", self.id)
-        named("Errand.subject", self.subject)
+        not_empty("Errand.id", self.id)
+        not_empty("Errand.subject", self.subject)
         aware("Errand.created_at", self.created_at)
         aware("Errand.expires_at", self.expires_at)
 
@@ -115,7 +116,7 @@ class Errand:
             case PoolRelease(job):
                 asked = {"TrainingJobName": job, "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
                 return Step(StepKind.RELEASE_POOL, job, asked)
-            case ByHand():
+            case ManualStep():
                 raise TypeError(f"{self.work.operation} is sent by a person")
             case _:
                 assert_never(self.work)
@@ -123,19 +124,19 @@ class Errand:
     @property
     def command(self) -> str:
         """The AWS CLI line that does it."""
-        if isinstance(self.work, ByHand):
+        if isinstance(self.work, ManualStep):
             return command("sagemaker", self.work.operation, self.work.request) if self.work.request else ""
         return self.step(back=False).command
 
     @property
-    def undo(self) -> str:
+    def undo_command(self) -> str:
         """The AWS CLI line that undoes it; empty where nothing can be undone."""
         return self.step(back=True).command if isinstance(self.work, GroupPolicy) else ""
 
     @property
-    def back_line(self) -> str:
+    def rollback_command(self) -> str:
         """The AWS CLI line that undoes what may have been written; empty where nothing was."""
-        return self.undo if self.sent_at is not None else ""
+        return self.undo_command if self.sent_at is not None else ""
 
     def attempts(self) -> int:
         """How often the write of the present direction was begun."""
@@ -144,7 +145,7 @@ class Errand:
         return sum(1 for line in lines if line.status == "intended")
 
     @property
-    def last(self) -> Entry | None:
+    def last_entry(self) -> Entry | None:
         """The newest line about a write."""
         return next((line for line in reversed(self.journal) if line.status in ("done", "failed")), None)
 
@@ -162,7 +163,7 @@ class GroupSight:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolSeen:
+class WarmPoolSight:
     """What is seen of a warm pool right before a move."""
 
     mode: Mode
@@ -175,7 +176,7 @@ class Vanished:
     """The group or the job is not there."""
 
 
-type Seen = GroupSight | PoolSeen | Vanished
+type CapacitySight = GroupSight | WarmPoolSight | Vanished
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,21 +208,21 @@ class TurnBack:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The errand is over."""
+    """The capacity change is over."""
 
     state: ProposalState
     reason: Reason
 
 
-type ErrandMove = Send | LookAgain | Arrived | TurnBack | Ended
+type NextCapacityAction = Send | LookAgain | Arrived | TurnBack | Ended
 
 
 @dataclass(frozen=True, slots=True)
-class ErrandMoved:
-    """One record of the table's stream: an errand that was written, decided on, or moved."""
+class CapacityChangeMoved:
+    """One record of the table's stream: a capacity change that was written, decided on, or moved."""
 
     sequence: str
-    errand: Errand
+    capacity_change: CapacityChange
     before: ProposalState | None = None
     version: int = 0
     """Version of the row; 0 where it has none."""

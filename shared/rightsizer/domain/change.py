@@ -7,10 +7,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
-from rightsizer.domain.checks import aware, named
+from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import Before, Met, Plan, PlanKind, Step
+from rightsizer.domain.plan import AutoscalingBeforeRollback, Before, Plan, PlanKind, Step
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Reason
 
@@ -24,7 +24,7 @@ class ChangeState(StrEnum):
     """The endpoint runs what was asked, but has not served enough requests to call it proven."""
     PROVEN = "proven"
     RETURNING = "returning"
-    """The way back is being walked."""
+    """The rollback is being walked."""
     ROLLED_BACK = "rolled-back"
     HANDED_OVER = "handed-over"
     REFUSED = "refused"
@@ -61,7 +61,7 @@ class FailureClass(StrEnum):
     OUTSIDE = "outside"
     """Somebody else changed or deleted the endpoint."""
     ASKED = "asked"
-    """A person asked for the way back."""
+    """A person asked for the rollback."""
     ERRORS = "errors"
     """The shadow of a test failed requests that production answered."""
     UNKNOWN = "unknown"
@@ -101,15 +101,15 @@ class JournalEvent(StrEnum):
     """A further try is planned."""
     ASK_BACK = "ask-back"
     WAY_BACK = "way-back"
-    """What the way back deploys, where it is not what was stored."""
+    """What the rollback deploys, where it is not what was stored."""
     MET = "met"
     """Since when the return knows what it met."""
     SCHEDULE = "schedule"
     """A scheduled action that is made good."""
     IMAGES = "images"
-    """The way back brings other code."""
+    """The rollback brings other code."""
     JUDGEMENT = "judgement"
-    """It was told that the change waits for a judgement."""
+    """It was told that the change waits for a recommendation."""
     INCIDENT = "incident"
     """A message that a resource is left without its autoscaling; the resource is the detail."""
     INCIDENT_OVER = "incident-over"
@@ -200,7 +200,7 @@ class Change:
     """When it was approved; None for a change of an earlier release, whose creation counts instead."""
     before: Before | None = None
     """None until preflight has passed."""
-    met: Met | None = None
+    met: AutoscalingBeforeRollback | None = None
     """Autoscaling as the last return found it; None until one takes it away."""
     plan: Plan = field(default_factory=Plan)
     state: ChangeState = ChangeState.PLANNED
@@ -222,7 +222,7 @@ class Change:
     returned_at: datetime | None = None
     failure: FailureClass = FailureClass.NONE
     back_for: FailureClass = FailureClass.NONE
-    """Why the way back began. `failure` becomes another where that way fails too."""
+    """Why the rollback began. `failure` becomes another where that way fails too."""
     reason: Reason | None = None
     """Why it ended, or is ending, as it does."""
     outcome: str = ""
@@ -251,7 +251,7 @@ class Change:
     of a shadow test `changes.shadow_test_result` says what."""
     models: tuple[str, ...] = ()
     asked_back_by: str = ""
-    """Who asked for the way back."""
+    """Who asked for the rollback."""
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
@@ -260,11 +260,11 @@ class Change:
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
     def __post_init__(self) -> None:
-        named("Change.id", self.id)
+        not_empty("Change.id", self.id)
         aware("Change.created_at", self.created_at)
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing is left to do by itself."""
         return self.state in CLOSED or (self.state is ChangeState.APPLIED and self.next_due is None)
 
@@ -278,8 +278,8 @@ class Change:
         """When its approval is too old for the endpoint's own update, where that was not made yet."""
         return self.approved_at + PATIENCE
 
-    def rests(self, now: datetime) -> bool:
-        """Whether its next try is still too early. Who asks for the way back is not kept waiting."""
+    def is_resting(self, now: datetime) -> bool:
+        """Whether its next try is still too early. Who asks for the rollback is not kept waiting."""
         begun, early = self.before is not None, self.not_before is not None and now < self.not_before
         return early and not begun and not self.asked_back_by
 
@@ -294,7 +294,7 @@ class Change:
         return self.option.switch_usd
 
     @property
-    def scaled_out(self) -> bool:
+    def has_scaled_out(self) -> bool:
         """Whether the changed variant ran more instances since the turn, on average, than when it was planned."""
         old = next((v.count for v in (self.before.variants if self.before else ()) if v.name == self.variant), 0)
         if not old or self.turned_at is None or self.counted_until is None or self.counted_until <= self.turned_at:
@@ -303,14 +303,14 @@ class Change:
         return self.instance_hours > 1.05 * old * hours
 
     @property
-    def off_target(self) -> float:
+    def off_target_share(self) -> float:
         """The share of the instance hours since the turn that is not known to have run on the first pool, 0 to 1."""
         return (self.fallback_hours + self.unseen_hours) / self.instance_hours if self.instance_hours > 0 else 0.0
 
     @property
-    def goes_on_saving(self) -> bool:
+    def is_still_saving(self) -> bool:
         """Whether it is closed, stands, and its saving is still to be booked day by day."""
-        stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.closed
+        stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.is_closed
         return stands and self.saves and self.plan.kind is PlanKind.CHANGE and self.booked_until is not None
 
     def attempts(self, step: Step) -> int:
@@ -321,7 +321,7 @@ class Change:
                 count = 0 if entry.status == "done" else count + (entry.status == "intended")
         return count
 
-    def last(self, step: Step, *statuses: str) -> Entry | None:
+    def last_entry(self, step: Step, *statuses: str) -> Entry | None:
         """The newest journal line of this step with one of these statuses."""
         return next((e for e in reversed(self.journal) if e.step == step.key and e.status in statuses), None)
 
@@ -377,4 +377,4 @@ class Replan:
     kind: Literal["replan"] = "replan"
 
 
-type Move = Do | Wait | Steer | Finish | Replan
+type NextAction = Do | Wait | Steer | Finish | Replan

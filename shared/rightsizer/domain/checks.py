@@ -44,7 +44,7 @@ def aware(name: str, value: datetime) -> datetime:
     return value
 
 
-def named(name: str, value: str) -> str:
+def not_empty(name: str, value: str) -> str:
     """`value` itself, if it is not empty."""
     if not value:
         raise InputError(f"{name} must not be empty")

@@ -13,9 +13,9 @@ from typing import Any
 from rightsizer.domain.plan import Step
 
 SPREAD = "SPREAD"
-"""What the way back names where a component showed no placement: AWS does not say what leaving it out means."""
+"""What the rollback names where a component showed no placement: AWS does not say what leaving it out means."""
 OR_NONE = f"{SPREAD}, or none as before"
-"""How the step of such a way back is called: one that never took another placement shows none, and is back."""
+"""How the step of such a rollback is called: one that never took another placement shows none, and is back."""
 
 type Known = Mapping[str, "Known | None"]
 
@@ -76,7 +76,7 @@ class ComponentSight:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def moving(self) -> bool:
+    def is_moving(self) -> bool:
         """Whether it is being changed, so that AWS refuses another change."""
         return self.status not in ("InService", "Failed")
 
@@ -88,14 +88,14 @@ class ComponentSight:
         )
 
     @property
-    def base(self) -> str:
+    def base_component(self) -> str:
         """The component that it is an adapter of; empty for one with resources of its own."""
         return next(
             (str(s["BaseInferenceComponentName"]) for s in self.specifications if s.get("BaseInferenceComponentName")),
             "",
         )
 
-    def placed(self, strategy: str) -> dict[str, Any]:
+    def placement_request(self, strategy: str) -> dict[str, Any]:
         """Its whole specification and copies as a request, with another placement and nothing else."""
         rows = [
             {**s, "SchedulingConfig": {**(s.get("SchedulingConfig") or {}), "PlacementStrategy": strategy}}
@@ -117,7 +117,7 @@ def strategy_of(params: Mapping[str, Any]) -> str:
 
 
 def request_of(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """One specification as a request takes it. Total; what is unknown is left out, see `unknown`."""
+    """One specification as a request takes it. Total; what is unknown is left out, see `unknown_paths`."""
     body = {k: v for k, v in shown.items() if k in KNOWN and v is not None}
     container = shown.get("Container")
     if container:
@@ -127,18 +127,18 @@ def request_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     return body
 
 
-def unknown(shown: Mapping[str, Any], known: Known = KNOWN, path: str = "Specification") -> Iterator[str]:
+def unknown_paths(shown: Mapping[str, Any], known: Known = KNOWN, path: str = "Specification") -> Iterator[str]:
     """Paths of the fields that are not in the list."""
     for key, value in shown.items():
         inner = known.get(key)
         if key not in known:
             yield f"{path}.{key}"
         elif inner is not None and isinstance(value, Mapping):
-            yield from unknown(value, inner, f"{path}.{key}")
+            yield from unknown_paths(value, inner, f"{path}.{key}")
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class RollingUpdate:
     """How the copies of a component are replaced."""
 
     config: dict[str, Any]
@@ -147,7 +147,7 @@ class Roll:
     """The longest that AWS lets it take."""
 
 
-def rolled(copies: int, bake_s: int, alarms: tuple[str, ...] = ()) -> Roll:
+def rolling_update(copies: int, bake_s: int, alarms: tuple[str, ...] = ()) -> RollingUpdate:
     """A part of the copies at a time, 5 to 50 % of them, with a pause in which alarms are watched. Total."""
     percent = 50 if copies < FEW else 25
     wait = max(0, min(bake_s, WAIT_MOST_S))
@@ -161,4 +161,4 @@ def rolled(copies: int, bake_s: int, alarms: tuple[str, ...] = ()) -> Roll:
     }
     if alarms:
         config["AutoRollbackConfiguration"] = {"Alarms": [{"AlarmName": name} for name in alarms]}
-    return Roll(config, timedelta(seconds=limit))
+    return RollingUpdate(config, timedelta(seconds=limit))

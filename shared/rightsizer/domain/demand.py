@@ -147,7 +147,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Fleet:
     """A fleet to serve with."""
 
     counts: tuple[int, ...]
@@ -164,16 +164,16 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ReplayResult:
     """What happened to the requests."""
 
     requests: int
     late: int
     worst_p95_s: float
     """The largest p95 of an hour with at least 20 requests."""
-    rung: int = 0
+    rings_alarm: int = 0
     """Days on which the guard of a change would have rung."""
     mean_instances: float = 0.0
     """Instances on average, what autoscaling added included."""
-    drowned: int = 0
+    late_in_backlog: int = 0
     """Of the late ones those that a backlog over whole slots makes late; counted over every request, kept or not."""

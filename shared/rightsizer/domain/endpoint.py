@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from rightsizer.domain.checks import aware, named
+from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.reason import Reason
 
 KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
@@ -56,7 +56,7 @@ class EndpointRef:
     partition: str = "aws"
 
     def __post_init__(self) -> None:
-        named("EndpointRef.name", self.name)
+        not_empty("EndpointRef.name", self.name)
 
     @property
     def arn(self) -> str:
@@ -64,7 +64,7 @@ class EndpointRef:
         return f"arn:{self.partition}:sagemaker:{self.region}:{self.account}:endpoint/{self.name.lower()}"
 
 
-def names_digest(image: str) -> bool:
+def has_digest(image: str) -> bool:
     """Whether the name of a container image holds its digest, so that it always means the same code."""
     return "@sha256:" in image
 
@@ -222,7 +222,7 @@ class Endpoint:
     deploying: bool = False
     """A PendingDeploymentSummary is present."""
     model_data_bytes: int | None = None
-    """Bytes of the model's weights, where they are asked for (`shows_kv_cache`) and S3 tells them."""
+    """Bytes of the model's weights, where they are asked for (`may_show_kv_cache`) and S3 tells them."""
     enhanced_metrics: bool = False
     """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
     detailed_observability: bool = False
@@ -240,25 +240,25 @@ class Endpoint:
         aware("Endpoint.modified_at", self.modified_at)
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """One production variant, real-time, instance-based: the kind that can be changed in place."""
         return self.kind is EndpointKind.REAL_TIME and len(self.variants) == 1
 
     @property
-    def beside(self) -> tuple[Variant, ...]:
+    def other_variants(self) -> tuple[Variant, ...]:
         """The production variants after the first: of several the first alone is read, priced and sized."""
         return self.variants[1:]
 
     @property
-    def first_alone(self) -> "Endpoint":
+    def with_first_variant(self) -> "Endpoint":
         """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
-        if not self.beside:
+        if not self.other_variants:
             return self
         first = self.variants[0].name
         return replace(self, scaling=tuple(t for t in self.scaling if t.variant_name in (None, first)))
 
     @property
-    def shows_kv_cache(self) -> bool:
+    def may_show_kv_cache(self) -> bool:
         """Whether CloudWatch may know how full the server's KV cache is."""
         return self.detailed_observability and self.framework in KV_CACHE_SERVERS
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rightsizer.domain.checks import named, not_negative
+from rightsizer.domain.checks import not_empty, not_negative
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class InstanceType:
     accelerator_count: int
 
     def __post_init__(self) -> None:
-        named("InstanceType.name", self.name)
+        not_empty("InstanceType.name", self.name)
         not_negative("InstanceType.memory_gib", self.memory_gib)
 
     @property
@@ -67,7 +67,7 @@ class InstanceType:
         return self.accelerator is not None and self.accelerator.vendor == "NVIDIA"
 
     @property
-    def local_nvme(self) -> bool:
+    def has_local_nvme(self) -> bool:
         """Whether its volume is local NVMe: VolumeSizeInGB cannot be set then (SageMaker Python SDK)."""
         return "d" in self.family.removeprefix("inf").rstrip("0123456789") or self.family.startswith(
             ("g5", "g6", "g7", "p5", "p6", "trn")

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from rightsizer.domain.checks import named
+from rightsizer.domain.checks import not_empty
 
 TEACHES_DAYS = 180
 """How far back changes of other endpoints teach something, and are held against their promises."""
@@ -74,19 +74,19 @@ class PastChange:
     stated_risk: int | None = None
     """Performance risk that was stated, 0 to 4; None of ways back, tests and orders of a person, or not recorded."""
     back_for: str = ""
-    """Class of the failure for which the way back began; `failure` may be that of the way back itself. Empty where none
+    """Class of the failure for which the rollback began; `failure` may be that of the rollback itself. Empty where none
     began, and where that was not recorded."""
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
 
-    def outgrown(self, demand: float | None, share: float) -> bool:
+    def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
 
         More demand than then lifts nothing: what did not carry less does not carry more.
         """
         return bool(self.demand and demand is not None and demand < self.demand * (1 - share))
 
-    def of_another(self, model: str) -> bool:
+    def is_of_another_model(self, model: str) -> bool:
         """Whether it was made with another version of the model; no where one of them is not known."""
         return bool(self.models and model and model not in self.models)
 
@@ -101,19 +101,19 @@ class PastChange:
         return self.was_deployed and self.ended is not PastEnd.ROLLED_BACK
 
     @property
-    def no_start(self) -> bool:
+    def has_failed_start(self) -> bool:
         """Whether the model did not start or did not fit on the new type, whatever the load was."""
-        return self.refuted and self.failure in ("health-check", "memory")
+        return self.is_refuted and self.failure in ("health-check", "memory")
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether the outcome speaks against the new type itself; a lack of capacity or quota does not."""
         if self.ended is PastEnd.TESTED:
             return self.failure in ("memory", "health-check", "errors")
         return self.ended in WENT_BACK and self.failure not in ("capacity", "quota")
 
     @property
-    def fell_short(self) -> bool:
+    def has_fallen_short(self) -> bool:
         """Whether a change went back for how the new fleet served; not for want of capacity, or on request.
 
         One that was to go back and was handed over did too: its users met the new fleet for longer, not for less.
@@ -122,19 +122,19 @@ class PastChange:
         return self.ended in WENT_BACK | {PastEnd.HANDED_OVER} and why in SERVED_BADLY
 
     @property
-    def silent(self) -> bool:
+    def is_silent(self) -> bool:
         """Whether it says nothing about the new type, neither for nor against: nobody saw whether it serves."""
         unseen = self.ended is PastEnd.TESTED and self.latency_ratio is None and self.realised_slowdown is None
-        return not self.refuted and (unseen or self.ended in WENT_BACK | {PastEnd.HANDED_OVER})
+        return not self.is_refuted and (unseen or self.ended in WENT_BACK | {PastEnd.HANDED_OVER})
 
     @property
-    def lacked(self) -> bool:
+    def was_without_capacity(self) -> bool:
         """Whether there was no capacity for the new type, so that the endpoint never ran it."""
         return self.ended is PastEnd.UPDATE_FAILED and self.failure == "capacity"
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class EndedChange:
     """A past change with the endpoint that it was of, and its id."""
 
     endpoint: str
@@ -142,8 +142,8 @@ class Remembered:
     past: PastChange
 
     def __post_init__(self) -> None:
-        named("Remembered.endpoint", self.endpoint)
-        named("Remembered.change_id", self.change_id)
+        not_empty("Remembered.endpoint", self.endpoint)
+        not_empty("Remembered.change_id", self.change_id)
 
 
 @dataclass(frozen=True, slots=True)

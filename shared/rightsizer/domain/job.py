@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from rightsizer.domain.checks import aware, named, not_negative
+from rightsizer.domain.checks import aware, not_empty, not_negative
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.plan import command
 from rightsizer.domain.reason import Reason
@@ -58,7 +58,7 @@ class TrainingJob:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        named("TrainingJob.name", self.name)
+        not_empty("TrainingJob.name", self.name)
         aware("TrainingJob.created_at", self.created_at)
         not_negative("TrainingJob.max_runtime_s", self.max_runtime_s)
 
@@ -95,7 +95,7 @@ class WaitProjection:
     """What the remaining work was taken from."""
 
     @property
-    def runs_out(self) -> bool:
+    def is_stopped_early(self) -> bool:
         """Whether the job will be stopped before it is done."""
         return self.needs_s > self.left_s
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from rightsizer.domain.change import FailureClass
 from rightsizer.domain.component import ComponentSight, placement_of, strategy_of
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.plan import Step, StepKind, wired
+from rightsizer.domain.plan import Step, StepKind, wire_alarm
 from rightsizer.domain.reason import Reason
 
 AUTOSCALING = frozenset({StepKind.REGISTER_TARGET, StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED})
@@ -97,7 +97,7 @@ class AlarmSight:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProofVerdict:
     """What the served requests say about the new configuration."""
 
     judgement: Literal["proven", "not-yet", "bad", "given-up"]
@@ -116,7 +116,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LiveState:
     """Everything that was looked at for one decision. None means: not looked at."""
 
     endpoint: EndpointSight | Gone
@@ -132,7 +132,7 @@ class Sight:
     """Copies of each component that run; `MOVING` while one is being changed."""
     components: Mapping[str, ComponentSight] = field(default_factory=dict)
     """Those of which the placement is changed; one that does not exist is left out."""
-    verdict: Verdict | None = None
+    verdict: ProofVerdict | None = None
     hold: Hold | None = None
     """The window or an incident alarm; looked at until the turn has arrived."""
 
@@ -148,10 +148,13 @@ class Sight:
         """
         if self.scaling is None:
             return ()
-        other = (s.key for s in goals if s.kind in AUTOSCALING and not self.shows(s))
-        return (*other, *(f"{resource} {name}" for resource, name in sorted(_names(self.scaling) - _names(stored))))
+        other = (s.key for s in goals if s.kind in AUTOSCALING and not self.has_effect_of(s))
+        return (
+            *other,
+            *(f"{resource} {name}" for resource, name in sorted(_policy_names(self.scaling) - _policy_names(stored))),
+        )
 
-    def concrete(self, step: Step) -> Step:
+    def resolve_step(self, step: Step) -> Step:
         """The step as it is asked for now: an alarm wired to the live policies (`domain.plan`), and without idle tags;
         a component with the specification that it has now, but for its placement.
 
@@ -161,14 +164,16 @@ class Sight:
             return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
         if step.kind is StepKind.UPDATE_COMPONENT:  # nobody's edit of the specification or copies is undone
             found = self.components.get(step.component)
-            whole = found.placed(strategy_of(step.params)) if found is not None and not found.moving else {}
+            whole = (
+                found.placement_request(strategy_of(step.params)) if found is not None and not found.is_moving else {}
+            )
             return replace(step, params={**step.params, **whole})
         if step.kind is not StepKind.PUT_ALARM:
             return step
         live = (self.alarms or {}).get(step.subject)
-        return wired(step, self.scaling or (), live.body if live is not None else None)
+        return wire_alarm(step, self.scaling or (), live.body if live is not None else None)
 
-    def shows(self, step: Step) -> bool:
+    def has_effect_of(self, step: Step) -> bool:
         """Whether AWS already shows what the step would bring about. Pure; raises nothing."""
         match step.kind:
             case StepKind.CREATE_CONFIG:
@@ -176,19 +181,19 @@ class Sight:
             case StepKind.TAG_CONFIG:
                 return step.subject in self.tagged
             case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
-                return self._serving(step)
+                return self._is_serving(step)
             case StepKind.UPDATE_COMPONENT:
                 found = self.components.get(step.component)
                 return found is None or (found.status == "InService" and found.strategies <= placement_of(step))
             case StepKind.PUT_ALARM:
                 alarm = (self.alarms or {}).get(step.subject)
-                return alarm is not None and covers(alarm.body, self.concrete(step).params, skip=("Tags",))
+                return alarm is not None and has_all_of(alarm.body, self.resolve_step(step).params, skip=("Tags",))
             case StepKind.DELETE_ALARMS:
                 return not any(name in (self.alarms or {}) for name in step.params["AlarmNames"])
             case _:
-                return self._scaled(step)
+                return self._is_scaled(step)
 
-    def _serving(self, step: Step) -> bool:
+    def _is_serving(self, step: Step) -> bool:
         if isinstance(self.endpoint, Gone):
             return False
         if step.kind is StepKind.SET_COPIES:
@@ -199,7 +204,7 @@ class Sight:
         live = {v.name: v.desired_count for v in self.endpoint.variants}
         return all(live.get(name) == count for name, count in wanted.items())
 
-    def _scaled(self, step: Step) -> bool:
+    def _is_scaled(self, step: Step) -> bool:
         target = self.target(step)
         match step.kind:
             case StepKind.DEREGISTER_TARGET:
@@ -216,10 +221,10 @@ class Sight:
                 live = None if target is None else _record(target.policies, "PolicyName", step)
             case _:
                 live = None if target is None else _record(target.scheduled, "ScheduledActionName", step)
-        return live is not None and covers(live, step.params, skip=())
+        return live is not None and has_all_of(live, step.params, skip=())
 
 
-def _names(targets: Iterable[ScalableTarget]) -> set[tuple[str, str]]:
+def _policy_names(targets: Iterable[ScalableTarget]) -> set[tuple[str, str]]:
     """The policies and scheduled actions, each with its resource."""
     return {
         (t.resource_id, str(row.get("PolicyName") or row.get("ScheduledActionName") or ""))
@@ -241,17 +246,17 @@ def _suspended(state: Mapping[str, bool]) -> dict[str, bool]:
     return {key: True for key, value in state.items() if value}
 
 
-def covers(live: Any, wanted: Any, skip: tuple[str, ...]) -> bool:
+def has_all_of(live: Any, wanted: Any, skip: tuple[str, ...]) -> bool:
     """Whether everything that was asked for is there; AWS may add defaults of its own."""
     if isinstance(wanted, Mapping):
         return isinstance(live, Mapping) and all(
-            covers(live.get(key), value, skip) for key, value in wanted.items() if key not in skip
+            has_all_of(live.get(key), value, skip) for key, value in wanted.items() if key not in skip
         )
     if isinstance(wanted, (list, tuple)):
         return (
             isinstance(live, (list, tuple))
             and len(live) == len(wanted)
-            and all(covers(a, b, skip) for a, b in zip(live, wanted, strict=True))
+            and all(has_all_of(a, b, skip) for a, b in zip(live, wanted, strict=True))
         )
     if isinstance(wanted, float) or isinstance(live, float):
         return isinstance(live, (int, float)) and float(live) == float(wanted)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a door that sends notices only does not load the others
-    from rightsizer.domain.capacity_change import Errand
+    from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.proposal import Proposal
     from rightsizer.domain.report import Report
 
@@ -26,7 +26,7 @@ class ProposalMessage:
 class CapacityChangeMessage:
     """A capacity change as it stands now, from its question to its end."""
 
-    asked: Errand
+    asked: CapacityChange
     page: str = ""
     """Where its details page is kept; empty where it is not."""
     misread: tuple[str, ...] = ()

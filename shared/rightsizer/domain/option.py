@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-from rightsizer.domain.checks import named
+from rightsizer.domain.checks import not_empty
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
@@ -19,7 +19,7 @@ from rightsizer.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class LatencyObjective:
     """The latency that must hold, seconds, and the errors that may be."""
 
     p95_s: float
@@ -107,7 +107,7 @@ class ScaleIn:
     """5 to 1440; AWS's default is 20."""
 
     def __post_init__(self) -> None:
-        named("ScaleIn.variant", self.variant)
+        not_empty("ScaleIn.variant", self.variant)
         limits = (("maximum_step", self.maximum_step, 1, 100), ("cooldown_minutes", self.cooldown_minutes, 5, 1440))
         for name, value, least, most in limits:
             if value is not None and not least <= value <= most:
@@ -157,7 +157,7 @@ NEVER = 1e6
 """Days of payback of what never pays back."""
 
 
-def payback_of(once_usd: Decimal, saving: Decimal) -> float:
+def payback_days(once_usd: Decimal, saving: Decimal) -> float:
     """Days until a monthly saving has paid `once_usd`; a million where it never does."""
     days = float(once_usd / saving * 30) if saving > 0 else float("inf")
     return round(days, 2) if days < NEVER else NEVER
@@ -222,7 +222,7 @@ class Option:
     """Of another type: what becomes of each scaling policy of the owner."""
 
 
-def paid_back(option: Option) -> str:
+def payback_text(option: Option) -> str:
     """For people, when the saving has paid the switch and the test; in hours below a day, never in 0.0 days."""
     if not option.switch_usd + option.test_usd:
         return "nothing to pay back"
@@ -247,7 +247,7 @@ class Excluded:
     kind: Literal["excluded"] = "excluded"
 
     @property
-    def what(self) -> str:
+    def title(self) -> str:
         """The candidate as people name it: the type, and the dimension where there is one."""
         return f"{self.dimension.value} ({self.instance_type})" if self.dimension else self.instance_type
 
@@ -263,7 +263,7 @@ class WayBack(StrEnum):
     """What was there is gone: its owner creates it anew from what was kept."""
 
 
-def priced(
+def new_option(
     kind: OptionKind,
     target: Target,
     price: Price,

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from rightsizer.domain.checks import aware, finite, money, named
+from rightsizer.domain.checks import aware, finite, money, not_empty
 from rightsizer.domain.history import PastEnd
 
 
@@ -27,7 +27,7 @@ class LedgerEntry:
     note: str
 
     def __post_init__(self) -> None:
-        named("LedgerEntry.id", self.id)
+        not_empty("LedgerEntry.id", self.id)
         aware("LedgerEntry.at", self.at)
         money("LedgerEntry.usd", self.usd)
 
@@ -45,7 +45,7 @@ class Occurrence:
     text: str
 
     def __post_init__(self) -> None:
-        named("Occurrence.key", self.key)
+        not_empty("Occurrence.key", self.key)
         aware("Occurrence.at", self.at)
 
 
@@ -58,7 +58,7 @@ class UnreadRow:
     cause: str
 
     def __post_init__(self) -> None:
-        named("UnreadRow.key", self.key)
+        not_empty("UnreadRow.key", self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class SpeedOutcome:
     """Mean latency on the new type over that on the old one; None where it was not measured."""
 
     def __post_init__(self) -> None:
-        named("SpeedOutcome.endpoint", self.endpoint)
+        not_empty("SpeedOutcome.endpoint", self.endpoint)
         finite("SpeedOutcome.measured", self.measured)
         if self.ratio is not None:
             finite("SpeedOutcome.ratio", self.ratio)
@@ -165,11 +165,11 @@ class TrackRecord:
         aware("TrackRecord.until", self.until)
 
     @property
-    def told(self) -> int:
+    def rated_changes(self) -> int:
         """Changes that tell whether the stated risk was right."""
         return sum(level.n for level in self.levels)
 
     @property
-    def fell_short(self) -> int:
+    def short_changes(self) -> int:
         """Those of them that fell short."""
         return sum(level.fell_short for level in self.levels)

@@ -42,13 +42,13 @@ def owner_of(tags: Mapping[str, str]) -> str:
             return f"{kind} {plain[key]}"
     for key, value in plain.items():
         if value.strip().lower() not in NO:
-            found = _tool(key.replace("_", "-"), value.lower())
+            found = _tool_of_tag(key.replace("_", "-"), value.lower())
             if found:
                 return found
     return ""
 
 
-def _tool(key: str, value: str) -> str:
+def _tool_of_tag(key: str, value: str) -> str:
     named = next((tool for tool in TOOLS if tool in key or tool in value), "")
     if named or key not in NAMING:
         return named.capitalize()
@@ -64,10 +64,10 @@ def handler_of(tag_keys: Collection[str], capacity_rebalance: bool = False) -> H
     group with the group's own tags.
     """
     for handler, keys in _BY_TAG:
-        if any(_matches(tag, key) for tag in tag_keys for key in keys):
+        if any(_is_match(tag, key) for tag in tag_keys for key in keys):
             return handler
     return Handler.CAPACITY_REBALANCE if capacity_rebalance else Handler.NOBODY
 
 
-def _matches(tag: str, key: str) -> bool:
+def _is_match(tag: str, key: str) -> bool:
     return tag.startswith(key) if key.endswith("/") else tag == key

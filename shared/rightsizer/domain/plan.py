@@ -13,7 +13,7 @@ from enum import StrEnum
 from shlex import quote
 from typing import Any
 
-from rightsizer.domain.checks import named
+from rightsizer.domain.checks import not_empty
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.endpoint import ScalableTarget
 
@@ -64,7 +64,7 @@ class Step:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        named("Step.subject", self.subject)
+        not_empty("Step.subject", self.subject)
 
     @property
     def service(self) -> str:
@@ -100,10 +100,10 @@ def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
     """
     verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", operation).lower()
     places = {value: f"POLICY_{number}" for number, value in enumerate(dict.fromkeys(_places(params)), start=1)}
-    body = json.dumps(_named(params, places), sort_keys=True, default=str).replace("'", "'\\''")
+    body = json.dumps(_with_variables(params, places), sort_keys=True, default=str).replace("'", "'\\''")
     for variable in places.values():
         body = body.replace(f"@{variable}@", f"'\"${variable}\"'")
-    asked = "".join(f'{variable}="$({_asking(place)})" && ' for place, variable in places.items())
+    asked = "".join(f'{variable}="$({_lookup_command(place)})" && ' for place, variable in places.items())
     return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
 
 
@@ -122,16 +122,16 @@ def _places(value: Any) -> Iterator[str]:
         yield from (place for part in value for place in _places(part))
 
 
-def _named(value: Any, places: Mapping[str, str]) -> Any:
+def _with_variables(value: Any, places: Mapping[str, str]) -> Any:
     """The request with the name of a variable in the place of each of them."""
     if isinstance(value, Mapping):
-        return {key: _named(part, places) for key, part in value.items()}
+        return {key: _with_variables(part, places) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_named(part, places) for part in value]
+        return [_with_variables(part, places) for part in value]
     return f"@{places[value]}@" if isinstance(value, str) and value in places else value
 
 
-def _asking(place: str) -> str:
+def _lookup_command(place: str) -> str:
     """The AWS CLI line that prints the ARN of a policy."""
     resource, dimension, name = place.removeprefix(POLICY_PLACEHOLDER).split("|", 2)
     return (
@@ -170,7 +170,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class AutoscalingBeforeRollback:
     """Autoscaling as a return found it, before it took it away: what a return that fails gives back."""
 
     at: datetime
@@ -203,7 +203,7 @@ class Plan:
     new_config: str = ""
     """Empty when no configuration is created."""
     back_config: str = ""
-    """What the way back deploys: the old configuration, or a clone of it with the live counts where those differ."""
+    """What the rollback deploys: the old configuration, or a clone of it with the live counts where those differ."""
     after: tuple[VariantCount, ...] = ()
     """What each variant shall run."""
     alarms: tuple[str, ...] = ()
@@ -222,25 +222,25 @@ class Plan:
     exchange: tuple[int, int] = (0, 0)
     """(old, new): so many instances of the changed variant serve the same, as decided; zeros where no type changes."""
     grown: tuple[VariantCount, ...] = ()
-    """What the way back runs where the fleet grew since the plan; empty: as stored."""
+    """What the rollback runs where the fleet grew since the plan; empty: as stored."""
     first_back: Step | None = None
-    """The way back of the plan's hour, where another one was chosen."""
+    """The rollback of the plan's hour, where another one was chosen."""
     restore_file: tuple[str, ...] = ()
     """Lines of a shell script that makes a deleted endpoint again."""
 
     @property
-    def keeps_counts(self) -> bool:
+    def is_keeping_counts(self) -> bool:
         """Whether the deployment leaves counts and weights as they are live (RetainAllVariantProperties)."""
         return self.turn is not None and bool(self.turn.params.get("RetainAllVariantProperties"))
 
 
-def placed(alarm: Mapping[str, Any], snapshot: Iterable[ScalableTarget]) -> dict[str, Any]:
+def with_policy_places(alarm: Mapping[str, Any], snapshot: Iterable[ScalableTarget]) -> dict[str, Any]:
     """The body of an alarm in which each policy of the snapshot is named by its place, not by an ARN that will go."""
     places = {arn: place for place, arn in _arns(snapshot).items()}
     return {k: [places.get(a, a) for a in v] if k in ACTIONS else v for k, v in alarm.items()}
 
 
-def wired(step: Step, scaling: Sequence[ScalableTarget], live: Mapping[str, Any] | None) -> Step:
+def wire_alarm(step: Step, scaling: Sequence[ScalableTarget], live: Mapping[str, Any] | None) -> Step:
     """The step that puts an alarm as it is asked for now: with the live ARN of each policy that it starts.
 
     An alarm of the customer's keeps the body that it has now, since its owner may have edited it meanwhile: only its
@@ -251,8 +251,8 @@ def wired(step: Step, scaling: Sequence[ScalableTarget], live: Mapping[str, Any]
     params = {k: [arns.get(a, a) for a in v] if k in ACTIONS else v for k, v in step.params.items()}
     if live is None or "Tags" in params:  # DescribeAlarms shows no tags, so what has some is ours
         return replace(step, params=params)
-    gone = _gone(step, arns)
-    body = {**live, **{k: _actions(params.get(k, ()), live.get(k, ()), gone) for k in ACTIONS}}
+    gone = _missing_arns(step, arns)
+    body = {**live, **{k: _alarm_actions(params.get(k, ()), live.get(k, ()), gone) for k in ACTIONS}}
     return replace(step, params={k: v for k, v in body.items() if k not in ACTIONS or v or k in params})
 
 
@@ -266,14 +266,14 @@ def _arns(targets: Iterable[ScalableTarget]) -> dict[str, str]:
     }
 
 
-def _gone(step: Step, arns: Mapping[str, str]) -> tuple[str, ...]:
+def _missing_arns(step: Step, arns: Mapping[str, str]) -> tuple[str, ...]:
     """Parts of ARNs by which policies of the same targets are known that an alarm may still name."""
     places = (a for k in ACTIONS for a in step.params.get(k, ()) if a.startswith(POLICY_PLACEHOLDER))
     resources = {place.removeprefix(POLICY_PLACEHOLDER).split("|")[0] for place in (*places, *arns)}
     return tuple(f":resource/sagemaker/{resource}:" for resource in sorted(resources))
 
 
-def _actions(wanted: Sequence[str], live: Sequence[str], gone: tuple[str, ...]) -> list[str]:
+def _alarm_actions(wanted: Sequence[str], live: Sequence[str], gone: tuple[str, ...]) -> list[str]:
     """Policies as wanted, everything else as it is live, in the wanted order first."""
     theirs = [a for a in live if not any(part in a for part in gone)]
     kept = [a for a in wanted if a in theirs or a.startswith(POLICY_PLACEHOLDER) or any(part in a for part in gone)]

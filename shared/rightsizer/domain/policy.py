@@ -163,15 +163,16 @@ class Policy:
         steps = (0.0, *self.risk_steps, 1.0)
         return steps[Risk(risk)], steps[Risk(risk) + 1]
 
-    def late_allowed(self, share: float, declared: bool, usual: float, requests: float, days: int) -> float:
-        """The share of the requests that may be late beyond the `usual` one, where `requests` came on so many `days`.
+    def late_allowed(self, share: float, declared: bool, baseline: float, requests: float, days: int) -> float:
+        """The share of the requests that may be late beyond the `baseline` one, where `requests` came on so many
+        `days`.
 
         `share`, but behind a declared objective no less than `late_a_week` requests: one in two hundred is half a per
         cent, and chance. With the usual ones that makes at most `late_most` of them late.
         """
         if not declared or requests <= 0:
             return share
-        return max(share, min(self.late_a_week * days / 7 / requests, self.late_most - usual))
+        return max(share, min(self.late_a_week * days / 7 / requests, self.late_most - baseline))
 
 
 @dataclass(frozen=True, slots=True)

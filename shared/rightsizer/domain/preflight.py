@@ -37,10 +37,10 @@ class RolePass:
     @property
     def command(self) -> str:
         """The AWS CLI line that allows it."""
-        return grant(self.by, self.role)
+        return pass_role_command(self.by, self.role)
 
 
-def grant(by: str, role: str) -> str:
+def pass_role_command(by: str, role: str) -> str:
     """The line by which an operator lets the role named `by` pass `role` to SageMaker, and nothing else."""
     statement = {
         "Effect": "Allow",
@@ -54,14 +54,14 @@ def grant(by: str, role: str) -> str:
     return f"aws iam put-role-policy --role-name {ours} --policy-name {quote(name)} --policy-document {quote(document)}"
 
 
-def caller(text: str) -> str:
+def role_of_caller(text: str) -> str:
     """Name of the role that an ARN of STS, or AWS's text of a refusal, speaks about; empty when there is none."""
     found = ASSUMED.search(text)
     return found.group(1) if found else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PreflightInput:
     """One look before a change. Never cached."""
 
     proposal: Proposal
@@ -105,7 +105,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferral:
     """Not now: the change starts when the time has come."""
 
     until: datetime

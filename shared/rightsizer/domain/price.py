@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from rightsizer.domain.checks import money, named
+from rightsizer.domain.checks import money, not_empty
 from rightsizer.domain.reason import Reason
 from rightsizer.errors import InputError
 
@@ -33,7 +33,7 @@ class Price:
     kind: Literal["price"] = "price"
 
     def __post_init__(self) -> None:
-        named("Price.instance_type", self.instance_type)
+        not_empty("Price.instance_type", self.instance_type)
         if money("Price.usd_per_hour", self.usd_per_hour) <= 0:
             raise InputError(
                 f"the price of {self.instance_type} in {self.region} must be above zero, got {self.usd_per_hour}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from rightsizer.domain.checks import aware, named
+from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.recommendation import Recommendation
 
@@ -108,10 +108,10 @@ class Proposal:
     outcome: str = ""
     """One sentence about how the change stands, for the message that follows it."""
     asked_back_by: str = ""
-    """Who asked for the way back of its change; empty while nobody did."""
+    """Who asked for the rollback of its change; empty while nobody did."""
 
     def __post_init__(self) -> None:
-        named("Proposal.id", self.id)
+        not_empty("Proposal.id", self.id)
         aware("Proposal.created_at", self.created_at)
         aware("Proposal.expires_at", self.expires_at)
 
@@ -134,7 +134,7 @@ class MessageRef:
     """Version of the row that it shows; 0 where an earlier release posted it. An older row is not told."""
 
 
-def shown_as(state: str, outcome: str, asked_back_by: str = "") -> str:
+def shown_state(state: str, outcome: str, asked_back_by: str = "") -> str:
     """What a message shows of a proposal, so that the same is not told twice: the state first, then `|`."""
     return f"{state}|{outcome}" + (f"|{asked_back_by}" if asked_back_by else "")
 
@@ -152,6 +152,8 @@ class ProposalMoved:
     problem: str = ""
     """Why the record is malformed; empty when it is not."""
     id: str = ""
-    """The proposal or errand of a malformed record, as its key says; empty where the key does not say it either."""
+    """The proposal or capacity change of a malformed record, as its key says; empty where the key does not say it
+    either.
+    """
     version: int = 0
     """Version of the row; 0 where it has none."""

@@ -9,7 +9,7 @@ around it, so it is replaced where it stands. Nothing that a person can see is l
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rightsizer.domain.checks import named
+from rightsizer.domain.checks import not_empty
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 """Stands where a character was that must not be shown."""
@@ -17,17 +17,17 @@ LONGEST = 3000
 """Characters of one text in a message. Names have at most 256, reasons of AWS at most 1024."""
 
 
-def cleaned(text: str, most: int = LONGEST) -> str:
+def clean_text(text: str, most: int = LONGEST) -> str:
     """The text without characters that are not printable; lines stay lines. At most `most` characters."""
-    return "\n".join(_printable(line) for line in shortened(text, most).split("\n"))
+    return "\n".join(_printable(line) for line in shorten(text, most).split("\n"))
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
     """The same as one line: a line break becomes a space, so that no text adds a line to a message."""
-    return _printable(shortened(text, most))
+    return _printable(shorten(text, most))
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text, or its beginning with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -176,7 +176,7 @@ class Reason:
     sentence: str
 
     def __post_init__(self) -> None:
-        named("Reason.sentence", self.sentence)
+        not_empty("Reason.sentence", self.sentence)
         if not self.sentence.isprintable():  # it may quote a name, or an error message of AWS
             object.__setattr__(self, "sentence", one_line(self.sentence))
 

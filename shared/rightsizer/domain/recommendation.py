@@ -85,7 +85,7 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the judgement rests on."""
+    """What the recommendation rests on."""
 
     start: datetime
     end: datetime
@@ -124,7 +124,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The judgement of one endpoint. Silence too has a reason (law 7)."""
+    """The recommendation of one endpoint. Silence too has a reason (law 7)."""
 
     ref: EndpointRef
     variant: str
@@ -164,7 +164,7 @@ class Recommendation:
         aware("Recommendation.evaluated_at", self.evaluated_at)
 
     @property
-    def chosen(self) -> Option | None:
+    def chosen_option(self) -> Option | None:
         """The option that is recommended."""
         return self.options[0] if self.options else None
 
@@ -174,9 +174,11 @@ class Recommendation:
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)
 
     @property
-    def unchecked(self) -> tuple[str, ...]:
-        """What neither the judgement nor the chosen option rests on, each once."""
-        return tuple(dict.fromkeys((*self.not_checked, *(self.chosen.not_checked if self.chosen else ()))))
+    def open_questions(self) -> tuple[str, ...]:
+        """What neither the recommendation nor the chosen option rests on, each once."""
+        return tuple(
+            dict.fromkeys((*self.not_checked, *(self.chosen_option.not_checked if self.chosen_option else ())))
+        )
 
     @property
     def identified_usd_per_month(self) -> Decimal:

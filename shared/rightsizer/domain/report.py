@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from rightsizer.domain.checks import money, named
+from rightsizer.domain.checks import money, not_empty
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, TrackRecord, UnreadRow
 from rightsizer.domain.proposal import Proposal
@@ -46,7 +46,7 @@ class CostLine:
     """The figures behind it, with units and the unit price."""
 
     def __post_init__(self) -> None:
-        named("CostLine.what", self.what)
+        not_empty("CostLine.what", self.what)
         money("CostLine.usd", self.usd)
 
 
@@ -99,7 +99,7 @@ class Saving:
     endpoint: str
     owner: str
     proposal_id: str = ""
-    """Whose judgement promises it; empty where it was not asked, and the endpoint's latest judgement does."""
+    """Whose recommendation promises it; empty where it was not asked, and the endpoint's latest recommendation does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Report:
     track_record: TrackRecord | None = None
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
     not_shown: int = 0
-    """Judgements and proposals that are left out here."""
+    """Recommendations and proposals that are left out here."""
     unread: tuple[UnreadRow, ...] = ()
     """Stored rows that could not be read and are in no figure."""
     misread: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from rightsizer.domain.checks import aware, named, not_negative
+from rightsizer.domain.checks import aware, not_empty, not_negative
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.spot import Pool
@@ -26,7 +26,7 @@ class Handler(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class PurchaseOptions:
     """How the group buys: the InstancesDistribution and the overrides of its mixed instances policy."""
 
     on_demand_base: int = 0
@@ -43,13 +43,13 @@ class Purchase:
     """LaunchTemplateSpecification (id, version) that the group or its policy uses; empty for a launch configuration."""
 
     @property
-    def uses_spot(self) -> bool:
+    def may_use_spot(self) -> bool:
         """Whether any of the group's capacity may be Spot."""
         return bool(self.mixed) and self.on_demand_percent < 100
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AutoScalingGroup:
     """What the sweep read of one Auto Scaling group; cached, so that the two minutes need no further read."""
 
     name: str
@@ -63,7 +63,7 @@ class Group:
     desired: int
     zones: tuple[str, ...]
     subnets: tuple[str, ...]
-    purchase: Purchase
+    purchase: PurchaseOptions
     handler: Handler
     terminating_hook: bool
     """Whether a lifecycle hook waits on termination: then the instance is terminated, so that the hook runs."""
@@ -77,13 +77,13 @@ class Group:
     """Whether its owner lets On-Demand stand in by itself while no Spot pool has room (tag ``rightsizer:fallback``)."""
 
     def __post_init__(self) -> None:
-        named("Group.name", self.name)
+        not_empty("Group.name", self.name)
         aware("Group.read_at", self.read_at)
         if not 0 <= self.minimum <= self.maximum:
             raise InputError(f"the group {self.name} has minimum {self.minimum} and maximum {self.maximum}")
 
     @property
-    def missing(self) -> int:
+    def missing_instances(self) -> int:
         """Instances that are wanted and not in service."""
         return max(0, self.desired - sum(self.running.values()))
 
@@ -94,7 +94,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """An instance of an Auto Scaling group (DescribeAutoScalingInstances)."""
 
     instance_id: str
@@ -109,7 +109,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class UngroupedInstance:
     """An instance of this account that no Auto Scaling group holds."""
 
     instance_id: str
@@ -120,17 +120,17 @@ class Loose:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignInstance:
     """An instance that this account does not know, or no longer knows."""
 
     instance_id: str
     kind: Literal["foreign"] = "foreign"
 
 
-type Found = Member | Loose | Foreign
+type InstanceHome = GroupMember | UngroupedInstance | ForeignInstance
 
 
-class Way(StrEnum):
+class ReplacementMethod(StrEnum):
     """How a replacement is asked for. Both keep the desired capacity."""
 
     DETACH = "DetachInstances"
@@ -143,7 +143,7 @@ class Replace:
 
     group: str
     instance_id: str
-    way: Way
+    way: ReplacementMethod
     reason: Reason
     kind: Literal["replace"] = "replace"
 

@@ -28,7 +28,7 @@ class Check:
     """What to do about it; empty where nothing has to be done."""
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """False only for what failed: what was not checked says nothing against the deployment."""
         return self.outcome is not Outcome.FAILED
 

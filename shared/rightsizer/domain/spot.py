@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from rightsizer.domain.checks import aware, finite, named, not_negative
+from rightsizer.domain.checks import aware, finite, not_empty, not_negative
 from rightsizer.domain.reason import Reason
 from rightsizer.errors import InputError
 
@@ -19,14 +19,14 @@ class Pool:
     zone: str
 
     def __post_init__(self) -> None:
-        named("Pool.instance_type", self.instance_type)
-        named("Pool.zone", self.zone)
+        not_empty("Pool.instance_type", self.instance_type)
+        not_empty("Pool.zone", self.zone)
 
     def __str__(self) -> str:
         return f"{self.instance_type} in {self.zone}"
 
 
-class Signal(StrEnum):
+class PoolSignal(StrEnum):
     """What told us that a pool is short of capacity."""
 
     INTERRUPTED = "interrupted"
@@ -38,7 +38,7 @@ class Mark:
     """A pool is held to be without capacity until a time; the strikes make the next mark longer."""
 
     pool: Pool
-    signal: Signal
+    signal: PoolSignal
     at: datetime
     until: datetime
     strikes: int
@@ -71,13 +71,13 @@ class PoolSight:
         if self.interruptions < 0:
             raise InputError(f"the interruptions of {self.pool} must not be negative, got {self.interruptions}")
 
-    def open_at(self, now: datetime) -> bool:
+    def is_open(self, now: datetime) -> bool:
         """Whether nothing speaks against a launch in the pool at `now`."""
         return self.refused_until is None or self.refused_until <= now
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class SpotNeed:
     """What a group has to keep, and what keeping it may cost."""
 
     target: int
@@ -118,7 +118,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class SpotPlacement:
     """Where the group's instances should run now. Running Spot instances stay where they are."""
 
     launch: Mapping[Pool, int]

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from rightsizer.domain.checks import aware, named
+from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.reason import Reason
 
 
@@ -134,7 +134,7 @@ class SpotInterruption:
     kind: Literal["spot-interruption"] = "spot-interruption"
 
     def __post_init__(self) -> None:
-        named("SpotInterruption.instance_id", self.instance_id)
+        not_empty("SpotInterruption.instance_id", self.instance_id)
 
 
 @dataclass(frozen=True, slots=True)

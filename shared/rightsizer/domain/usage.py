@@ -35,7 +35,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(max(rank, 0), len(ordered) - 1)]
 
 
-def weighted(pairs: Sequence[tuple[float, float]], share: float) -> float:
+def weighted_quantile(pairs: Sequence[tuple[float, float]], share: float) -> float:
     """The quantile of (value, weight) pairs sorted by value; ValueError when the weights add up to nothing."""
     total = sum(weight for _, weight in pairs)
     if total <= 0:
@@ -69,7 +69,7 @@ def align(start: datetime, end: datetime, period_s: int) -> Grid:
     return Grid(datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC), period_s)
 
 
-class Signal(NamedTuple):
+class MetricStatistic(NamedTuple):
     """One metric statistic, in CloudWatch's own words and units (``ModelLatency`` is microseconds)."""
 
     metric: str
@@ -138,7 +138,7 @@ class MetricWindow:
     start: datetime
     end: datetime
     period_s: int
-    series: Mapping[Signal, Series]
+    series: Mapping[MetricStatistic, Series]
     notes: tuple[Reason, ...] = ()
     """What could not be read completely (PartialData, Forbidden), and why."""
     gpus: tuple[GpuSeries, ...] = ()
@@ -162,32 +162,32 @@ class NoMetrics:
     kind: Literal["no-metrics"] = "no-metrics"
 
 
-SIGNALS: tuple[Signal, ...] = (
-    Signal("Invocations", "Sum"),
-    Signal("Invocation5XXErrors", "Sum"),
-    Signal("ModelLatency", "Average"),
-    Signal("ModelLatency", "p50"),
-    Signal("ModelLatency", "p90"),
-    Signal("ModelLatency", "p95"),
-    Signal("ModelLatency", "p99"),
-    Signal("GPUUtilization", "Average"),
-    Signal("GPUUtilization", "Maximum"),
-    Signal("GPUMemoryUtilization", "Average"),
-    Signal("GPUMemoryUtilization", "Maximum"),
-    Signal("CPUUtilization", "Average"),
-    Signal("CPUUtilization", "Maximum"),
-    Signal("CPUUtilization", "SampleCount"),
-    Signal("MemoryUtilization", "Average"),
-    Signal("MemoryUtilization", "Maximum"),
+SIGNALS: tuple[MetricStatistic, ...] = (
+    MetricStatistic("Invocations", "Sum"),
+    MetricStatistic("Invocation5XXErrors", "Sum"),
+    MetricStatistic("ModelLatency", "Average"),
+    MetricStatistic("ModelLatency", "p50"),
+    MetricStatistic("ModelLatency", "p90"),
+    MetricStatistic("ModelLatency", "p95"),
+    MetricStatistic("ModelLatency", "p99"),
+    MetricStatistic("GPUUtilization", "Average"),
+    MetricStatistic("GPUUtilization", "Maximum"),
+    MetricStatistic("GPUMemoryUtilization", "Average"),
+    MetricStatistic("GPUMemoryUtilization", "Maximum"),
+    MetricStatistic("CPUUtilization", "Average"),
+    MetricStatistic("CPUUtilization", "Maximum"),
+    MetricStatistic("CPUUtilization", "SampleCount"),
+    MetricStatistic("MemoryUtilization", "Average"),
+    MetricStatistic("MemoryUtilization", "Maximum"),
 )
 """What is read of every variant. The sample count of CPU utilisation tells how many instances ran."""
 
 
-OF_EACH_GPU = (Signal("GPUUtilization", "Average"), Signal("GPUMemoryUtilization", "Maximum"))
-"""What is read of single GPUs: of `GpuSeries` the fields `busy` and `memory`."""
+OF_EACH_GPU = (MetricStatistic("GPUUtilization", "Average"), MetricStatistic("GPUMemoryUtilization", "Maximum"))
+"""What is read of single GPUs: of `GpuSeries` the fields `busy_days` and `memory`."""
 
 
-def unread(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
+def unread_reason(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
     """Why what was published is not all known, or None. That nothing was published is an answer. Total."""
     for window in windows:
         match window:
@@ -198,10 +198,10 @@ def unread(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
     return None
 
 
-ASYNC_SIGNALS: tuple[Signal, ...] = (
-    Signal("ApproximateBacklogSize", "Maximum"),
-    Signal("InvocationsProcessed", "Sum"),
-    Signal("InvocationsProcesssed", "Sum"),
+ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
+    MetricStatistic("ApproximateBacklogSize", "Maximum"),
+    MetricStatistic("InvocationsProcessed", "Sum"),
+    MetricStatistic("InvocationsProcesssed", "Sum"),
 )
 """Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""
 
@@ -217,7 +217,7 @@ class Spread:
     peak: float
 
     @classmethod
-    def of(cls, values: Sequence[float], peaks: Sequence[float], divisor: float) -> "Spread | None":
+    def from_values(cls, values: Sequence[float], peaks: Sequence[float], divisor: float) -> "Spread | None":
         """Percentages, of `divisor` chips together, as shares of one; None without a datapoint, which NaN marks."""
         ordered = sorted(v for v in values if v == v)
         if not ordered:
@@ -261,7 +261,7 @@ class EachGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class DayDigest:
+class DailyUsage:
     """One UTC day of one variant on one instance type. A day with two types has two digests.
 
     Slots are five minutes long. None is unknown (no datapoint), never zero (law 1).
@@ -320,16 +320,16 @@ class DayDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageDigest:
+class VariantUsage:
     """All days kept of one variant, oldest first."""
 
     endpoint: str
     variant: str
-    days: tuple[DayDigest, ...]
+    days: tuple[DailyUsage, ...]
     notes: tuple[Reason, ...] = ()
     """What could not be read beside them, and why; the days hold without it."""
 
-    def __iter__(self) -> Iterator[DayDigest]:
+    def __iter__(self) -> Iterator[DailyUsage]:
         return iter(self.days)
 
 
@@ -345,14 +345,14 @@ class KeptUsage:
     """First day that was read; a day without a digest had no datapoint."""
     until: date
     """First day that was not read yet."""
-    days: tuple[DayDigest, ...]
+    days: tuple[DailyUsage, ...]
 
     def __post_init__(self) -> None:
         if self.until < self.first:
             raise InputError(f"kept digests of {self.endpoint} end on {self.until}, before their first day")
 
 
-def busy(days: Sequence[DayDigest]) -> list[DayDigest]:
+def busy_days(days: Sequence[DailyUsage]) -> list[DailyUsage]:
     """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
     busiest = max((d.request_count for d in days), default=0.0)
     return [d for d in days if d.request_count >= REGIME * busiest]

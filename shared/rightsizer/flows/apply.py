@@ -18,31 +18,33 @@ from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, UnreadableError
-from rightsizer.flows.advance_change import Walking
-from rightsizer.flows.begin_change import Beginning
-from rightsizer.flows.change_capacity import Errands
-from rightsizer.flows.notify import once, surely
+from rightsizer.flows.advance_change import ChangeAdvancer
+from rightsizer.flows.begin_change import ChangeStarter
+from rightsizer.flows.change_capacity import CapacityChanges
+from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.orders import Orders
-from rightsizer.flows.read_state import Looking
-from rightsizer.flows.record_change import Following
-from rightsizer.flows.roll_back import Returning
-from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
+from rightsizer.flows.read_state import StateReader
+from rightsizer.flows.record_change import ChangeRecorder
+from rightsizer.flows.roll_back import RollbackPlanner
+from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
-from rightsizer.telemetry import Failed, attempt, count
+from rightsizer.telemetry import Failure, attempt, count
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
 LOOK_AGAIN = timedelta(minutes=5)
 RESERVE_MS = 45_000
-"""With less than this no further change is looked at: one look must end, and savings and errands come after."""
+"""With less than this no further change is looked at: one look must end, and savings and capacity changes come
+after.
+"""
 BOOKS_RESERVE_MS = 30_000
-"""With less than this no further saving is booked: the errands come after."""
+"""With less than this no further saving is booked: the capacity changes come after."""
 
 type TimeLeft = Callable[[], int]
 """Milliseconds until the invocation is ended from outside."""
 
 
-def unlimited() -> int:
+def unlimited_seconds() -> int:
     """Time without an end, for whoever calls a flow outside Lambda: a day."""
     return 86_400_000
 
@@ -55,7 +57,7 @@ class Apply:
     changer: Changer
     store: RecommendationStore
     ledger: SavingsLedger
-    history: PastBook
+    history: EndedChangeBook
     metrics: MetricReader
     quotas: QuotaReader
     catalogue: Catalogue
@@ -63,7 +65,7 @@ class Apply:
     limits: ChangeLimits
     notifier: Notifier
     """Gets a notice of what a person should know: an end that is not proof, a change that cannot be read."""
-    errands: Errands | None = None
+    capacity_changes: CapacityChanges | None = None
     """Small changes outside the endpoints; None where nobody asked for them."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
@@ -77,25 +79,25 @@ class Apply:
         proposal = self.store.proposal(proposal_id)
         if proposal is None:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
-        known = self.answering(proposal)
+        known = self.change_of_approval(proposal)
         if known is not None:
             return self.advance(known.id, now) or known
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
         first = self.journal.load(change_id_of(proposal))
-        again = first is not None and approved_again(proposal, first)
+        again = first is not None and is_approved_again(proposal, first)
         change = self._create(proposal, change_id_of(proposal, again=again), now)
         return self.advance(change.id, now) or change
 
-    def answering(self, proposal: Proposal) -> Change | None:
+    def change_of_approval(self, proposal: Proposal) -> Change | None:
         """The change that answers the present approval of the proposal, or None where there is none yet."""
         known = self.journal.load(change_id_of(proposal))
-        if known is not None and approved_again(proposal, known):
+        if known is not None and is_approved_again(proposal, known):
             return self.journal.load(change_id_of(proposal, again=True))
         return known
 
     def _create(self, proposal: Proposal, change_id: str, now: datetime) -> Change:
-        recommendation, option = proposal.recommendation, proposal.recommendation.chosen
+        recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
         if option is None:
             raise InputError(f"starting a change: proposal {proposal.id} recommends no option")
         change = Change(
@@ -120,7 +122,7 @@ class Apply:
             self.store.follow(proposal.id, ProposalState.WITHDRAWN, "", str(error))
             raise
 
-    def go_back(self, proposal: Proposal, now: datetime) -> Change | None:
+    def roll_back(self, proposal: Proposal, now: datetime) -> Change | None:
         """Undo the change of a proposal, as somebody asked in Slack; asked again it is the same order.
 
         Raises InputError when there is nothing to undo, ConflictError when another change holds the endpoint.
@@ -128,10 +130,10 @@ class Apply:
         change = self.journal.load(proposal.change_id)
         if change is not None and change.asked_back_by:
             return change
-        Orders(self.journal, self.changer.endpoint).ask_back(proposal.change_id, proposal.asked_back_by, now)
+        Orders(self.journal, self.changer.endpoint).request_rollback(proposal.change_id, proposal.asked_back_by, now)
         return self.advance(proposal.change_id, now)
 
-    def tick(self, now: datetime, left: TimeLeft = unlimited) -> tuple[Change, ...]:
+    def tick(self, now: datetime, left: TimeLeft = unlimited_seconds) -> tuple[Change, ...]:
         """Advance every change whose next look is due; one that fails does not stop the others, and is told once a day.
 
         `left` says how many milliseconds there are. Those for which no time is left come first at the next tick, since
@@ -144,16 +146,16 @@ class Apply:
                 count(ChangesLate=len(due) - number)
                 break
             change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
-            if isinstance(change, Failed):
+            if isinstance(change, Failure):
                 stuck = Occurrence(f"stuck#{change_id}#{now:%Y-%m-%d}", now, "change-stuck", change_id, str(change))
-                once(self.ledger, self.notifier, stuck, f"change {change_id} could not be advanced")
+                tell_once(self.ledger, self.notifier, stuck, f"change {change_id} could not be advanced")
             elif change is not None:
                 done.append(change)
         return tuple(done)
 
-    def moved(self, endpoint: str, now: datetime) -> Change | None:
+    def advance_endpoint(self, endpoint: str, now: datetime) -> Change | None:
         """An event says that the endpoint moved: look at its open change now. None when it has none."""
-        change_id = self.journal.held_by(endpoint)
+        change_id = self.journal.holder_of(endpoint)
         return self.advance(change_id, now) if change_id else None
 
     def advance(self, change_id: str, now: datetime) -> Change | None:
@@ -161,9 +163,9 @@ class Apply:
         try:
             change = self.journal.load(change_id)
         except UnreadableError as error:
-            self.journal.park(change_id, str(error), now, surely(self.notifier))
+            self.journal.park(change_id, str(error), now, catch_send_errors(self.notifier))
             return None
-        if change is None or change.closed or change.rests(now):
+        if change is None or change.is_closed or change.is_resting(now):
             return change
         if change.lease_until is not None and now < change.lease_until:
             return None
@@ -171,21 +173,21 @@ class Apply:
             change = self.journal.save(replace(change, lease_until=now + LEASE, next_due=now + LEASE))
         except ConflictError:
             return None  # somebody else took it a moment ago
-        walked = attempt("walking a change", change_id, partial(self._walking().walk, change, now))
-        if not isinstance(walked, Failed):
+        walked = attempt("walking a change", change_id, partial(self._change_advancer().advance_change, change, now))
+        if not isinstance(walked, Failure):
             return walked
         if isinstance(walked.error, ConflictError):
             return None  # our lease was over; whoever saved goes on
-        return self._unreadable(change_id, walked, now)
+        return self._note_unreadable(change_id, walked, now)
 
-    def _unreadable(self, change_id: str, error: Failed, now: datetime) -> Change | None:
+    def _note_unreadable(self, change_id: str, error: Failure, now: datetime) -> Change | None:
         """A look failed: nothing is decided on half a sight. It is tried again; a person is told after a while."""
         change = self.journal.load(change_id)
         if change is None:
             return None
         looks = change.looks + 1
         if looks % 12 == 3:
-            surely(self.notifier)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
+            catch_send_errors(self.notifier)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
         wait = LOOK_AGAIN * min(looks, 12)
         note = Entry(now, JournalEvent.LOOK, "failed", str(error)[:500])
         return self.journal.save(
@@ -199,13 +201,15 @@ class Apply:
             )
         )
 
-    def _walking(self) -> Walking:
-        tell = surely(self.notifier)
-        beginning = Beginning(self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell)
-        looking = Looking(self.changer, self.metrics, self.limits)
-        following = Following(self.store, self.ledger, self.history, tell, self.catalogue)
-        back = Returning(self.changer, self.quotas, self.catalogue)
-        return Walking(
+    def _change_advancer(self) -> ChangeAdvancer:
+        tell = catch_send_errors(self.notifier)
+        beginning = ChangeStarter(
+            self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell
+        )
+        looking = StateReader(self.changer, self.metrics, self.limits)
+        following = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
+        back = RollbackPlanner(self.changer, self.quotas, self.catalogue)
+        return ChangeAdvancer(
             self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back
         )
 
@@ -216,7 +220,7 @@ def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def approved_again(proposal: Proposal, known: Change) -> bool:
+def is_approved_again(proposal: Proposal, known: Change) -> bool:
     """Whether somebody approved the proposal after its first change was made and refused.
 
     A refused proposal is withdrawn and may be asked again under the same id. Nothing was written for the refused

@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import batched
 
-from rightsizer.backtest.simulate import Allowance, Rehearsal, Stage
+from rightsizer.backtest.simulate import Allowance, Backtester, BacktestInputs
 from rightsizer.domain.backtest import Backtest
 from rightsizer.domain.endpoint import Endpoint, Mode, Unobserved
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import NoMetrics, UsageDigest
-from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, Watcher, surroundings
+from rightsizer.domain.usage import NoMetrics, VariantUsage
+from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, ProgressWatcher, read_surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
 from rightsizer.ports.evaluation import EndpointSummary
-from rightsizer.recommender.context import Given
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.telemetry import logger
 
 KEPT_DAYS = 63
@@ -30,7 +30,7 @@ def backtests(
     limits: ChangeLimits,
     days: int,
     now: datetime,
-    watcher: Watcher,
+    watcher: ProgressWatcher,
 ) -> Iterator[Backtest | Unobserved]:
     """Each endpoint from the morning `days` days ago to that of `now`, in order.
 
@@ -39,23 +39,23 @@ def backtests(
     """
     if not summaries:
         return
-    around = surroundings(ports, summaries[0].ref.region, watcher)
-    given = Given(around.prices, ports.catalogue, around.quotas, History(), policy, now)
-    stage = Stage(given, ports.dimensions, Allowance(limits), now.date() - timedelta(days=days), now.date())
+    around = read_surroundings(ports, summaries[0].ref.region, watcher)
+    inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, History(), policy, now)
+    stage = BacktestInputs(inputs, ports.dimensions, Allowance(limits), now.date() - timedelta(days=days), now.date())
     reach = replace(policy, lookback_days=min(days + policy.lookback_days, KEPT_DAYS))
     for some in batched(ports.fleet.observe(summaries), CHUNK):
         reader = UsageReader(ports.metrics, ports.catalogue, cache(ports.history), reach, ports.memory)
         read = reader.read([each for each in some if isinstance(each, Endpoint)], now)
         for each in some:
-            yield each if isinstance(each, Unobserved) else _one(each, read.get(each.ref.name), stage)
+            yield each if isinstance(each, Unobserved) else _backtest_or_reason(each, read.get(each.ref.name), stage)
             watcher.done()
 
 
-def _one(endpoint: Endpoint, usage: Usage | None, stage: Stage) -> Backtest | Unobserved:
+def _backtest_or_reason(endpoint: Endpoint, usage: Usage | None, stage: BacktestInputs) -> Backtest | Unobserved:
     """The back-test of one endpoint, or why there is none."""
     match usage:
-        case UsageDigest():
-            return _tried(endpoint, usage, stage)
+        case VariantUsage():
+            return _run_backtest(endpoint, usage, stage)
         case NoMetrics():
             return Unobserved(endpoint.ref, usage.reason)
         case None:
@@ -65,7 +65,7 @@ def _one(endpoint: Endpoint, usage: Usage | None, stage: Stage) -> Backtest | Un
             return Unobserved(endpoint.ref, Reason(Code.READ_FAILED, str(usage)))
 
 
-def _tried(endpoint: Endpoint, usage: UsageDigest, stage: Stage) -> Backtest | Unobserved:
+def _run_backtest(endpoint: Endpoint, usage: VariantUsage, stage: BacktestInputs) -> Backtest | Unobserved:
     try:
         return backtest(endpoint, usage, stage)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -75,11 +75,11 @@ def _tried(endpoint: Endpoint, usage: UsageDigest, stage: Stage) -> Backtest | U
         return Unobserved(endpoint.ref, Reason(Code.UNKNOWN_FAILURE, sentence))
 
 
-def backtest(endpoint: Endpoint, usage: UsageDigest, stage: Stage) -> Backtest:
+def backtest(endpoint: Endpoint, usage: VariantUsage, stage: BacktestInputs) -> Backtest:
     """Each morning of the stage as if the endpoint were opted in; nothing is looked up, nothing written.
 
     The day that is not over is left out: at its midnight nobody knew it.
     """
     opted_in = replace(endpoint, mode=Mode.AUTO, mode_declared=True)
     whole = [d for d in usage.days if d.day < stage.today]
-    return Rehearsal(opted_in, whole, stage, opted_in).run()
+    return Backtester(opted_in, whole, stage, opted_in).run()

@@ -6,24 +6,24 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.preflight.consent import stranger
-from rightsizer.changes.reconcile import too_old
+from rightsizer.changes.preflight.consent import approver_refusal
+from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget, names_digest
+from rightsizer.domain.endpoint import ScalableTarget, has_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.preflight import Deferred, Ground, RolePass
+from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
-from rightsizer.flows.notify import Told
+from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
@@ -34,7 +34,7 @@ LOOK_AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ChangeStarter:
     """Brings a PLANNED change to its plan, or refuses it, or lets it wait."""
 
     journal: Journal
@@ -43,7 +43,7 @@ class Beginning:
     metrics: MetricReader
     quotas: QuotaReader
     dimensions: Sequence[Dimension]
-    tell: Told
+    tell: SafeTell
 
     def begin(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
         """The change with its plan (`before` is set), closed as refused, or waiting.
@@ -51,41 +51,41 @@ class Beginning:
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
         ReadError where something could not be seen now: that is tried again, until the approval is too old.
         """
-        late = too_old(change, now)
-        return self._begun(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
+        late = approval_age_reason(change, now)
+        return self._start(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
 
-    def _begun(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
-        proposal = self._approved(change, limits)
+    def _start(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
+        proposal = self._approved_proposal(change, limits)
         if isinstance(proposal, Reason):
             return self._refuse(change, (proposal,), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
-        against = read_state.held_against(self.store, change, proposal)
-        ground = self._ground(change, proposal, endpoint, limits)
-        refused = (*preflight.refusals(ground), *_forbidden(against))
+        against = read_state.recommendation_against(self.store, change, proposal)
+        inputs = self._preflight_input(change, proposal, endpoint, limits)
+        refused = (*preflight.preflight_refusals(inputs), *_closing_reasons(against))
         if refused:
-            other = failure.instead(change, proposal.recommendation.chosen, refused, now)
-            return self._waits(other) if other is not None else self._refuse(change, refused, now)
-        deferred = preflight.deferral(ground, now, window.opens(limits.window, now))
+            other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
+            return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
+        deferred = preflight.preflight_deferral(inputs, now, window.next_open(limits.window, now))
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
-            told = read_state.told(change, against, now, self.tell)
+            told = read_state.tell_of_wait(change, against, now, self.tell)
             return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
-        change = self._with_baseline(change, ground, now)
-        planned = plan.make(change, ground, catalogue, limits, self._dimension(change))
-        if not isinstance(planned, plan.Planned):
+        change = self._with_baseline(change, inputs, now)
+        planned = plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
+        if not isinstance(planned, plan.PlannedChange):
             return self._refuse(change, planned, now)
-        later = plan.until_the_peak(change, planned.plan, limits, now)
+        later = plan.peak_deferral(change, planned.plan, limits, now)
         if later is not None:
-            return self._for_the_peak(change, later, now)
-        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked(ground)))
-        ready = replace(planned.on(change, now), models=tuple(sorted({*change.models, *ground.models})))
-        return self._taken(change, ready, now, limits)
+            return self._wait_for_peak(change, later, now)
+        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked_sentences(inputs)))
+        ready = replace(planned.apply_to(change, now), models=tuple(sorted({*change.models, *inputs.models})))
+        return self._take_locks(change, ready, now, limits)
 
-    def _taken(self, change: Change, ready: Change, now: datetime, limits: ChangeLimits) -> Change:
+    def _take_locks(self, change: Change, ready: Change, now: datetime, limits: ChangeLimits) -> Change:
         """The planned change with its locks and its part of the day's budget, or waiting for them."""
         day = f"{now:%Y-%m-%d}"
         try:
@@ -99,15 +99,15 @@ class Beginning:
                 self.journal.tell_budget(day, str(error), now, self.tell)
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
 
-    def _approved(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:
+    def _approved_proposal(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:
         """The proposal, where somebody who may decide approved it, or why it does not count."""
         proposal = self.store.proposal(change.proposal_id)
         if proposal is None:
             return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
-        not_theirs = stranger(proposal.decision.by if proposal.decision else "", limits.approvers)
+        not_theirs = approver_refusal(proposal.decision.by if proposal.decision else "", limits.approvers)
         return not_theirs if not_theirs is not None else proposal
 
-    def again(
+    def plan_again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
     ) -> Change | tuple[Reason, ...]:
         """The change with a plan on what is there now, or why there can be none; nothing is saved or written.
@@ -118,20 +118,24 @@ class Beginning:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        against = read_state.held_against(self.store, change, proposal)
-        ground = self._ground(change, proposal, endpoint, limits)
-        refused = (*preflight.refusals(ground), *_forbidden(against))
-        planned = refused or plan.make(change, ground, catalogue, limits, self._dimension(change))
-        return planned.on(change, now) if isinstance(planned, plan.Planned) else planned
+        against = read_state.recommendation_against(self.store, change, proposal)
+        inputs = self._preflight_input(change, proposal, endpoint, limits)
+        refused = (*preflight.preflight_refusals(inputs), *_closing_reasons(against))
+        planned = refused or plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
+        return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
 
-    def hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
+    def start_hold(self, change: Change, now: datetime, limits: ChangeLimits) -> Hold | None:
         """Why the first write that the endpoint feels must wait; asked until the turn has arrived."""
         begun = change.turned_at is not None or change.course is not Course.FORWARD
         if begun or change.option.restores or change.plan.kind is PlanKind.DELETE:
             return None
-        return preflight.hold(self._incidents(limits), now, window.opens(limits.window, now), limits.misread)
+        return preflight.start_hold(
+            self._incident_alarms(limits), now, window.next_open(limits.window, now), limits.misread
+        )
 
-    def _ground(self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits) -> Ground:
+    def _preflight_input(
+        self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits
+    ) -> PreflightInput:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
         components = [c for c, _ in change.option.target.copies]
@@ -143,7 +147,7 @@ class Beginning:
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
         placed = self._components([component for component, _ in target.placement])
-        ground = Ground(
+        inputs = PreflightInput(
             proposal=proposal,
             option=change.option,
             endpoint=endpoint,
@@ -151,25 +155,25 @@ class Beginning:
             tags=self.changer.tags(change.ref),
             limits=limits,
             scaling=scaling,
-            customer_alarms=self.changer.alarms_pointing_at(arns) if arns else (),
+            customer_alarms=self.changer.alarms_with_actions(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
             deploys=self._deploys(change),
             applies=proposal.recommendation.kind in self._dimension(change).applies_to,
-            sold=self.changer.sold(target.instance_type, _subnets(config.body if config else {})),
-            incident_alarms=self._incidents(limits),
+            sold=self.changer.is_sold(target.instance_type, _subnets(config.body if config else {})),
+            incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             components=placed,
-            blind=self._blind(change, sorted(models), _role(config)),
-            registry=self._registry(change, endpoint, placed),
-            passes=self._passes(change, config),
-            unrestorable=self._unrestorable(change, proposal, scaling),
+            blind=self._alarm_visibility_problem(change, sorted(models), _role_of(config)),
+            registry=self._registry_images(change, endpoint, placed),
+            passes=self._role_pass(change, config),
+            unrestorable=self._denied_restore_actions(change, proposal, scaling),
         )
-        ground = self._dimension(change).with_live_counts(ground)
-        return replace(ground, most=plan.most(change, ground))
+        inputs = self._dimension(change).with_live_counts(inputs)
+        return replace(inputs, most=plan.largest_new_count(change, inputs))
 
     def _dimension(self, change: Change) -> Dimension:
         return find(self.dimensions, change.option.kind)
@@ -178,55 +182,57 @@ class Beginning:
         """Whether a new configuration is deployed."""
         return change.option.kind in self._dimension(change).deploys
 
-    def _passes(self, change: Change, config: ConfigSight | None) -> RolePass | None:
+    def _role_pass(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
-        role = _role(config)
-        return self.changer.passes(role) if role and self._deploys(change) else None
+        role = _role_of(config)
+        return self.changer.role_pass(role) if role and self._deploys(change) else None
 
-    def _unrestorable(self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]) -> tuple[str, ...]:
+    def _denied_restore_actions(
+        self, change: Change, proposal: Proposal, scaling: tuple[ScalableTarget, ...]
+    ) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
         taken = self._deploys(change) and change.option.kind not in ORDERED
         taken = taken and proposal.recommendation.gate is not Gate.TEST
-        return self.changer.cannot_restore(change.ref, scaling) if taken and scaling else ()
+        return self.changer.denied_restore_actions(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
         """The components that are placed anew, with their tags; one that does not exist is left out."""
         found = self.changer.components(names) if names else {}
         return {name: replace(seen, tags=self.changer.tags_of(seen.arn)) for name, seen in found.items()}
 
-    def _registry(
+    def _registry_images(
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
-        parts = [name for seen in placed.values() for name, _ in seen.images if not names_digest(name)]
-        names = (*(preflight.tagged(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
+        parts = [name for seen in placed.values() for name, _ in seen.images if not has_digest(name)]
+        names = (*(preflight.tagged_images(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
         if late is not None:
             raise ReadError(f"reading what the tag of {late.name} means: {late.problem}")
         return found
 
-    def _incidents(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
+    def _incident_alarms(self, limits: ChangeLimits) -> tuple[AlarmSight, ...]:
         """The configured alarms as they are now; one that is not found is there, as missing."""
         names = limits.incident_alarms
         found = self.changer.alarms(names) if names else {}
         return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
 
-    def _blind(self, change: Change, models: list[str], role: str) -> str:
+    def _alarm_visibility_problem(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
         if not self._dimension(change).is_watched(change.option.kind):
             return ""
-        seen = self.changer.sees_alarms(models, (role,) if role else ())
-        return preflight.blindness(seen, self.changer.tags(change.ref), change.ref.arn)
+        seen = self.changer.alarm_visibility(models, (role,) if role else ())
+        return preflight.alarm_visibility_problem(seen, self.changer.tags(change.ref), change.ref.arn)
 
-    def _with_baseline(self, change: Change, ground: Ground, now: datetime) -> Change:
+    def _with_baseline(self, change: Change, inputs: PreflightInput, now: datetime) -> Change:
         """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
-        names = [v.name for v in ground.endpoint.variants]
+        names = [v.name for v in inputs.endpoint.variants]
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
-        signals = proof.signals(ground.endpoint.asynchronous)
+        signals = proof.watched_metrics(inputs.endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(ground))
+        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(inputs))
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
         """Closed; a further try that cannot begin ends as the try before it: with what ran before."""
@@ -248,34 +254,34 @@ class Beginning:
     def _defer(self, change: Change, until: datetime, sentence: str, now: datetime) -> Change:
         note = Entry(now, JournalEvent.WAIT, "noted", sentence)
         until = min(until, change.expires_at)
-        return self._waits(
+        return self._save_waiting(
             replace(change, next_due=until, lease_until=None, outcome=sentence, journal=(*change.journal, note))
         )
 
-    def _for_the_peak(self, change: Change, later: Deferred, now: datetime) -> Change:
+    def _wait_for_peak(self, change: Change, later: Deferral, now: datetime) -> Change:
         """Waits, and looks each hour whether users suffer: what brings room back is not opened beside it."""
-        newest = read_state.brings_room(self.store, change.ref.name)
+        newest = read_state.recommendation_with_more_capacity(self.store, change.ref.name)
         if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
         until = min(later.until, now + LOOK_AGAIN)
         if later.sentence == change.outcome:
-            return self._waits(replace(change, next_due=until, lease_until=None))
+            return self._save_waiting(replace(change, next_due=until, lease_until=None))
         return self._defer(change, until, later.sentence, now)
 
-    def _waits(self, change: Change) -> Change:
+    def _save_waiting(self, change: Change) -> Change:
         """Saved; where an earlier try was made, its proposal says why the next one waits, before that."""
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
 
 
-def _forbidden(against: Reason | None) -> tuple[Reason, ...]:
-    """What ends the change; it only waits where nobody knows what the newest judgement says."""
+def _closing_reasons(against: Reason | None) -> tuple[Reason, ...]:
+    """What ends the change; it only waits where nobody knows what the newest recommendation says."""
     return (against,) if against is not None and against.code is not Code.JUDGEMENT_UNKNOWN else ()
 
 
-def _role(config: ConfigSight | None) -> str:
+def _role_of(config: ConfigSight | None) -> str:
     """The execution role that the configuration names; empty where it names none."""
     return str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
 
@@ -285,9 +291,9 @@ def _subnets(body: object) -> tuple[str, ...]:
     return tuple(config.get("Subnets", ())) if isinstance(config, dict) else ()
 
 
-def _objective(ground: Ground) -> float | None:
+def _objective(inputs: PreflightInput) -> float | None:
     """The declared p95 in seconds, from the tag that the observation reads too."""
-    text = ground.tags.get("rightsizer:p95-ms", "")
+    text = inputs.tags.get("rightsizer:p95-ms", "")
     try:
         value = float(text)
     except ValueError:

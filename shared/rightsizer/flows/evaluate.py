@@ -1,7 +1,9 @@
 """Evaluate endpoints: observe, read how they were used, judge. One endpoint's trouble is its own.
 
-`judged` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the evaluation
-queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the judgement saved. The work is
+`recommendations` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the
+evaluation
+queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the recommendation saved. The
+work is
 done in turns, so that an invocation ends before its time does: what was not begun is named, and done elsewhere.
 """
 
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from rightsizer.changes.preflight import unless_refused
+from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
@@ -21,9 +23,9 @@ from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
-from rightsizer.domain.usage import NoMetrics, UsageDigest
+from rightsizer.domain.usage import NoMetrics, VariantUsage
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
-from rightsizer.flows.read_usage import Memory, Usage, UsageReader
+from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader
 from rightsizer.ports.evaluation import (
     EndpointSummary,
     FleetReader,
@@ -33,11 +35,11 @@ from rightsizer.ports.evaluation import (
     RecommendationStore,
 )
 from rightsizer.recommender import proposal
-from rightsizer.recommender.context import Given
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.dimension import find
-from rightsizer.recommender.proposal import Reach, proposal_for, unless_undone
-from rightsizer.recommender.recommend import judge, judge_digests
-from rightsizer.telemetry import Failed, attempt, count, logger
+from rightsizer.recommender.proposal import ChangePermission, proposal_for, withhold_undone_count
+from rightsizer.recommender.recommend import recommend, recommend_from_metrics
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 NO_TIME = Reason(Code.NO_TIME, "the invocation has no time left for it; it is evaluated by another one")
 ONCE_IN = timedelta(hours=20)
@@ -95,7 +97,7 @@ class EvaluatePorts:
     catalogue: Catalogue
     dimensions: Sequence[Dimension]
     history: Callable[[str], History] = lambda _: History()
-    memory: Memory | None = None
+    memory: UsageCache | None = None
     """Digests of complete days from earlier evaluations; without it everything is read."""
 
 
@@ -108,7 +110,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Watcher:
+class ProgressWatcher:
     """Who follows an evaluation: `done` after each endpoint, `told` once for each thing that could not be read."""
 
     done: Callable[[], None] = lambda: None
@@ -116,25 +118,25 @@ class Watcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """An endpoint with its judgement."""
+class Evaluated:
+    """An endpoint with its recommendation."""
 
     endpoint: Endpoint
     recommendation: Recommendation
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
-    """Where judgements go, and what the deployed role could do about them."""
+class RecommendationSink:
+    """Where recommendations go, and what the deployed role could do about them."""
 
     store: RecommendationStore
-    reach: Callable[[Endpoint], Reach]
+    reach: Callable[[Endpoint], ChangePermission]
     proposal_days: int
 
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """An endpoint that could not be looked up, or whose judgement could not be stored: it is to be tried again."""
+    """An endpoint that could not be looked up, or whose recommendation could not be stored: it is to be tried again."""
 
     name: str
     reason: Reason
@@ -142,7 +144,7 @@ class NotDone:
 
 def evaluate(
     ports: EvaluatePorts,
-    keeping: Keeping,
+    keeping: RecommendationSink,
     policy: Policy,
     names: Sequence[str],
     because: EvaluationReason,
@@ -157,68 +159,78 @@ def evaluate(
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
     for name in names:
-        found = attempt("looking up an endpoint", name, partial(_looked_up, ports, keeping.store, name, once_in, now))
-        if isinstance(found, Failed):
-            yield NotDone(name, _failure(f"looking up {name}", found))
+        found = attempt("looking up an endpoint", name, partial(_find_if_due, ports, keeping.store, name, once_in, now))
+        if isinstance(found, Failure):
+            yield NotDone(name, _failure_reason(f"looking up {name}", found))
         else:
             due += found
-    watcher = Watcher(told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)}))
+    watcher = ProgressWatcher(
+        told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)})
+    )
     unread = 0
-    for result in judged(ports, due, policy, now, watcher, turns):
+    for result in recommendations(ports, due, policy, now, watcher, turns):
         if isinstance(result, Unobserved):
             unread += 1
             yield result
             continue
         unread += result.endpoint.tags_unread is not None
         name = result.endpoint.ref.name
-        kept = attempt("storing a judgement", name, partial(_keep, ports, keeping, result, now))
-        yield NotDone(name, _failure(f"storing the judgement of {name}", kept)) if isinstance(kept, Failed) else kept
+        kept = attempt("storing a judgement", name, partial(_save, ports, keeping, result, now))
+        yield (
+            NotDone(name, _failure_reason(f"storing the judgement of {name}", kept))
+            if isinstance(kept, Failure)
+            else kept
+        )
     if unread:
         count(EndpointsUnread=unread)
 
 
-def _looked_up(
+def _find_if_due(
     ports: EvaluatePorts, store: RecommendationStore, name: str, once_in: timedelta, now: datetime
 ) -> list[EndpointSummary]:
     """The endpoint if it is there and due."""
-    return [summary for summary in ports.fleet.find([name]) if _due(store, summary, once_in, now)]
+    return [summary for summary in ports.fleet.find([name]) if _is_due(store, summary, once_in, now)]
 
 
-def _keep(ports: EvaluatePorts, keeping: Keeping, result: Judged, now: datetime) -> Recommendation:
-    reach = within_reach(keeping, ports.catalogue, ports.dimensions, result)
-    proposal = proposal_for(result.recommendation, reach, keeping.proposal_days, now)
+def _save(ports: EvaluatePorts, keeping: RecommendationSink, result: Evaluated, now: datetime) -> Recommendation:
+    permission = permission_for(keeping, ports.catalogue, ports.dimensions, result)
+    proposal = proposal_for(result.recommendation, permission, keeping.proposal_days, now)
     keeping.store.save(result.recommendation, proposal)
     return result.recommendation
 
 
-def within_reach(keeping: Keeping, catalogue: Catalogue, dimensions: Sequence[Dimension], result: Judged) -> Reach:
+def permission_for(
+    keeping: RecommendationSink, catalogue: Catalogue, dimensions: Sequence[Dimension], result: Evaluated
+) -> ChangePermission:
     """What the role may do, with the exact thing that an owner does to allow more."""
-    reach = unless_undone(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
-    option = result.recommendation.chosen
+    permission = withhold_undone_count(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
+    option = result.recommendation.chosen_option
     deploys = option is not None and option.kind in find(dimensions, option.kind).deploys
-    reach = unless_refused(result.endpoint, option, deploys, catalogue, reach)
-    if reach.approvable:
-        return reach
-    said = proposal.instructions(result.endpoint, result.recommendation, reach.enable)
-    return replace(reach, enable=f"{said}\n{proposal.tag_command(result.endpoint.ref)}" if reach.tag else said)
+    permission = withhold_refused(result.endpoint, option, deploys, catalogue, permission)
+    if permission.approvable:
+        return permission
+    said = proposal.permission_instructions(result.endpoint, result.recommendation, permission.enable)
+    return replace(
+        permission, enable=f"{said}\n{proposal.tag_command(result.endpoint.ref)}" if permission.tag else said
+    )
 
 
-def judged(
+def recommendations(
     ports: EvaluatePorts,
     summaries: Sequence[EndpointSummary],
     policy: Policy,
     now: datetime,
-    watcher: Watcher | None = None,
+    watcher: ProgressWatcher | None = None,
     turns: Turns | None = None,
-) -> Iterator[Judged | Unobserved]:
-    """The judgement of each endpoint; Unobserved where it could not be read or judged, or where no time is left.
+) -> Iterator[Evaluated | Unobserved]:
+    """The recommendation of each endpoint; Unobserved where it could not be read or judged, or where no time is left.
 
     Endpoints are read and judged in turns, and what was read of one turn is remembered before the next one begins.
     """
-    watcher = watcher or Watcher()
+    watcher = watcher or ProgressWatcher()
     if not summaries:
         return
-    around = surroundings(ports, summaries[0].ref.region, watcher)
+    around = read_surroundings(ports, summaries[0].ref.region, watcher)
     told: set[Reason] = set()
     for some, timely in (turns or Turns()).divide(summaries):
         if not timely:
@@ -235,33 +247,33 @@ def judged(
                     told.add(note)
                     watcher.told(note)
             chunk.append(observation)
-        yield from _judge(ports, chunk, around, policy, now, watcher)
+        yield from _recommend_chunk(ports, chunk, around, policy, now, watcher)
 
 
-def _judge(
+def _recommend_chunk(
     ports: EvaluatePorts,
     chunk: Sequence[Endpoint],
     around: Surroundings,
     policy: Policy,
     now: datetime,
-    watcher: Watcher,
-) -> Iterator[Judged | Unobserved]:
-    """The judgements of a chunk, whose metrics are read together."""
+    watcher: ProgressWatcher,
+) -> Iterator[Evaluated | Unobserved]:
+    """The recommendations of a chunk, whose metrics are read together."""
     if not chunk:
         return
     ports = replace(ports, history=cache(ports.history))
     reader = UsageReader(ports.metrics, ports.catalogue, ports.history, policy, ports.memory)
     usage = reader.read(chunk, now)
-    _tell(usage.values(), watcher)
+    _report_read_problems(usage.values(), watcher)
     for endpoint in chunk:
-        yield _one(ports, endpoint, usage.get(endpoint.ref.name), around, policy, now)
+        yield _recommend_or_reason(ports, endpoint, usage.get(endpoint.ref.name), around, policy, now)
         watcher.done()
 
 
-def _one(
+def _recommend_or_reason(
     ports: EvaluatePorts, endpoint: Endpoint, usage: Usage | None, around: Surroundings, policy: Policy, now: datetime
-) -> Judged | Unobserved:
-    """The judgement of one endpoint, or why there is none: its trouble is its own."""
+) -> Evaluated | Unobserved:
+    """The recommendation of one endpoint, or why there is none: its trouble is its own."""
     if isinstance(usage, NoMetrics) and usage.reason.code is Code.THROTTLED:
         return Unobserved(endpoint.ref, usage.reason)
 
@@ -269,18 +281,18 @@ def _one(
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
-        given = Given(around.prices, ports.catalogue, around.quotas, past, policy, now)
+        inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, policy, now)
         if isinstance(usage, NoMetrics):
-            return judge(endpoint, [usage], given, ports.dimensions)
-        return judge_digests(endpoint, usage, given, ports.dimensions)
+            return recommend_from_metrics(endpoint, [usage], inputs, ports.dimensions)
+        return recommend(endpoint, usage, inputs, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
-    if isinstance(found, Failed):
-        return Unobserved(endpoint.ref, _failure(f"judging {endpoint.ref.name}", found))
-    return Judged(endpoint, found)
+    if isinstance(found, Failure):
+        return Unobserved(endpoint.ref, _failure_reason(f"judging {endpoint.ref.name}", found))
+    return Evaluated(endpoint, found)
 
 
-def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
+def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
     """Each kind of trouble once; that nothing was published is a finding of its endpoint."""
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
@@ -288,13 +300,13 @@ def _tell(usage: Iterable[Usage], watcher: Watcher) -> None:
         if isinstance(one, NoMetrics) and one.reason.code not in told:
             told.add(one.reason.code)
             watcher.told(one.reason)
-        for note in one.notes if isinstance(one, UsageDigest) else ():
+        for note in one.notes if isinstance(one, VariantUsage) else ():
             if note.code not in beside:
                 beside.add(note.code)
                 watcher.told(note)
 
 
-def surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroundings:
+def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:
     """Prices of every type, which an endpoint may run or move to, and the account's quotas."""
     prices = ports.prices.table(region, [*ports.catalogue.types, *ports.catalogue.incomplete])
     for note in prices.notes:
@@ -302,24 +314,24 @@ def surroundings(ports: EvaluatePorts, region: str, watcher: Watcher) -> Surroun
     try:
         quotas = ports.quotas.endpoint_quotas()
     except RightsizerError as error:
-        watcher.told(_reason(error))
+        watcher.told(_reason_of(error))
         quotas = {}
     return Surroundings(prices, quotas)
 
 
-def _due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
+def _is_due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
     last = store.last_evaluated(summary.ref.name)
     return last is None or summary.modified_at > last[0] or now - last[0] >= once_in
 
 
-def _failure(doing: str, failed: Failed) -> Reason:
+def _failure_reason(doing: str, failed: Failure) -> Reason:
     """Why something was not done; a fault of ours says so and asks to be reported."""
     if isinstance(failed.error, RightsizerError):
-        return _reason(failed.error)
+        return _reason_of(failed.error)
     return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
 
 
-def _reason(error: RightsizerError) -> Reason:
+def _reason_of(error: RightsizerError) -> Reason:
     match error:
         case PermissionMissingError():
             return Reason(Code.PERMISSION_MISSING, str(error))
@@ -329,7 +341,7 @@ def _reason(error: RightsizerError) -> Reason:
             return Reason(Code.READ_FAILED, str(error))
 
 
-def turns_of(lookback_days: int, left: Callable[[], float]) -> Turns:
+def divide_time(lookback_days: int, left: Callable[[], float]) -> Turns:
     """The turns of an invocation that has so much time left: they use half of it, however long the look-back is."""
     first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
     return Turns(left, first, most, SPARE * left())

@@ -37,7 +37,7 @@ from rightsizer.errors import ReadError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import AlarmReader
-from rightsizer.telemetry import Failed, attempt, count, logger
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 DIRECT = ""
 """Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
@@ -67,7 +67,7 @@ class BatchPorts:
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _Wishes:
     """Which messages ask for which endpoint, by why and by the fleet's size."""
 
     asked: dict[tuple[EvaluationReason, int], dict[str, list[str]]] = field(default_factory=dict)
@@ -79,24 +79,24 @@ class _Wanted:
 
 def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) -> list[str]:
     """Evaluate what the messages ask for; returns the ids of the messages to deliver again."""
-    wanted, failed = _Wanted(), set[str]()
+    wanted, failed = _Wishes(), set[str]()
     for message in batch:
         if message.trigger is None:
             logger.warning("refusing a message", extra={"message_id": message.message_id, "problem": message.problem})
             count(MessagesMalformed=1)
             failed.add(message.message_id)
             continue
-        ask = partial(_ask, ports, wanted, message.trigger, message.message_id, now)
-        if isinstance(attempt("taking a message", message.message_id, ask), Failed):
+        ask = partial(_collect, ports, wanted, message.trigger, message.message_id, now)
+        if isinstance(attempt("taking a message", message.message_id, ask), Failure):
             failed.add(message.message_id)
     for why, asked in wanted.asked.items():
-        failed |= _evaluated(ports, why, asked, now)
+        failed |= _evaluate_group(ports, why, asked, now)
     if DIRECT in failed:
         raise ReadError("evaluating what an alarm's own action asks for: it failed, see the log; Lambda tries again")
     return [message.message_id for message in batch if message.message_id in failed]
 
 
-def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now: datetime) -> None:
+def _collect(ports: BatchPorts, wanted: _Wishes, trigger: Trigger, message: str, now: datetime) -> None:
     match trigger:
         case LookAt():
             wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet)
@@ -109,9 +109,9 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now
         case JobMoved():
             text = f"{trigger.resource} {trigger.name} is {trigger.status}"
             ports.ledger.note(Occurrence(trigger.key, trigger.at, trigger.resource, trigger.name, text))
-            _beyond(ports, trigger, now)
+            _look_beyond(ports, trigger, now)
         case LookBeyond():
-            _beyond(ports, trigger, now)
+            _look_beyond(ports, trigger, now)
         case NoTrigger(reason) if reason.code is Code.NOT_TRUSTED:
             logger.warning("a message is refused", extra={"message_id": message, "why": reason.sentence})
             count(MessagesRefused=1)
@@ -131,12 +131,12 @@ def _ask(ports: BatchPorts, wanted: _Wanted, trigger: Trigger, message: str, now
             assert_never(trigger)
 
 
-def _beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> None:
+def _look_beyond(ports: BatchPorts, look: LookBeyond | JobMoved, now: datetime) -> None:
     if ports.beyond is not None:
         ports.beyond(look, now)
 
 
-def _evaluated(
+def _evaluate_group(
     ports: BatchPorts, why: tuple[EvaluationReason, int], asked: dict[str, list[str]], now: datetime
 ) -> set[str]:
     """The messages to deliver again, of those that ask for these endpoints for one reason.
@@ -152,27 +152,29 @@ def _evaluated(
             messages = left.pop(name, [])
             if isinstance(result, Unobserved) and result.reason.code is Code.NO_TIME:
                 late.append(name)
-            elif _to_be_repeated(result):
+            elif _is_worth_repeating(result):
                 again.update(messages)
 
     failed = attempt("evaluating endpoints", f"{len(asked)} of {why[0]}", partial(run, tuple(asked)))
-    for name in tuple(left) if failed is not None and not failed.foreseen and len(asked) > 1 else ():
+    for name in tuple(left) if failed is not None and not failed.is_expected and len(asked) > 1 else ():
         if attempt("evaluating an endpoint", name, partial(run, (name,))) is None:
             left.pop(name, None)
     if failed is not None:
         again.update(*left.values())
-    again.update(*(asked.get(name, ()) for name in _unsent(ports, why, late, now)))
+    again.update(*(asked.get(name, ()) for name in _send_later(ports, why, late, now)))
     return again
 
 
-def _to_be_repeated(result: Recommendation | Unobserved | NotDone) -> bool:
+def _is_worth_repeating(result: Recommendation | Unobserved | NotDone) -> bool:
     """Whether another delivery may do better; a person looks at what fails four times, in the dead letters."""
     if isinstance(result, Unobserved):
         return result.reason.code in (Code.THROTTLED, Code.UNKNOWN_FAILURE)
     return isinstance(result, NotDone)
 
 
-def _unsent(ports: BatchPorts, why: tuple[EvaluationReason, int], late: Sequence[str], now: datetime) -> Sequence[str]:
+def _send_later(
+    ports: BatchPorts, why: tuple[EvaluationReason, int], late: Sequence[str], now: datetime
+) -> Sequence[str]:
     """What is left over and that the queue did not take as new messages.
 
     A message that is merely delivered again is one try nearer to the dead letters each time, though nothing failed.

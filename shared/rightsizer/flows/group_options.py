@@ -1,6 +1,7 @@
 """Better capacity for one Spot group, after an interruption and in the daily sweep: measured, priced, asked.
 
-The answer is an errand with the exact request, which `apply` carries out after an approval; nothing here writes to a
+The answer is a capacity change with the exact request, which `apply` carries out after an approval; nothing here
+writes to a
 group. Where no Spot pool of a group has room: On-Demand for what is missing, for an hour, asked or by the owner's tag.
 The group is read afresh then, since what is missing changed within minutes; `apply` puts the old policy back.
 """
@@ -12,33 +13,48 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.domain.capacity_change import Errand
+from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import CapacityKind, CapacityOption, GpuNeed, Group, MeasuredUse, Outlook
-from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
+from rightsizer.domain.scaling_group import (
+    AutoScalingGroup,
+    CapacityKind,
+    CapacityOption,
+    GpuNeed,
+    MeasuredUse,
+    Outlook,
+)
+from rightsizer.domain.spot import Pool, PoolSight, SpotNeed, SpotPlacement
 from rightsizer.errors import RightsizerError, ThrottledError, VanishedError
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import PriceBook
-from rightsizer.ports.spot import AgentReader, ErrandBook, GroupNow, SpotBook, SpotMarket, SpotPrice, Unread
+from rightsizer.ports.spot import (
+    AgentReader,
+    CapacityChangeStore,
+    LiveGroupReader,
+    SpotBook,
+    SpotMarket,
+    SpotPrice,
+    UnreadGroup,
+)
 from rightsizer.spot.group_options import (
     alternatives,
-    as_good,
-    fitting,
+    fitting_types,
     hosting_over_ec2,
     need_of,
+    no_gain_exclusion,
+    option_reason,
     outlook,
     policy_change,
-    slower,
-    speeds,
-    unchecked,
-    why,
+    slowdown_of,
+    speed_sentences,
+    unchecked_sentences,
 )
-from rightsizer.spot.placement import interruptions_per_hour, place, useful_usd
-from rightsizer.spot.proposal import alike, group_errand, stand_in_errand
+from rightsizer.spot.placement import interruptions_per_hour, place_instances, useful_usd
+from rightsizer.spot.proposal import group_capacity_change, is_proven_hardware, stand_in_capacity_change
 from rightsizer.telemetry import logger
 
 RECORD = timedelta(days=30)
@@ -58,7 +74,7 @@ class CapacityPorts:
     agent: AgentReader
     catalogue: Catalogue
     ledger: SavingsLedger
-    errands: ErrandBook
+    capacity_changes: CapacityChangeStore
     writes: bool = True
     """Whether the stack may change anything."""
     proposal_days: int = 14
@@ -72,7 +88,7 @@ def propose_capacity(ports: CapacityPorts, names: Sequence[str], now: datetime) 
     answers: list[CapacityOption | Excluded] = []
     for name in names:
         group = ports.book.group(name)
-        if group is None or not group.purchase.uses_spot:
+        if group is None or not group.purchase.may_use_spot:
             continue
         try:
             answer = option_of(ports, group, now)
@@ -87,32 +103,34 @@ def propose_capacity(ports: CapacityPorts, names: Sequence[str], now: datetime) 
     return answers
 
 
-def option_of(ports: CapacityPorts, group: Group, now: datetime) -> CapacityOption | Excluded:
+def option_of(ports: CapacityPorts, group: AutoScalingGroup, now: datetime) -> CapacityOption | Excluded:
     """Better capacity for one group, or why there is none.
 
-    In automatic mode types with the GPU model that runs already come first: they need nobody's judgement.
+    In automatic mode types with the GPU model that runs already come first: they need nobody's recommendation.
     """
     types = group.purchase.instance_types
     present = ports.catalogue.find(f"ml.{types[0]}") if types else None
     if present is None or not present.has_gpu:
         sentence = f"the types of {group.name} ({', '.join(types) or 'none named'}) are no GPU types of the catalogue"
         return Excluded(group.name, Reason(Code.NO_SPECIFICATION, sentence))
-    hosting = _hosting(ports, group.region)
+    hosting = _hosting_prices(ports, group.region)
     if present.name not in hosting:
         return Excluded(group.name, Reason(Code.NO_PRICE, f"no On-Demand price of {present.ec2_name} is known"))
-    need = need_of(present, _use(ports, group.name, now))
-    fits, _ = fitting(need, present, ports.catalogue)
+    need = need_of(present, _measured_use(ports, group.name, now))
+    fits, _ = fitting_types(need, present, ports.catalogue)
     if group.mode is Mode.AUTO:
-        found = _option(ports, group, present, [kind for kind in fits if alike([present], [kind])], need, hosting, now)
+        found = _option(
+            ports, group, present, [kind for kind in fits if is_proven_hardware([present], [kind])], need, hosting, now
+        )
         if isinstance(found, CapacityOption) and found.request:
             return found
     return _option(ports, group, present, fits, need, hosting, now)
 
 
-def _use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUse | None:
+def _measured_use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUse | None:
     """Measured use; without permission or agent the type's own size stands in."""
     try:
-        return ports.agent.measured(group, now - RECORD / 2, now)
+        return ports.agent.measured_use(group, now - RECORD / 2, now)
     except ThrottledError:
         raise
     except RightsizerError as error:
@@ -122,7 +140,7 @@ def _use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUse | None:
 
 def _option(
     ports: CapacityPorts,
-    group: Group,
+    group: AutoScalingGroup,
     present: InstanceType,
     fits: Sequence[InstanceType],
     wants: GpuNeed,
@@ -132,18 +150,18 @@ def _option(
     """The option with these types beside those that the group has; dearer ones than On-Demand are left out."""
     types, usd = group.purchase.instance_types, hosting[present.name] / hosting_over_ec2(present)
     wanted = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
-    need = Need(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
-    known = _sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
+    need = SpotNeed(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
+    known = _pool_sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
     cheap = {sight.pool.instance_type for sight in known if useful_usd(sight, need) < usd}
     names = tuple(name for name in wanted if name in types or name in cheap)
     sights = [sight for sight in known if sight.pool.instance_type in names]
     own = [sight for sight in sights if sight.pool in group.pools]
-    before, _ = _month(need, own, now)
-    after, placement = _month(need, sights, now)
+    before, _ = _monthly_outlook(need, own, now)
+    after, placement = _monthly_outlook(need, sights, now)
     spot_usd = min((useful_usd(sight, need) for sight in own), default=usd)
     besides = alternatives(group, present, fits, hosting, spot_usd)
     changed = policy_change(group, names, max(need.on_demand_base, placement.on_demand))
-    if isinstance(changed, Excluded) or not _better(before, after, usd):
+    if isinstance(changed, Excluded) or not _is_better(before, after, usd):
         if besides:
             kind, _ = besides[0]
             return CapacityOption(
@@ -155,34 +173,36 @@ def _option(
                 before,
                 None,
                 tuple(reason for _, reason in besides),
-                unchecked(wants),
+                unchecked_sentences(wants),
             )
-        return changed if isinstance(changed, Excluded) else as_good(group, names, before, after)
+        return changed if isinstance(changed, Excluded) else no_gain_exclusion(group, names, before, after)
     scores = ports.market.score(names, group.desired)
-    reasons = (why(group, names, before, after), *placement.reasons, *(reason for _, reason in besides))
-    slow = [kind for kind in fits if kind.ec2_name in names and slower(present, kind) > SLOWER]
+    reasons = (option_reason(group, names, before, after), *placement.reasons, *(reason for _, reason in besides))
+    slow = [kind for kind in fits if kind.ec2_name in names and slowdown_of(present, kind) > SLOWER]
     return CapacityOption(
         group.name, CapacityKind.MIXED_POLICY, changed[0], changed[1], before, after,
         max(scores.values(), default=None), reasons,
-        (*unchecked(wants), *speeds(wants, present, slow),
+        (*unchecked_sentences(wants), *speed_sentences(wants, present, slow),
          "whether the image and the launch template run on the further types",
          f"the EC2 On-Demand price: SageMaker's hosting price over {hosting_over_ec2(present):.2f}",
          "whether Auto Scaling replaces running Spot instances to reach a larger On-Demand base"),
     )  # fmt: skip
 
 
-def _month(need: Need, sights: Sequence[PoolSight], now: datetime) -> tuple[Outlook, Placement]:
-    placement = place(need, sights, {}, now, interruptions_per_hour, useful_usd)
+def _monthly_outlook(need: SpotNeed, sights: Sequence[PoolSight], now: datetime) -> tuple[Outlook, SpotPlacement]:
+    placement = place_instances(need, sights, {}, now, interruptions_per_hour, useful_usd)
     return outlook(placement, {}, sights, need, interruptions_per_hour), placement
 
 
-def _better(before: Outlook, after: Outlook, on_demand_usd: float) -> bool:
+def _is_better(before: Outlook, after: Outlook, on_demand_usd: float) -> bool:
     """Whether a month gets notably cheaper, an instance hour without service counted at its On-Demand price."""
     was, becomes = (seen.usd_per_month + seen.lost_hours_per_month * on_demand_usd for seen in (before, after))
     return was > 0 and becomes <= was * (1 - NOTABLE)
 
 
-def _sights(ports: CapacityPorts, group: Group, prices: Sequence[SpotPrice], now: datetime) -> list[PoolSight]:
+def _pool_sights(
+    ports: CapacityPorts, group: AutoScalingGroup, prices: Sequence[SpotPrice], now: datetime
+) -> list[PoolSight]:
     """The pools with their mean price and the account's own record; marks are for minutes, not for a month."""
     moments = {(seen.pool, seen.at) for seen in ports.book.interruptions(now - RECORD, now) if seen.pool}
     counts: Mapping[Pool, int] = Counter(pool for pool, _ in moments)
@@ -198,14 +218,14 @@ def _sights(ports: CapacityPorts, group: Group, prices: Sequence[SpotPrice], now
     ]
 
 
-def _hosting(ports: CapacityPorts, region: str) -> Mapping[str, float]:
+def _hosting_prices(ports: CapacityPorts, region: str) -> Mapping[str, float]:
     """SageMaker's hosting price an hour of every GPU type that has one here."""
     names = [kind.name for kind in ports.catalogue if kind.has_gpu]
     table = ports.prices.table(region, names)
     return {name: float(price.usd_per_hour) for name in names if (price := table.find(name)) is not None}
 
 
-def _ask(ports: CapacityPorts, group: Group, option: CapacityOption, now: datetime) -> None:
+def _ask(ports: CapacityPorts, group: AutoScalingGroup, option: CapacityOption, now: datetime) -> None:
     """Ask about it, and have it in the week's report."""
     year, week, _ = now.isocalendar()
     text = "; ".join((*map(str, option.reasons), *(f"not checked: {what}" for what in option.not_checked)))
@@ -218,10 +238,15 @@ def _ask(ports: CapacityPorts, group: Group, option: CapacityOption, now: dateti
     types = {str(row["InstanceType"]) for row in _overrides(option) if "InstanceType" in row}
     known = {kind.ec2_name: kind for kind in ports.catalogue}
     present = [known[name] for name in group.purchase.instance_types if name in known]
-    safe = types <= set(known) and alike(present, [known[name] for name in types])
-    errand = group_errand(option, group, writes=ports.writes, safe=safe, days=ports.proposal_days, now=now)
-    if ports.errands.ask(errand):
-        logger.info("asked about a group", extra={"errand": errand.id, "group": group.name, "state": errand.state})
+    safe = types <= set(known) and is_proven_hardware(present, [known[name] for name in types])
+    capacity_change = group_capacity_change(
+        option, group, writes=ports.writes, safe=safe, days=ports.proposal_days, now=now
+    )
+    if ports.capacity_changes.add(capacity_change):
+        logger.info(
+            "asked about a group",
+            extra={"errand": capacity_change.id, "group": group.name, "state": capacity_change.state},
+        )
 
 
 def _overrides(option: CapacityOption) -> Sequence[Mapping[str, Any]]:
@@ -233,46 +258,46 @@ def _overrides(option: CapacityOption) -> Sequence[Mapping[str, Any]]:
 class StandInPorts:
     """What it needs."""
 
-    groups: GroupNow
+    groups: LiveGroupReader
     book: SpotBook
     prices: PriceBook
     catalogue: Catalogue
-    errands: ErrandBook
+    capacity_changes: CapacityChangeStore
     writes: bool = True
 
 
-def stand_in(ports: StandInPorts, name: str, now: datetime) -> Errand | None:
-    """The errand that was asked, or None when nothing is missing or the policy is not ours to write.
+def propose_stand_in(ports: StandInPorts, name: str, now: datetime) -> CapacityChange | None:
+    """The capacity change that was asked, or None when nothing is missing or the policy is not ours to write.
 
     ReadError goes up, so that the queue delivers the message again.
     """
     try:
-        group = ports.groups.now(name, now)
+        group = ports.groups.live_group(name, now)
     except VanishedError:
         return None
-    if isinstance(group, Unread):
+    if isinstance(group, UnreadGroup):
         logger.warning("no stand-in for a group that cannot be read", group=name, reason=str(group.reason))
         return None
-    if not group.missing or not group.purchase.uses_spot or _any_open(ports, group, now):
+    if not group.missing_instances or not group.purchase.may_use_spot or _has_open_pool(ports, group, now):
         return None
-    base = min(group.desired, group.purchase.on_demand_base + group.missing)
+    base = min(group.desired, group.purchase.on_demand_base + group.missing_instances)
     no = policy_change(group, group.purchase.instance_types, base)
     if isinstance(no, Excluded):
         logger.info("no stand-in for a group", group=name, reason=str(no.reason))
         return None
     mixed = group.purchase.mixed
     policy = {**mixed, "InstancesDistribution": {**mixed["InstancesDistribution"], "OnDemandBaseCapacity": base}}
-    usd = _usd_per_hour(ports, group) * group.missing
-    errand = stand_in_errand(group, policy, usd, writes=ports.writes, now=now)
-    return errand if ports.errands.ask(errand) else None
+    usd = _usd_per_hour(ports, group) * group.missing_instances
+    capacity_change = stand_in_capacity_change(group, policy, usd, writes=ports.writes, now=now)
+    return capacity_change if ports.capacity_changes.add(capacity_change) else None
 
 
-def _any_open(ports: StandInPorts, group: Group, now: datetime) -> bool:
+def _has_open_pool(ports: StandInPorts, group: AutoScalingGroup, now: datetime) -> bool:
     marks = [ports.book.mark(pool) for pool in group.pools]
     return any(found is None or found.until <= now for found in marks)
 
 
-def _usd_per_hour(ports: StandInPorts, group: Group) -> float:
+def _usd_per_hour(ports: StandInPorts, group: AutoScalingGroup) -> float:
     """On-Demand of the dearest type that the group names: Auto Scaling may start any of them."""
     known = [found for kind in group.purchase.instance_types if (found := ports.catalogue.find(f"ml.{kind}"))]
     table = ports.prices.table(group.region, [kind.name for kind in known])

@@ -13,8 +13,17 @@ from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import Foreign, Found, Interruption, LeaveAlone, Member, Note, Reaction, Replace
-from rightsizer.domain.spot import Pool, Signal
+from rightsizer.domain.scaling_group import (
+    ForeignInstance,
+    GroupMember,
+    InstanceHome,
+    Interruption,
+    LeaveAlone,
+    Note,
+    Reaction,
+    Replace,
+)
+from rightsizer.domain.spot import Pool, PoolSignal
 from rightsizer.domain.trigger import (
     InstanceMoved,
     LaunchFailed,
@@ -28,8 +37,8 @@ from rightsizer.errors import InputError, PermissionMissingError, RightsizerErro
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import Notifier
 from rightsizer.ports.spot import Claim, GroupChanger, GroupReader, LookQueue, SpotBook
-from rightsizer.spot.interruption import lacks_capacity, note_of, react, runs_gpu, stale
-from rightsizer.spot.placement import mark
+from rightsizer.spot.interruption import has_gpu_name, is_capacity_failure, note_of, reaction_to, stale_note
+from rightsizer.spot.placement import next_mark
 from rightsizer.telemetry import attempt, logger
 
 GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed instance found", "does not exist")
@@ -60,7 +69,7 @@ def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reactio
     """
     match trigger:
         case SpotInterruption():
-            return _interruption(ports, trigger, now)
+            return _act_on_interruption(ports, trigger, now)
         case InstanceMoved():
             return note_of(trigger)  # counted by the door; a row for every instance that ends would drown the ledger
         case RebalanceRecommended():
@@ -78,25 +87,25 @@ def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reactio
             raise InputError(f"interruption takes EC2 and Auto Scaling events only, not {trigger.kind}")
 
 
-def _interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime) -> Reaction:
+def _act_on_interruption(ports: InterruptPorts, event: SpotInterruption, now: datetime) -> Reaction:
     claim = ports.book.claim(event.key, now)
     if claim is Claim.TAKEN:
         return Note(Reason(Code.ALREADY_SEEN, f"the interruption of {event.instance_id} is dealt with already"))
-    late = stale(event, now)
+    late = stale_note(event, now)
     if late is not None:
         _settle(ports, event, None, late, now)
         return late
-    found: Found | None = None
+    found: InstanceHome | None = None
     try:
         found = ports.groups.find(event.instance_id)
-        group = ports.book.group(found.group) if isinstance(found, Member) else None
-        reaction = react(event, found, group, now, claim is Claim.RESUMED)
+        group = ports.book.group(found.group) if isinstance(found, GroupMember) else None
+        reaction = reaction_to(event, found, group, now, claim is Claim.RESUMED)
         if isinstance(reaction, Replace):
             reaction = _replace(ports, reaction)
     except PermissionMissingError as error:
         reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
     _settle(ports, event, found, reaction, now)
-    if isinstance(found, Member):
+    if isinstance(found, GroupMember):
         _look_again(ports, found.group, "interruption", now)
     return reaction
 
@@ -105,7 +114,7 @@ def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
     """Ask for the replacement; a refusal becomes a note that says what AWS said."""
     if ports.dry_run:
         return Note(Reason(Code.RECORDED_ONLY, f"dry run, not done: {asked.reason}"))
-    frozen = _frozen_hard(ports)
+    frozen = _freeze_reaction(ports)
     if frozen is not None:
         return frozen
     try:
@@ -118,7 +127,7 @@ def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
     return asked
 
 
-def _frozen_hard(ports: InterruptPorts) -> LeaveAlone | None:
+def _freeze_reaction(ports: InterruptPorts) -> LeaveAlone | None:
     """That a hard freeze stops the replacement. A switch that cannot be read stops nothing: capacity is going away."""
     try:
         switch = ports.switch()
@@ -131,14 +140,16 @@ def _frozen_hard(ports: InterruptPorts) -> LeaveAlone | None:
     return LeaveAlone(Reason(Code.FROZEN, text))
 
 
-def _settle(ports: InterruptPorts, event: SpotInterruption, found: Found | None, done: Reaction, now: datetime) -> None:
+def _settle(
+    ports: InterruptPorts, event: SpotInterruption, found: InstanceHome | None, done: Reaction, now: datetime
+) -> None:
     """Record, tell, and close last: a process that dies before that is made good by the retry, without a second act."""
-    known = found if found is not None and not isinstance(found, Foreign) else None
+    known = found if found is not None and not isinstance(found, ForeignInstance) else None
     pool = Pool(known.instance_type, known.zone) if known and known.instance_type and known.zone else None
-    group = known.group if isinstance(known, Member) else ""
+    group = known.group if isinstance(known, GroupMember) else ""
     if pool is not None:
-        _mark(ports, pool, Signal.INTERRUPTED, now)
-    ours = pool is None or runs_gpu(pool.instance_type) or isinstance(done, Replace)
+        _mark(ports, pool, PoolSignal.INTERRUPTED, now)
+    ours = pool is None or has_gpu_name(pool.instance_type) or isinstance(done, Replace)
     subject = group or event.instance_id
     if ours and _record(ports, Occurrence(event.key, event.at, event.kind, subject, str(done.reason))):
         _tell(ports, done, subject, now)
@@ -167,7 +178,7 @@ def _tell(ports: InterruptPorts, done: Reaction, subject: str, now: datetime) ->
             return
         case _:
             assert_never(done)
-    if ports.notifier is not None and ports.book.first(f"{subject}|{done.reason.code}|{period}", now):
+    if ports.notifier is not None and ports.book.is_first(f"{subject}|{done.reason.code}|{period}", now):
         _publish(ports, title, subject, done.reason)
 
 
@@ -183,14 +194,14 @@ def _publish(ports: InterruptPorts, title: str, subject: str, reason: Reason) ->
 
 def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> Note:
     note = note_of(event)
-    if lacks_capacity(event) and event.zone and (group := ports.book.group(event.group)) is not None:
+    if is_capacity_failure(event) and event.zone and (group := ports.book.group(event.group)) is not None:
         for pool in group.pools:
             if pool.zone == event.zone:
-                _mark(ports, pool, Signal.REFUSED, now)
+                _mark(ports, pool, PoolSignal.REFUSED, now)
     _record(ports, Occurrence(event.key, event.at, "launch-failure", event.group, str(note.reason)))
     cause = str(note.reason.code)
     because = "interruption"
-    if _every_pool_marked(ports, event, now):
+    if _are_all_pools_marked(ports, event, now):
         cause, because = "every-pool", "no-capacity"
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
@@ -201,7 +212,7 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     hourly = f"{event.group}|{cause}|{now:%Y-%m-%dT%H}"
     if _record(ports, Occurrence(hourly, event.at, "launch-failures", event.group, str(note.reason))):
         _publish(ports, f"launch failed in {event.group}", event.group, note.reason)
-    if lacks_capacity(event):
+    if is_capacity_failure(event):
         _look_again(ports, event.group, because, now)
     return note
 
@@ -209,30 +220,30 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
 def _look_again(ports: InterruptPorts, name: str, because: str, now: datetime) -> None:
     """Ask for better capacity, once an hour for a group and a cause; last, since nothing depends on it."""
     group = ports.book.group(name) if ports.queue is not None else None
-    if ports.queue is None or group is None or not group.purchase.uses_spot:
+    if ports.queue is None or group is None or not group.purchase.may_use_spot:
         return
     key = f"{name}|{because}|{now:%Y-%m-%dT%H}"
     try:
-        if ports.book.first(key, now):
-            ports.queue.send_beyond(LookBeyond("group", (name,), because, now, key))
+        if ports.book.is_first(key, now):
+            ports.queue.send_look(LookBeyond("group", (name,), because, now, key))
     except RightsizerError as error:
         logger.error("an interruption was recorded, but options were not asked for", error=str(error), group=name)
 
 
-def _every_pool_marked(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> bool:
-    group = ports.book.group(event.group) if lacks_capacity(event) else None
+def _are_all_pools_marked(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> bool:
+    group = ports.book.group(event.group) if is_capacity_failure(event) else None
     if group is None or not group.pools:
         return False
     marks = [ports.book.mark(pool) for pool in group.pools]
     return all(found is not None and found.until > now for found in marks)
 
 
-def _mark(ports: InterruptPorts, pool: Pool, signal: Signal, now: datetime) -> None:
+def _mark(ports: InterruptPorts, pool: Pool, signal: PoolSignal, now: datetime) -> None:
     """Note what EC2 showed of the pool. A mark is a hint: one that cannot be kept stops neither record nor message."""
 
     def note() -> None:
         before = ports.book.mark(pool)
-        after = mark(pool, signal, now, before)
+        after = next_mark(pool, signal, now, before)
         if after is not before:
             ports.book.remember(after)
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.live_state import Sight
+from rightsizer.domain.live_state import LiveState
 from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.plan import Step, StepKind
@@ -20,16 +20,16 @@ from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import Notifier
 from rightsizer.telemetry import count, logger
 
-type Told = Callable[[str, str], bool]
+type SafeTell = Callable[[str, str], bool]
 """Sends a notice, subject and body; whether it was taken."""
 
 
-def surely(notifier: Notifier) -> Told:
+def catch_send_errors(notifier: Notifier) -> SafeTell:
     """Sends notices, and says whether each was taken in place of an error. What is lost is in the log, whole."""
-    return partial(_told, notifier)
+    return partial(_try_to_send, notifier)
 
 
-def _told(notifier: Notifier, subject: str, text: str) -> bool:
+def _try_to_send(notifier: Notifier, subject: str, text: str) -> bool:
     try:
         notifier.post(Notice(subject, text))
     except RightsizerError as error:
@@ -44,7 +44,7 @@ def _told(notifier: Notifier, subject: str, text: str) -> bool:
     return True
 
 
-def once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: str) -> None:
+def tell_once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: str) -> None:
     """Tell an occurrence the first time that its key is noted; where it cannot be noted, the log has it."""
     try:
         first = ledger.note(what)
@@ -52,13 +52,13 @@ def once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: s
         logger.warning("not told yet", extra={"subject": subject, "text": what.text, "why": str(error)})
         return
     if first:
-        surely(notifier)(subject, what.text)
+        catch_send_errors(notifier)(subject, what.text)
 
 
-def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told) -> Change:
+def tell_of_missing_autoscaling(change: Change, step: Step, live: LiveState, result: Entry, tell: SafeTell) -> Change:
     """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
-    lack = _lack(change, step, sight)
-    if not lack or change.ending is ChangeState.HANDED_OVER or _open(change, step.subject):
+    lack = _missing_part(change, step, live)
+    if not lack or change.ending is ChangeState.HANDED_OVER or _is_incident_open(change, step.subject):
         return change
     if result.result not in (StepResult.RETRY, StepResult.UNANSWERED):
         return change
@@ -67,24 +67,24 @@ def refused(change: Change, step: Step, sight: Sight, result: Entry, tell: Told)
     text = f"{lack}: {step.key} was refused ({result.detail}). It serves with the instances that it has. "
     told = tell(
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
-        f"{text}It is tried again for about an hour; until then this does it: {sight.concrete(step).command}",
+        f"{text}It is tried again for about an hour; until then this does it: {live.resolve_step(step).command}",
     )
-    return _noted(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
+    return _note_message(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
 
 
-def over(change: Change, sight: Sight, now: datetime, tell: Told) -> Change:
+def tell_of_restored_autoscaling(change: Change, live: LiveState, now: datetime, tell: SafeTell) -> Change:
     """The change with the line of the message that ends each incident; told once, whoever gave autoscaling back."""
-    stored = change.before.scaling if change.before is not None and sight.scaling is not None else ()
+    stored = change.before.scaling if change.before is not None and live.scaling is not None else ()
     for had in stored:
-        if not _open(change, had.resource_id) or not _whole(had, sight):
+        if not _is_incident_open(change, had.resource_id) or not _is_whole(had, live):
             continue
         text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
         if tell(f"{change.ref.name}: its autoscaling is back", text):
-            change = _noted(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
+            change = _note_message(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
     return change
 
 
-def _whole(had: ScalableTarget, sight: Sight) -> bool:
+def _is_whole(had: ScalableTarget, sight: LiveState) -> bool:
     """Whether the target is there, with each policy that it had by its name; bounds follow the new fleet."""
     key = (had.resource_id, had.dimension)
     live = next((t for t in sight.scaling or () if (t.resource_id, t.dimension) == key), None)
@@ -93,9 +93,9 @@ def _whole(had: ScalableTarget, sight: Sight) -> bool:
     return {p.get("PolicyName") for p in had.policies} <= {p.get("PolicyName") for p in live.policies}
 
 
-def _lack(change: Change, step: Step, sight: Sight) -> str:
+def _missing_part(change: Change, step: Step, sight: LiveState) -> str:
     """What the resource of the step lacks that it had before the change; empty where it lacks nothing."""
-    had = _had(change, step)
+    had = _target_before(change, step)
     if had is None or sight.scaling is None:
         return ""
     live = sight.target(step)
@@ -106,16 +106,16 @@ def _lack(change: Change, step: Step, sight: Sight) -> str:
     return ""
 
 
-def _had(change: Change, step: Step) -> ScalableTarget | None:
+def _target_before(change: Change, step: Step) -> ScalableTarget | None:
     stored = change.before.scaling if change.before is not None else ()
     return next((t for t in stored if t.resource_id == step.subject), None)
 
 
-def _open(change: Change, resource: str) -> bool:
+def _is_incident_open(change: Change, resource: str) -> bool:
     told = (JournalEvent.INCIDENT, JournalEvent.INCIDENT_OVER)
     lines = (e.step for e in reversed(change.journal) if e.step in told and e.detail == resource)
     return next(lines, "") == JournalEvent.INCIDENT
 
 
-def _noted(change: Change, line: JournalEvent, resource: str, now: datetime) -> Change:
+def _note_message(change: Change, line: JournalEvent, resource: str, now: datetime) -> Change:
     return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))

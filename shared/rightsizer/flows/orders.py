@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from rightsizer.autoscaling.scheduled_actions import as_due
+from rightsizer.autoscaling.scheduled_actions import change_due_now
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.live_state import EndpointSight, Gone
-from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, priced
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, new_option
 from rightsizer.domain.policy import Policy, Switch
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -26,7 +26,7 @@ from rightsizer.errors import ConflictError, InputError, ReadError
 from rightsizer.ports.changes import Journal
 from rightsizer.ports.evaluation import FleetReader, PriceBook
 from rightsizer.recommender import proposal
-from rightsizer.recommender.pricing import cost_of, monthly
+from rightsizer.recommender.pricing import cost_of, monthly_cost
 from rightsizer.recommender.proposal import proposal_id
 
 STANDING = (ChangeState.PROVEN, ChangeState.APPLIED)
@@ -47,7 +47,7 @@ class Orders:
     look: Callable[[str], EndpointSight | Gone] | None = None
     """How an endpoint looks now; without it the `apply` door alone sees that there is nothing left to go back from."""
 
-    def ask_back(self, change_id: str, by: str, now: datetime) -> Change:
+    def request_rollback(self, change_id: str, by: str, now: datetime) -> Change:
         """Bring the endpoint back to its old configuration, also after the change was proven.
 
         Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
@@ -55,18 +55,18 @@ class Orders:
         change = self.journal.load(change_id)
         if change is None:
             raise InputError(f"rolling back: there is no change {change_id}")
-        if change.closed:
-            self._stands(change)
+        if change.is_closed:
+            self._require_standing(change)
         note = Entry(now, JournalEvent.ASK_BACK, "noted", by)
         asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
-        if change.closed or (change.course is Course.CLOSE and change.ending in STANDING):
+        if change.is_closed or (change.course is Course.CLOSE and change.ending in STANDING):
             back = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())
             asked = replace(back, back_for=FailureClass.ASKED)
         if asked.course is Course.BACK:
             asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the way back"))
-        return self.journal.reopen(replace(asked, lease_until=None)) if change.closed else self.journal.save(asked)
+        return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
 
-    def _stands(self, change: Change) -> None:
+    def _require_standing(self, change: Change) -> None:
         """Raises InputError unless the endpoint still runs what the closed change made."""
         if change.state not in STANDING:
             raise InputError(f"rolling back: change {change.id} is {change.state.value}; there is nothing to undo")
@@ -87,7 +87,7 @@ class Orders:
         """No change starts and no forward step is taken from now on; returns the changes that are open,
         with the autoscaling that is due now."""
         self.journal.set_switch(Switch(True, hard, by, now))
-        return tuple(as_due(change, now).change for change in self.journal.open_changes())
+        return tuple(change_due_now(change, now).change for change in self.journal.open_changes())
 
     def thaw(self, by: str, now: datetime) -> None:
         """Let changes go on."""
@@ -103,7 +103,7 @@ class ProposalStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ComponentOrders:
     """Drafts and puts the proposals that a person asks for."""
 
     fleet: FleetReader
@@ -122,7 +122,7 @@ class Asking:
         mine = _variant(endpoint, variant)
         target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
         risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.LOW}
-        return self._put(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
+        return self._open_proposal(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
 
     def placement(
         self, name: str, strategy: Literal["SPREAD", "BINPACK"], wanted: Sequence[str], by: str, now: datetime
@@ -135,7 +135,7 @@ class Asking:
         missing = sorted(set(wanted) - set(known))
         if missing:
             raise InputError(f"endpoint {name} has no component {missing[0]}; it has {', '.join(sorted(known))}")
-        names = {*wanted} or {c.name for c in known.values() if not c.base and c.strategies != {strategy}}
+        names = {*wanted} or {c.name for c in known.values() if not c.base_component and c.strategies != {strategy}}
         if not names:
             raise InputError(f"asking about {name}: every component of {name} is placed so already")
         if len(names) > MOST:
@@ -145,9 +145,9 @@ class Asking:
         placed = tuple((component, strategy) for component in sorted(names))
         target = Target(mine.instance_type, mine.current_count, placement=placed)
         risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.MEDIUM}
-        return self._put(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
+        return self._open_proposal(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
 
-    def _put(
+    def _open_proposal(
         self,
         endpoint: Endpoint,
         variant: Variant,
@@ -164,11 +164,11 @@ class Asking:
                 f"asking about {endpoint.ref.name}: {variant.instance_type} has no price, so the cost of two fleets is "
                 "not known"
             )
-        n, usd = variant.current_count, monthly(found, variant.current_count)
+        n, usd = variant.current_count, monthly_cost(found, variant.current_count)
         deploys = kind is OptionKind.SCALE_IN
         cost = cost_of(usd, found, n, n, 0.0, price.commitment, Policy(), new_fleet=deploys)
         money = Money(usd, Decimal(0), cost.switch_usd, 0.0)
-        option = priced(
+        option = new_option(
             kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, restarts=True, not_checked=(UNKNOWN,)
         )
         proposal = _proposal(endpoint, variant, option, found, by, now)
@@ -212,7 +212,7 @@ def _refuse_owned(endpoint: Endpoint, recommendation: Recommendation) -> None:
     """What a stack owns is changed in its source, by the lines that are shown."""
     if endpoint.owned_by:
         why = f"{endpoint.ref.name} is owned by {endpoint.owned_by}, whose next deployment would undo the change:"
-        raise InputError(proposal.instructions(endpoint, recommendation, why))
+        raise InputError(proposal.permission_instructions(endpoint, recommendation, why))
 
 
 def _proposal(endpoint: Endpoint, variant: Variant, option: Option, price: Price, by: str, now: datetime) -> Proposal:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from rightsizer.domain.capacity_change import Errand, ErrandMoved
+from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.message import CapacityChangeMessage, Notice, ProposalMessage
-from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_as
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_state
 from rightsizer.errors import RightsizerError, WriteRefusedError
-from rightsizer.flows.notify import surely
+from rightsizer.flows.notify import catch_send_errors
 from rightsizer.ports.evaluation import DetailsPages, EventSink, MessageBook, Notifier
-from rightsizer.telemetry import Failed, attempt, count, logger
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 TOLD_BY_TEXT = frozenset(
     {
@@ -32,7 +32,7 @@ REFUSED = "slack-refused"
 CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 
 
-type Asked = Proposal | Errand
+type Asked = Proposal | CapacityChange
 """What a person is asked about."""
 
 
@@ -49,7 +49,7 @@ class ProposePorts:
     events: EventSink
 
 
-def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved], now: datetime) -> list[str]:
+def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
     """Tell each move; returns the sequences of those that failed, so that they come again.
 
     A record that nobody can read is none of them: it would be no better the next time, and hold up its shard until
@@ -57,19 +57,19 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | ErrandMoved], n
     """
     failed = []
     for move in moves:
-        done = attempt("telling a proposal", move.sequence, partial(_told, ports, move, now))
-        if isinstance(done, Failed) or not done:
+        done = attempt("telling a proposal", move.sequence, partial(_try_move, ports, move, now))
+        if isinstance(done, Failure) or not done:
             failed.append(move.sequence)
     return failed
 
 
-def _told(ports: ProposePorts, move: ProposalMoved | ErrandMoved, now: datetime) -> bool:
+def _try_move(ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime) -> bool:
     """Whether people know of the move."""
     if isinstance(move, ProposalMoved) and move.problem:
         logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
         count(RecordsMalformed=1)
-        return not move.id or ports.book.park(move.id, move.problem, now, surely(ports.notifier))
-    asked = move.errand if isinstance(move, ErrandMoved) else move.proposal
+        return not move.id or ports.book.park(move.id, move.problem, now, catch_send_errors(ports.notifier))
+    asked = move.capacity_change if isinstance(move, CapacityChangeMoved) else move.proposal
     if asked is not None:
         tell(ports, asked, move.before, move.version)
     return True
@@ -83,7 +83,7 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     known = ports.book.message(proposal.id)
     if known and 0 < version < known.version:
         return
-    shown = _shown(proposal)
+    shown = _shown_state(proposal)
     reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
     if known and known.shown == shown and not reopened:
         return
@@ -93,7 +93,7 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
         _announce(ports.events, proposal)
     message = _with_page(ports, proposal)
     posted = _on_the_board(ports, proposal.id, message, None if reopened else known)
-    if _worth_a_text(proposal, before):
+    if _is_worth_text(proposal, before):
         ports.notifier.post(message)
     ports.book.remember(replace(posted, shown=shown, version=version))
 
@@ -103,7 +103,7 @@ def _on_the_board(
 ) -> MessageRef:
     """Where the message now stands: updated, or posted and noted at once, so that a retry updates it."""
     try:
-        if known and known.ts and _updated(ports.board, known, message):
+        if known and known.ts and _try_update(ports.board, known, message):
             return known
         posted = ports.board.post(message)
     except WriteRefusedError as error:
@@ -116,7 +116,7 @@ def _on_the_board(
     return made
 
 
-def _updated(board: Notifier, known: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:
+def _try_update(board: Notifier, known: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:
     """Whether the message took its new form; False when somebody deleted it."""
     try:
         board.update(known, message)
@@ -141,7 +141,7 @@ def _tell_once(ports: ProposePorts, error: WriteRefusedError) -> None:
         ports.book.remember(MessageRef(REFUSED, "", "", error.code))
 
 
-def _worth_a_text(proposal: Asked, before: ProposalState | None) -> bool:
+def _is_worth_text(proposal: Asked, before: ProposalState | None) -> bool:
     """A text for each new state, not for each step of the change within one state."""
     return proposal.state in TOLD_BY_TEXT and before is not proposal.state
 
@@ -157,7 +157,7 @@ def _announce(events: EventSink, proposal: Proposal) -> None:
 
 def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | CapacityChangeMessage:
     """The message, with where its details page is kept; without one it still asks."""
-    message = CapacityChangeMessage(proposal) if isinstance(proposal, Errand) else ProposalMessage(proposal)
+    message = CapacityChangeMessage(proposal) if isinstance(proposal, CapacityChange) else ProposalMessage(proposal)
     try:
         return replace(message, page=ports.pages.keep(message))
     except RightsizerError as error:
@@ -165,5 +165,7 @@ def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | Capaci
         return message
 
 
-def _shown(proposal: Asked) -> str:
-    return shown_as(proposal.state, proposal.outcome, proposal.asked_back_by if isinstance(proposal, Proposal) else "")
+def _shown_state(proposal: Asked) -> str:
+    return shown_state(
+        proposal.state, proposal.outcome, proposal.asked_back_by if isinstance(proposal, Proposal) else ""
+    )

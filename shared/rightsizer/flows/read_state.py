@@ -1,19 +1,20 @@
-"""Look at AWS and at the newest judgement for one decision: only what the change needs now, and nothing from memory.
+"""Look at AWS and at the newest recommendation for one decision: only what the change needs now, and nothing from
+memory.
 
 Image tags are compared once more right before a deployment, and a component's before its roll: hours may have passed.
-Forward it stops: nobody asked for other code. On the way back it tells and goes on: users suffer from what runs now, or
-somebody asked, and there is no other way back; who deploys the old code by its digest can do so after it.
+Forward it stops: nobody asked for other code. On the rollback it tells and goes on: users suffer from what runs now, or
+somebody asked, and there is no other rollback; who deploys the old code by its digest can do so after it.
 
-The newest judgement is held against what was approved before each write that leads towards it.
+The newest recommendation is held against what was approved before each write that leads towards it.
 """
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
-from rightsizer.changes.measurement import counted
-from rightsizer.changes.overruled import needs_no_judgement, overruled
-from rightsizer.changes.reconcile import may_show_until, touched_scaling, updating
+from rightsizer.changes.measurement import add_instance_hours
+from rightsizer.changes.overruled import is_independent_of_recommendation, overruling_reason
+from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -22,19 +23,19 @@ from rightsizer.domain.change import (
     Entry,
     FailureClass,
     JournalEvent,
-    Move,
+    NextAction,
     Steer,
     Wait,
 )
-from rightsizer.domain.endpoint import names_digest
-from rightsizer.domain.live_state import EndpointSight, Gone, Sight, Verdict
+from rightsizer.domain.endpoint import has_digest
+from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.errors import PermissionMissingError, UnreadableError
-from rightsizer.flows.notify import Told
+from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, RecommendationStore
 from rightsizer.telemetry import count
@@ -49,29 +50,29 @@ SCALING = frozenset(
     }
 )
 LOOK_AGAIN = timedelta(hours=1)
-"""How often a change that waits for a judgement looks for one; the sweep evaluates each endpoint once a day."""
+"""How often a change that waits for a recommendation looks for one; the sweep evaluates each endpoint once a day."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class StateReader:
     """Makes the sight that `changes.reconcile` decides on."""
 
     changer: Changer
     metrics: MetricReader
     limits: ChangeLimits
 
-    def look(self, change: Change, now: datetime) -> Sight:
+    def read_state(self, change: Change, now: datetime) -> LiveState:
         """Everything that matters for the next move. Raises ReadError when something could not be seen."""
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
-            return Sight(endpoint, alarms=self.changer.alarms(_alarm_names(change)))
+            return LiveState(endpoint, alarms=self.changer.alarms(_alarm_names(change)))
         steps = _steps(change)
         same, other, tagged = self._configs(change)
         components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
         placed = tuple(dict.fromkeys(s.component for s in steps if s.kind is StepKind.UPDATE_COMPONENT))
         needs_scaling = any(s.kind in SCALING for s in steps)
         names = _alarm_names(change)
-        return Sight(
+        return LiveState(
             endpoint,
             configs=same,
             configs_differ=other,
@@ -99,7 +100,7 @@ class Looking:
                 tagged.add(step.subject)
         return frozenset(same), frozenset(other), frozenset(tagged)
 
-    def _verdict(self, change: Change, endpoint: EndpointSight, now: datetime) -> Verdict | None:
+    def _verdict(self, change: Change, endpoint: EndpointSight, now: datetime) -> ProofVerdict | None:
         """What the served requests say, while the change is watched."""
         if change.state is not ChangeState.APPLIED or change.turned_at is None or change.course is not Course.FORWARD:
             return None
@@ -107,19 +108,21 @@ class Looking:
         start = since - timedelta(seconds=since.timestamp() % proof.PERIOD_S)
         names = [v.name for v in change.plan.after]
         shadows = [change.plan.shadow] if change.plan.shadow else []
-        signals = proof.signals(endpoint.asynchronous)
+        signals = proof.watched_metrics(endpoint.asynchronous)
         signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind is PlanKind.DELETE:
-            return deletion.judge(change, windows, now)
+            return deletion.deletion_verdict(change, windows, now)
         if shadows:
-            return shadow_test_result.judge(change, windows[:-1], windows[-1], now)
-        return proof.judge(counted(change, endpoint, now), windows, now, self.limits)  # with the hours of this look
+            return shadow_test_result.shadow_test_verdict(change, windows[:-1], windows[-1], now)
+        return proof.proof_verdict(
+            add_instance_hours(change, endpoint, now), windows, now, self.limits
+        )  # with the hours of this look
 
 
 def _configurations(change: Change) -> tuple[Step, ...]:
-    """The configurations that the next move may need: all before the turn, the one to return to on the way back."""
+    """The configurations that the next move may need: all before the turn, the one to return to during the rollback."""
     made = (s for s in change.plan.prepare if s.kind in (StepKind.CREATE_CONFIG, StepKind.TAG_CONFIG))
     if change.course is Course.BACK:
         return tuple(s for s in made if s.subject == change.plan.back_config)
@@ -140,58 +143,58 @@ def _alarm_names(change: Change) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparing:
+class ImageComparison:
     """Asks the registry only for images by tag, and only before UpdateEndpoint and UpdateInferenceComponent."""
 
     changer: Changer
     store: RecommendationStore
-    tell: Told
+    tell: SafeTell
 
-    def before(self, change: Change, step: Step, sight: Sight, now: datetime) -> Change | Steer:
+    def check_before_step(self, change: Change, step: Step, live: LiveState, now: datetime) -> Change | Steer:
         """The change to go on with, or the move in place of the step where it would bring other code."""
-        endpoint = sight.endpoint
+        endpoint = live.endpoint
         if isinstance(endpoint, Gone):
             return change
-        parts, names = _resolved_again(step, sight, endpoint)
+        parts, names = _images_resolved_again(step, live, endpoint)
         back, about = change.course is not Course.FORWARD, f"component {step.component}: " if step.component else ""
         if not names or (
             back and any(entry.step == JournalEvent.IMAGES and about in entry.detail for entry in change.journal)
         ):
             return change
-        by_itself = not back and self._by_policy(change)
-        found = preflight.moved(endpoint, self.changer.images(change.ref, names), by_itself, parts)
+        by_itself = not back and self._is_by_policy(change)
+        found = preflight.image_difference(endpoint, self.changer.images(change.ref, names), by_itself, parts)
         if found is None:
             return change
         if not back:
-            return _stopped(change, found)
-        return self._told(change, replace(found, sentence=about + found.sentence), now)
+            return _stop_action(change, found)
+        return self._tell_difference(change, replace(found, sentence=about + found.sentence), now)
 
-    def _by_policy(self, change: Change) -> bool:
+    def _is_by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
         return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
-    def _told(self, change: Change, found: Reason, now: datetime) -> Change:
+    def _tell_difference(self, change: Change, found: Reason, now: datetime) -> Change:
         text = f"the way back is deployed all the same, since what runs now has to go: {found.sentence}"
         self.tell(f"{change.ref.name}: its way back does not bring the image that ran before", text)
         return replace(change, journal=(*change.journal, Entry(now, JournalEvent.IMAGES, "noted", text[:500])))
 
 
-def _resolved_again(
-    step: Step, sight: Sight, endpoint: EndpointSight
+def _images_resolved_again(
+    step: Step, sight: LiveState, endpoint: EndpointSight
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The images of the component that the step rolls, and the names by tag of all images that it resolves again."""
     if step.kind is StepKind.UPDATE_ENDPOINT:
-        return (), preflight.tagged(endpoint)
+        return (), preflight.tagged_images(endpoint)
     live = sight.components.get(step.component)
     if step.kind is not StepKind.UPDATE_COMPONENT or live is None:
         return (), ()
-    parts = tuple(pair for pair in live.images if not names_digest(pair[0]))
+    parts = tuple(pair for pair in live.images if not has_digest(pair[0]))
     return parts, tuple(dict.fromkeys(name for name, _ in parts))
 
 
-def _stopped(change: Change, found: Reason) -> Steer:
+def _stop_action(change: Change, found: Reason) -> Steer:
     """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
-    touched = touched_scaling(change)
+    touched = may_have_changed_autoscaling(change)
     text = f"{found.sentence}; seen right before the deployment, after the preflight, and it was not made"
     if touched:
         what = "what was changed before goes back" if change.plan.turn is None else "autoscaling goes back as it was"
@@ -200,15 +203,15 @@ def _stopped(change: Change, found: Reason) -> Steer:
     return Steer(Reason(Code.MOVING_TAG, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
 
 
-def held_against(store: RecommendationStore, change: Change, proposal: Proposal | None) -> Reason | None:
-    """Why the change is not carried out on the newest judgement of its endpoint; None where it may be.
+def recommendation_against(store: RecommendationStore, change: Change, proposal: Proposal | None) -> Reason | None:
+    """Why the change is not carried out on the newest recommendation of its endpoint; None where it may be.
 
     NEWER_JUDGEMENT where that forbids it. JUDGEMENT_UNKNOWN where nobody knows what the newest one says, so that the
     change waits: this release cannot read it, or it is older than the table. Such a table was restored from a backup,
     or copied, and what was judged after the backup is not in it. Raises ReadError. Without a proposal that can be read,
     what was judged since the change was created counts; the rest was looked at when it began.
     """
-    if needs_no_judgement(change.option):
+    if is_independent_of_recommendation(change.option):
         return None
     name = change.ref.name
     try:
@@ -217,25 +220,25 @@ def held_against(store: RecommendationStore, change: Change, proposal: Proposal 
         count(RowsUnreadable=1)
         text = f"the newest judgement of {name} cannot be read by this release ({error}), so nobody knows what it says"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
-    decided = proposal.recommendation if proposal is not None else newest and _begun_on(newest, change)
+    decided = proposal.recommendation if proposal is not None else newest and _recommendation_at_start(newest, change)
     if decided is None:
         return None
-    found = overruled(change.option, decided, newest, by_policy=_by_policy(proposal))
-    return found if found is not None else _copied(newest or decided, name, store.made_at())
+    found = overruling_reason(change.option, decided, newest, by_policy=_is_by_policy(proposal))
+    return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
 
 
-def _begun_on(newest: Recommendation, change: Change) -> Recommendation:
-    """A judgement of the time when the change was created, in place of the one that cannot be read."""
+def _recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
+    """A recommendation of the time when the change was created, in place of the one that cannot be read."""
     gate = Gate.TEST if change.plan.kind is PlanKind.SHADOW_TEST else Gate.PROPOSE
     return replace(newest, evaluated_at=change.created_at, gate=gate)
 
 
-def _by_policy(proposal: Proposal | None) -> bool:
+def _is_by_policy(proposal: Proposal | None) -> bool:
     """Whether automatic mode decided; where nobody knows, the stricter answer."""
     return proposal is None or (proposal.decision is not None and proposal.decision.is_automatic)
 
 
-def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:
+def _restored_table_reason(newest: Recommendation, name: str, made: datetime) -> Reason | None:
     if newest.evaluated_at >= made:
         return None
     text = (
@@ -245,20 +248,24 @@ def _copied(newest: Recommendation, name: str, made: datetime) -> Reason | None:
     return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
 
 
-def heard(store: RecommendationStore, change: Change, move: Move, now: datetime, tell: Told) -> tuple[Change, Move]:
-    """The change and its move, where the newest judgement allows it; else the end of the change, or a wait.
+def check_recommendation(
+    store: RecommendationStore, change: Change, move: NextAction, now: datetime, tell: SafeTell
+) -> tuple[Change, NextAction]:
+    """The change and its move, where the newest recommendation allows it; else the end of the change, or a wait.
 
     Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
-    may have kept the change waiting for days. While autoscaling is taken away nothing waits for a judgement, or for the
+    may have kept the change waiting for days. While autoscaling is taken away nothing waits for a recommendation, or
+    for the
     permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again (ReadError).
-    An update of which the answer was lost is not asked again against the newest judgement. It may still show for an
+    An update of which the answer was lost is not asked again against the newest recommendation. It may still show
+    for an
     hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits for it.
     """
     if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
         return change, move
-    touched = touched_scaling(change)
+    touched = may_have_changed_autoscaling(change)
     try:
-        found = None if _step_by_step(change, now) else _against(store, change)
+        found = None if _has_begun_steps(change, now) else _reason_against(store, change)
     except PermissionMissingError as error:
         if not touched:
             raise
@@ -266,7 +273,7 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
     if found is None:
         return change, move
     if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
-        return told(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
+        return tell_of_wait(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
     until = may_show_until(change, now)
     if until is not None and not touched:
         text = f"{found.sentence}; the update that was asked already may still show until {until:%H:%M} UTC"
@@ -278,31 +285,31 @@ def heard(store: RecommendationStore, change: Change, move: Move, now: datetime,
     return change, Steer(Reason(found.code, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
 
 
-def told(change: Change, why: Reason, now: datetime, tell: Told) -> Change:
-    """The change with the line of the message that it waits for a judgement; told once."""
+def tell_of_wait(change: Change, why: Reason, now: datetime, tell: SafeTell) -> Change:
+    """The change with the line of the message that it waits for a recommendation; told once."""
     known = any(entry.step == JournalEvent.JUDGEMENT for entry in change.journal)
     if known or not tell(f"{change.ref.name}: approved, and waits for a new judgement", why.sentence):
         return change
     return replace(change, journal=(*change.journal, Entry(now, JournalEvent.JUDGEMENT, "noted", why.sentence)))
 
 
-def brings_room(store: RecommendationStore, endpoint: str) -> Recommendation | None:
+def recommendation_with_more_capacity(store: RecommendationStore, endpoint: str) -> Recommendation | None:
     """The newest recommendation, where it brings room back for users who suffer; None where it cannot be read."""
     try:
         newest = store.recommendation(endpoint)
     except UnreadableError:
         return None
-    return newest if newest is not None and newest.chosen is not None and newest.chosen.restores else None
+    return newest if newest is not None and newest.chosen_option is not None and newest.chosen_option.restores else None
 
 
-def _against(store: RecommendationStore, change: Change) -> Reason | None:
+def _reason_against(store: RecommendationStore, change: Change) -> Reason | None:
     try:
         proposal = store.proposal(change.proposal_id)
     except UnreadableError:
-        return held_against(store, change, None)  # the change itself holds what was approved
-    return held_against(store, change, proposal) if proposal is not None else None
+        return recommendation_against(store, change, None)  # the change itself holds what was approved
+    return recommendation_against(store, change, proposal) if proposal is not None else None
 
 
-def _step_by_step(change: Change, now: datetime) -> bool:
+def _has_begun_steps(change: Change, now: datetime) -> bool:
     """Whether a plan without an update of the endpoint was begun: AWS made one of its steps, or may have."""
-    return change.plan.turn is None and updating(change, now)
+    return change.plan.turn is None and may_be_updating(change, now)

@@ -9,28 +9,36 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import ASYNC_SIGNALS, SIGNALS, KeptUsage, MetricWindow, NoMetrics, Signal, UsageDigest
+from rightsizer.domain.usage import (
+    ASYNC_SIGNALS,
+    SIGNALS,
+    KeptUsage,
+    MetricStatistic,
+    MetricWindow,
+    NoMetrics,
+    VariantUsage,
+)
 from rightsizer.errors import RightsizerError
-from rightsizer.ports.evaluation import DigestStore, MetricReader, MetricRequest
-from rightsizer.recommender.recommend import digested
-from rightsizer.recommender.usage_cache import DAYS, Reading, keep, page_of, reading
+from rightsizer.ports.evaluation import DailyUsageStore, MetricReader, MetricRequest
+from rightsizer.recommender.recommend import add_daily_usage
+from rightsizer.recommender.usage_cache import DAYS, ReadPlan, page_of, plan_reading, usage_to_keep
 
 PERIOD_S = 300
 """CloudWatch keeps five-minute datapoints for 63 days."""
-COUNTED = Signal("CPUUtilization", "SampleCount")
+COUNTED = MetricStatistic("CPUUtilization", "SampleCount")
 """Tells how many instances ran: asked only of variants whose count moves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class UsageCache:
     """Where complete days are kept; the size of the fleet and the account's look-back in days name the pages."""
 
-    store: DigestStore
+    store: DailyUsageStore
     fleet: int
     days: int = DAYS
 
 
-type Usage = UsageDigest | NoMetrics | Exception
+type Usage = VariantUsage | NoMetrics | Exception
 """What is known of an endpoint's first variant; an exception where its data could not be folded."""
 
 
@@ -42,13 +50,13 @@ class UsageReader:
     catalogue: Catalogue
     history: Callable[[str], History]
     policy: Policy
-    memory: Memory | None = None
+    memory: UsageCache | None = None
 
     def read(self, endpoints: Sequence[Endpoint], now: datetime) -> dict[str, Usage]:
         """The usage of each endpoint that has an accelerator; those read over the same time share their requests."""
-        kept = self._kept(endpoints)
+        kept = self._load_kept(endpoints)
         found: dict[str, Usage] = {}
-        wanted: dict[tuple[datetime, datetime], list[tuple[Endpoint, Reading]]] = {}
+        wanted: dict[tuple[datetime, datetime], list[tuple[Endpoint, ReadPlan]]] = {}
         for endpoint in endpoints:
             if self._hardware(endpoint) is None:
                 continue
@@ -57,20 +65,20 @@ class UsageReader:
             except RightsizerError as error:
                 found[endpoint.ref.name] = error
                 continue
-            done = reading(endpoint, kept.get(endpoint.ref.name), past, self.policy.lookback_days, now)
+            done = plan_reading(endpoint, kept.get(endpoint.ref.name), past, self.policy.lookback_days, now)
             wanted.setdefault((done.start, done.end), []).append((endpoint, done))
         fresh: list[KeptUsage] = []
         for (start, end), group in wanted.items():
             for (endpoint, done), window in zip(group, self._windows(group, start, end), strict=True):
-                usage = self._folded(endpoint, done, window)
+                usage = self._add_window(endpoint, done, window)
                 found[endpoint.ref.name] = usage
-                if isinstance(usage, UsageDigest) and not _in_part(window) and not _passing(window):
-                    fresh.append(keep(endpoint, done, usage.days, now))
+                if isinstance(usage, VariantUsage) and not _is_incomplete(window) and not _is_passing_gap(window):
+                    fresh.append(usage_to_keep(endpoint, done, usage.days, now))
         self._remember(fresh)
         return found
 
     def _windows(
-        self, group: Sequence[tuple[Endpoint, Reading]], start: datetime, end: datetime
+        self, group: Sequence[tuple[Endpoint, ReadPlan]], start: datetime, end: datetime
     ) -> Iterator[MetricWindow | NoMetrics]:
         """What CloudWatch knows of each; nothing is asked where every complete day is known already."""
         requests = [self._request(endpoint) for endpoint, _ in group]
@@ -79,7 +87,7 @@ class UsageReader:
         silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
         return (NoMetrics(request.endpoint, request.variant, silent) for request in requests)
 
-    def _folded(self, endpoint: Endpoint, done: Reading, window: MetricWindow | NoMetrics) -> Usage:
+    def _add_window(self, endpoint: Endpoint, done: ReadPlan, window: MetricWindow | NoMetrics) -> Usage:
         hardware = self._hardware(endpoint)
         assert hardware is not None
         if isinstance(window, MetricWindow) and window.notes:
@@ -88,11 +96,11 @@ class UsageReader:
         if isinstance(window, NoMetrics) and not done.known:
             return window
         windows = [window] if isinstance(window, MetricWindow) else []
-        if isinstance(window, NoMetrics) and _in_part(window):
+        if isinstance(window, NoMetrics) and _is_incomplete(window):
             return window
         try:
             past = self.history(endpoint.ref.name)
-            return digested(endpoint, windows, hardware, past, self.policy, done.known)
+            return add_daily_usage(endpoint, windows, hardware, past, self.policy, done.known)
         except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             return error
 
@@ -103,7 +111,7 @@ class UsageReader:
         more = ASYNC_SIGNALS if EndpointKind.ASYNC in endpoint.kinds else ()
         hardware = self._hardware(endpoint)
         gpus = hardware.accelerator_count if hardware else 0
-        each, cache = endpoint.enhanced_metrics, endpoint.shows_kv_cache and endpoint.model_data_bytes is not None
+        each, cache = endpoint.enhanced_metrics, endpoint.may_show_kv_cache and endpoint.model_data_bytes is not None
         names = endpoint.ref.name, endpoint.variants[0].name
         return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1)
 
@@ -111,7 +119,7 @@ class UsageReader:
         hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
         return hardware if hardware is not None and hardware.accelerator is not None else None
 
-    def _kept(self, endpoints: Sequence[Endpoint]) -> Mapping[str, KeptUsage]:
+    def _load_kept(self, endpoints: Sequence[Endpoint]) -> Mapping[str, KeptUsage]:
         if self.memory is None:
             return {}
         names = {e.ref.name: e.variants[0].name for e in endpoints if e.variants}
@@ -132,14 +140,14 @@ class UsageReader:
             self.memory.store.save(page, kept)
 
 
-def _in_part(window: MetricWindow | NoMetrics) -> bool:
+def _is_incomplete(window: MetricWindow | NoMetrics) -> bool:
     """Whether something could not be read; that nothing was published is an answer."""
     if isinstance(window, NoMetrics):
         return window.reason.code is not Code.NO_DATAPOINTS
     return bool(window.notes)
 
 
-def _passing(window: MetricWindow | NoMetrics) -> bool:
+def _is_passing_gap(window: MetricWindow | NoMetrics) -> bool:
     """Whether the KV cache was unread for what may pass: its days are read again, since a day without it undoes all."""
     unread = window.kv_cache_unread if isinstance(window, MetricWindow) else None
     return unread is not None and unread.code in (Code.THROTTLED, Code.READ_FAILED)

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.changes import failure
-from rightsizer.changes.failure import classified
-from rightsizer.changes.measurement import counted, past_of, realised_usd
-from rightsizer.changes.reconcile import differences, leftovers, may_have_turned
+from rightsizer.changes.failure import with_failure_class
+from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
+from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.domain.change import (
     Change,
@@ -27,15 +27,15 @@ from rightsizer.domain.change import (
     failure_detail,
 )
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.live_state import EndpointSight, Sight
+from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
-from rightsizer.flows.notify import Told
-from rightsizer.ports.changes import Changer, Journal, PastBook, SavingsLedger
+from rightsizer.flows.notify import SafeTell
+from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 
 SHOWN = {
@@ -54,31 +54,31 @@ NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 """Lines that the end itself adds to the journal."""
 
 
-def shown(change: Change) -> ProposalState:
+def shown_proposal_state(change: Change) -> ProposalState:
     """What the proposal shows: one that is applied shows so only when nothing is watched any more."""
-    if change.state is ChangeState.REFUSED and _too_old(change):
+    if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
-    return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.closed else SHOWN[change.state]
+    return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class ChangeRecorder:
     """Everything that is told about a change. Each line of it may be repeated without harm."""
 
     store: RecommendationStore
     ledger: SavingsLedger
-    history: PastBook
-    tell: Told
+    history: EndedChangeBook
+    tell: SafeTell
     catalogue: Catalogue
 
     @staticmethod
-    def meaning(error: RightsizerError) -> str:
+    def error_detail(error: RightsizerError) -> str:
         """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
         match error:
             case WriteRefusedError() if failure.is_unanswered(error.code):
                 return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, error.text)
             case WriteRefusedError():
-                known = failure.refusal(error.code, error.text)
+                known = failure.failure_of_code(error.code, error.text)
                 result = StepResult.RETRY if known.again else StepResult.REFUSED
                 return failure_detail(result, known.failure, error.text)
             case PermissionMissingError():
@@ -88,9 +88,9 @@ class Following:
             case _:  # the answer was lost, or there was none: AWS may have done it
                 return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, str(error))
 
-    def steered(self, change: Change, move: Steer, now: datetime) -> Change:
+    def steer(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""
-        move = classified(move)
+        move = with_failure_class(move)
         state = change.state
         if move.applied:
             state = ChangeState.APPLIED
@@ -124,13 +124,13 @@ class Following:
             ),
         )
 
-    def finished(self, change: Change, move: Finish, sight: Sight, now: datetime) -> Change:
+    def finish(self, change: Change, move: Finish, live: LiveState, now: datetime) -> Change:
         """The closed change, with what differs from the plan and what of ours stays."""
         sentence = move.reason.sentence
         if move.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.DELETE:
             sentence = f"{change.ref.name} stays: {sentence}"
         elif move.state is ChangeState.ROLLED_BACK:
-            sentence = f"{_as_before(change)}: {sentence}"
+            sentence = f"{_current_state_text(change)}: {sentence}"
         told = [
             e.detail
             for e in change.journal
@@ -141,13 +141,13 @@ class Following:
         if lines:
             sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
             sentence += " ; ".join(lines)
-        differs = differences(change, sight, move.state)
+        differs = differences(change, live, move.state)
         if differs:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
         notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
-        left = leftovers(change)
+        left = leftover_configs(change)
         if left:
             notes.append(
                 Entry(now, JournalEvent.LEFT, "noted", f"configurations that stay and cost nothing: {', '.join(left)}")
@@ -162,10 +162,10 @@ class Following:
             journal=(*change.journal, *notes),
         )
 
-    def follow(self, change: Change, now: datetime) -> Change:
+    def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
-        self.store.follow(change.proposal_id, shown(change), change.id, change.outcome)
-        if change.closed:
+        self.store.follow(change.proposal_id, shown_proposal_state(change), change.id, change.outcome)
+        if change.is_closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",
                 now,
@@ -173,37 +173,37 @@ class Following:
                 change.ref.name,
                 change.outcome,
             )
-            change = Books(self.ledger).close(change, now)
+            change = LedgerEntries(self.ledger).book_to_end(change, now)
             self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining:
-                self.tell(_subject(change), _said(change))
+                self.tell(_end_subject(change), _end_text(change))
             self.ledger.note(occurred)
         return change
 
-    def warn(self, change: Change, sight: Sight | None) -> None:
+    def warn_of_handover(self, change: Change, live: LiveState | None) -> None:
         """Tell at once that a change is being handed over; first what users should know. Its end follows."""
-        found = {t.resource_id for t in (sight.scaling or ())} if sight is not None else set[str]()
+        found = {t.resource_id for t in (live.scaling or ())} if live is not None else set[str]()
         stored = [t.resource_id for t in (change.before.scaling if change.before else ())]
-        missing = [r for r in stored if r not in found] if sight is not None and sight.scaling is not None else []
+        missing = [r for r in stored if r not in found] if live is not None and live.scaling is not None else []
         first = (
             f"AUTOSCALING IS MISSING on {', '.join(missing)}: it serves with the instances it has. " if missing else ""
         )
         self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
 
-    def book(self, before: Change, after: Change, now: datetime) -> None:
+    def book_savings(self, before: Change, after: Change, now: datetime) -> None:
         """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
         if after.plan.kind is PlanKind.DELETE:
             return
         test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
-            self._entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
+            self._book_entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
-            self._entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
+            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
 
-    def lacked(self, change: Change, planned: Change, now: datetime) -> None:
+    def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
         """Remember a lack of capacity that the change leaves behind for another type."""
         if planned.option.target.instance_type != change.option.target.instance_type:
             self._remember(replace(change, state=ChangeState.ROLLED_BACK), now, f"{change.id}-{change.tries}")
@@ -214,7 +214,7 @@ class Following:
         if past is not None:
             self.history.record(change.ref.name, name or change.id, past)
 
-    def _entry(
+    def _book_entry(
         self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
     ) -> None:
         self.ledger.book(
@@ -233,18 +233,18 @@ class Following:
         )
 
 
-def _too_old(change: Change) -> bool:
+def _is_too_old(change: Change) -> bool:
     return change.reason is not None and change.reason.code is Code.EXPIRED
 
 
-def _said(change: Change) -> str:
+def _end_text(change: Change) -> str:
     """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
         return change.outcome
     return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
 
 
-def _as_before(change: Change) -> str:
+def _current_state_text(change: Change) -> str:
     """What the endpoint runs after a change that is not in force: it may never have run anything else."""
     plan, name = change.plan, change.ref.name
     if not may_have_turned(change):
@@ -255,10 +255,10 @@ def _as_before(change: Change) -> str:
     return f"{name} runs {(change.returned_at is not None and plan.back_config) or stored} again"
 
 
-def _subject(change: Change) -> str:
+def _end_subject(change: Change) -> str:
     """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
     name = change.ref.name
-    if _too_old(change) and not change.remaining:
+    if _is_too_old(change) and not change.remaining:
         return f"{name}: approval expired"
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
@@ -270,19 +270,19 @@ def _subject(change: Change) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class LedgerEntries:
     """Books the hours of the cheaper fleet, each hour once."""
 
     ledger: SavingsLedger
 
-    def close(self, change: Change, now: datetime) -> Change:
+    def book_to_end(self, change: Change, now: datetime) -> Change:
         """The closed change with everything booked up to its last step, or to the return that ended its saving."""
         if change.turned_at is None or change.plan.kind is not PlanKind.CHANGE or not change.saves:
             return change
         last = max((e.at for e in change.journal if e.step not in NOTES), default=now)
-        return self.part(change, change.returned_at or last)
+        return self.book_until(change, change.returned_at or last)
 
-    def part(self, change: Change, end: datetime) -> Change:
+    def book_until(self, change: Change, end: datetime) -> Change:
         """The change with its saving booked until `end`; the time between is the part."""
         if change.turned_at is None:
             return change
@@ -309,26 +309,28 @@ class Books:
         return replace(change, booked_until=end, booked_usd=total)
 
 
-def book_savings(journal: Journal, changer: Changer, books: Books, change_id: str, now: datetime) -> Change | None:
+def book_savings(
+    journal: Journal, changer: Changer, ledger_entries: LedgerEntries, change_id: str, now: datetime
+) -> Change | None:
     """Book the whole days that a closed change saved since it was last booked; None when it saves no more.
 
     It stands while the endpoint has the configuration that it left, and, where it made none, while it is the last
     change of its endpoint that wrote anything. The day in which it was seen to stand no more is not booked.
     """
     change = journal.load(change_id)
-    if change is None or not change.goes_on_saving or change.booked_until is None:
+    if change is None or not change.is_still_saving or change.booked_until is None:
         return None
-    if journal.held_by(change.ref.name):
+    if journal.holder_of(change.ref.name):
         return None  # another change is under way; what it leads to decides
     sight = changer.endpoint(change.ref.name)
     config = change.plan.new_config or (change.before.config_name if change.before else "")
     ours = bool(change.plan.new_config) or journal.last_change(change.ref.name) == change.id
     if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
-        journal.booked(replace(change, saves=False))
+        journal.save_booking(replace(change, saves=False))
         return None
     end = change.booked_until + PART
     while end <= now:
-        change = journal.booked(books.part(counted(change, sight, end), end))
+        change = journal.save_booking(ledger_entries.book_until(add_instance_hours(change, sight, end), end))
         end += PART
     return change
 

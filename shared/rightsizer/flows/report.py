@@ -15,14 +15,21 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, Report, RunningCost, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
-from rightsizer.ports.changes import PastBook, SavingsLedger
+from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
-from rightsizer.recommender.packing import packs
-from rightsizer.reporting.totals import Records, folded, folded_proposals, lines, running_cost, tally
+from rightsizer.recommender.packing import find_packs
+from rightsizer.reporting.totals import (
+    Records,
+    json_lines,
+    make_report,
+    running_cost,
+    slim_proposals,
+    slim_recommendations,
+)
 from rightsizer.reporting.track_record import track_record
-from rightsizer.telemetry import Failed, attempt, logger
+from rightsizer.telemetry import Failure, attempt, logger
 
-type Period = Literal["weekly", "monthly"]
+type ReportPeriod = Literal["weekly", "monthly"]
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
@@ -36,7 +43,7 @@ class ReportSources:
     region: str
     store: RecommendationStore
     ledger: SavingsLedger
-    past: PastBook
+    past: EndedChangeBook
     own: OwnUse
     stack: Stack
     policy: Policy = field(default_factory=Policy)
@@ -58,18 +65,18 @@ class ReportPorts:
     formats: Sequence[ReportFormat]
     """The files to store, in this order."""
     line: Callable[[Recommendation], str]
-    """One judgement as JSON in one line, for the files of a report that is too large for its page."""
+    """One recommendation as JSON in one line, for the files of a report that is too large for its page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenReport:
     """A report and where it can be read."""
 
     report: Report
     files: Mapping[str, str] = field(default_factory=dict)
     """Addresses of the stored files by the suffix of their format, in the order of the formats."""
     lines: tuple[str, ...] = ()
-    """Every judgement with all that it has, in compressed JSON lines; only where the page cannot show all."""
+    """Every recommendation with all that it has, in compressed JSON lines; only where the page cannot show all."""
     missing: tuple[str, ...] = ()
     """The files that could not be made or stored, each with its cause; `files` has no address of them."""
 
@@ -89,7 +96,7 @@ class Written:
         return self.files.get("csv", "")
 
 
-def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
+def report_window(period: ReportPeriod, at: datetime) -> tuple[datetime, datetime]:
     """The last whole week (from Monday) or month before `at`, UTC."""
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     if period == "weekly":
@@ -99,59 +106,59 @@ def window(period: Period, at: datetime) -> tuple[datetime, datetime]:
     return (end - timedelta(days=1)).replace(day=1), end
 
 
-def made(given: ReportSources, start: datetime, end: datetime, now: datetime) -> Report:
+def assemble_report(sources: ReportSources, start: datetime, end: datetime, now: datetime) -> Report:
     """The report of a window; nothing is written."""
     unread: list[UnreadRow] = []
     since = end - timedelta(days=TEACHES_DAYS)
-    found = folded(given.store.recommendations(unread))
-    past = list(given.past.remembered(since, max(end, now), unread))
+    found = slim_recommendations(sources.store.recommendations(unread))
+    past = list(sources.past.ended_changes(since, max(end, now), unread))
     records = Records(
-        account=given.account,
-        region=given.region,
+        account=sources.account,
+        region=sources.region,
         recommendations=found,
-        proposals=folded_proposals(given.store.proposals(unread=unread)),
-        ledger=_entries(given.ledger, start, end, unread),
-        occurrences=list(given.ledger.occurrences(start, end, unread)),
-        running_cost=_own_cost(given, found, start, end),
+        proposals=slim_proposals(sources.store.proposals(unread=unread)),
+        ledger=_entries(sources.ledger, start, end, unread),
+        occurrences=list(sources.ledger.occurrences(start, end, unread)),
+        running_cost=_running_cost(sources, found, start, end),
         ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
     )
     return replace(
-        tally(records, start, end, now),
-        packs=packs(found, given.policy),
-        track_record=track_record(past, since, end, given.policy),
+        make_report(records, start, end, now),
+        packs=find_packs(found, sources.policy),
+        track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
-        misread=given.misread,
+        misread=sources.misread,
     )
 
 
-def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> Written:
+def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) -> WrittenReport:
     """Make and store the report of a window. The same window written twice is the same files.
 
     A file that cannot be made or stored stops no other. Where none can be stored the error of the first one goes up.
     """
-    told = made(ports.sources, start, end, now)
+    report = assemble_report(ports.sources, start, end, now)
     name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
-    files, missing, failed = dict[str, str](), list[str](), list[Failed]()
+    files, missing, failed = dict[str, str](), list[str](), list[Failure]()
     for form in ports.formats:
         key = f"{name}.{form.suffix}"
-        kept = attempt("storing a file of the report", key, partial(_stored, ports.files, key, form, told))
-        if isinstance(kept, Failed):
+        kept = attempt("storing a file of the report", key, partial(_store_format, ports.files, key, form, report))
+        if isinstance(kept, Failure):
             failed.append(kept)
             missing.append(f"{key} could not be stored: {kept}")
         else:
             files[form.suffix] = kept
     if failed and not files:
         raise failed[0].error
-    found = _lines(ports, name, missing) if len(told.recommendations) > SHOWN else ()
-    return Written(told, files, lines=found, missing=tuple(missing))
+    found = _store_lines(ports, name, missing) if len(report.recommendations) > SHOWN else ()
+    return WrittenReport(report, files, lines=found, missing=tuple(missing))
 
 
-def _stored(files: ReportStore, key: str, form: ReportFormat, told: Report) -> str:
-    return files.put(key, form.render(told).encode(), form.content_type)
+def _store_format(files: ReportStore, key: str, form: ReportFormat, report: Report) -> str:
+    return files.put(key, form.render(report).encode(), form.content_type)
 
 
-def _lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]:
-    """Read the judgements again, file by file: all of them at once would not fit into the function.
+def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]:
+    """Read the recommendations again, file by file: all of them at once would not fit into the function.
 
     A file that cannot be stored stops no other. `missing` gets each, and what could not be read or worded.
     """
@@ -162,62 +169,64 @@ def _lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str, ...]
 
     def each() -> None:
         nonlocal number
-        for number, part in enumerate(lines(ports.sources.store.recommendations(), ports.line), start=1):
+        for number, part in enumerate(json_lines(ports.sources.store.recommendations(), ports.line), start=1):
             key = f"{name}-{number:03}.jsonl.gz"
             kept = attempt("storing the JSON lines of the report", key, partial(one, key, part))
-            if isinstance(kept, Failed):
+            if isinstance(kept, Failure):
                 missing.append(f"{key} could not be stored: {kept}")
             else:
                 stored.append(kept)
 
     read = attempt("reading the judgements for the JSON lines of the report", name, each)
-    if isinstance(read, Failed):
+    if isinstance(read, Failure):
         missing.append(f"{name}-{number + 1:03}.jsonl.gz and what follows it could not be made: {read}")
     return tuple(stored)
 
 
-def tell(ports: ReportPorts, written: Written) -> bool:
+def tell(ports: ReportPorts, written: WrittenReport) -> bool:
     """Tell the channel and the topic; False when one of them failed, for the report is stored and is not made again.
 
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """
     page = written.page
-    listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled(ports.formats, written)]
+    listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled_formats(ports.formats, written)]
     message = ReportMessage(written.report, page, (*listed, *written.missing))
     posted = attempt("posting the report", page, lambda: ports.board.post(message))
-    if isinstance(posted, Failed):
+    if isinstance(posted, Failure):
         logger.error("the report is stored, but Slack did not take it", error=str(posted), report=page)
         message = replace(message, undelivered=f"Slack did not take this report: {posted}")
     published = attempt("publishing the report", page, lambda: ports.notifier.post(message))
-    if isinstance(published, Failed):
+    if isinstance(published, Failure):
         logger.error("the report is stored, but telling it failed", error=str(published), report=page)
-        if not published.foreseen:
-            attempt("publishing where the report is", page, lambda: ports.notifier.post(_unworded(message, written)))
-    return not any(isinstance(one, Failed) for one in (posted, published))
+        if not published.is_expected:
+            attempt(
+                "publishing where the report is", page, lambda: ports.notifier.post(_plain_notice(message, written))
+            )
+    return not any(isinstance(one, Failure) for one in (posted, published))
 
 
-def _unworded(message: ReportMessage, written: Written) -> Notice:
+def _plain_notice(message: ReportMessage, written: WrittenReport) -> Notice:
     """Where a report is kept that could not be worded: a fault of ours is no reason to say nothing."""
     body = "\n".join((f"{SUBJECT}.\n{next(iter(written.files.values()), '')}\n", *message.notes, ""))
     return Notice(SUBJECT, f"{body}\n{message.undelivered}\n" if message.undelivered else body)
 
 
-def _titled(formats: Sequence[ReportFormat], written: Written) -> list[ReportFormat]:
+def _titled_formats(formats: Sequence[ReportFormat], written: WrittenReport) -> list[ReportFormat]:
     """The stored formats that the e-mail lists by their title."""
     return [form for form in formats if form.title and form.suffix in written.files]
 
 
-def _own_cost(
-    given: ReportSources, found: Sequence[Recommendation], start: datetime, end: datetime
+def _running_cost(
+    sources: ReportSources, found: Sequence[Recommendation], start: datetime, end: datetime
 ) -> RunningCost | None:
     """An estimate of what rightsizer itself cost; a report without it is still a report."""
     try:
-        used = given.own.used(start, end)
+        used = sources.own.function_use(start, end)
     except RightsizerError as error:
         logger.warning("the running cost is not known", extra={"problem": str(error)})
         return None
     variants = sum(bool(one.instance_type) for one in found)
-    return running_cost(used, given.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
+    return running_cost(used, sources.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 
 def _entries(ledger: SavingsLedger, start: datetime, end: datetime, unread: list[UnreadRow]) -> list[LedgerEntry]:

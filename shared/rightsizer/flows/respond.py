@@ -73,13 +73,15 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
         case NotClicked(sentence):
             return Answer(200, "", f"nothing to do: {sentence}")
         case Click():
-            answer = _page(interaction, ports) if interaction.verb in PAGES else _record(interaction, ports, now)
-            return _told(interaction, answer, ports)
+            answer = (
+                _details_answer(interaction, ports) if interaction.verb in PAGES else _record(interaction, ports, now)
+            )
+            return _tell_answer(interaction, answer, ports)
         case unreachable:
             assert_never(unreachable)
 
 
-def _told(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
+def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
     try:
         ports.tell(click, answer.text, answer.link)
     except RightsizerError as error:
@@ -87,7 +89,7 @@ def _told(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
     return replace(answer, status=200)
 
 
-def _page(click: Click, ports: RespondPorts) -> Answer:
+def _details_answer(click: Click, ports: RespondPorts) -> Answer:
     what = f"{click.user} asked for the page of {click.proposal_id[:80]}"
     if not NAME.fullmatch(click.proposal_id):
         return Answer(404, "There is no such page.", f"{what}: no name of a page")
@@ -106,7 +108,7 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     what = f"{click.user} clicked {click.verb} on {click.proposal_id[:80]}"
     if not is_approver(click.user, ports.approvers):
         whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
-        return Answer(403, _stranger(click, ports.approvers), f"{what}: {whom}")
+        return Answer(403, _approver_refusal(click, ports.approvers), f"{what}: {whom}")
     by = DecidedBy(DecisionSource.SLACK, click.user).text
     try:
         if click.verb == "rollback":
@@ -131,7 +133,7 @@ def is_approver(user: str, approvers: frozenset[str]) -> bool:
     return user in approvers
 
 
-def _stranger(click: Click, approvers: frozenset[str]) -> str:
+def _approver_refusal(click: Click, approvers: frozenset[str]) -> str:
     why = "you are not on the list of approvers" if approvers else "nobody is on the list of approvers yet"
     return (
         f"Nothing was recorded: {why}. Whoever deploys rightsizer adds your Slack user id, {click.user}, to the "

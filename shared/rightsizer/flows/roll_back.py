@@ -8,7 +8,7 @@ from typing import Any
 from rightsizer.changes import rollback
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.live_state import Gone, Sight
+from rightsizer.domain.live_state import Gone, LiveState
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer
 from rightsizer.ports.evaluation import QuotaReader
@@ -16,23 +16,23 @@ from rightsizer.telemetry import logger
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class RollbackPlanner:
     """Chooses what the rollback deploys, until it is asked for."""
 
     changer: Changer
     quotas: QuotaReader
     catalogue: Catalogue
 
-    def grown(self, change: Change, sight: Sight, now: datetime) -> Change:
+    def enlarge_rollback(self, change: Change, live: LiveState, now: datetime) -> Change:
         """The change with a rollback that is large enough; the same change where it is, or was asked for already.
 
         Raises ReadError when the old configuration could not be read.
         """
-        decided, endpoint = rollback.decided(change, sight, now), sight.endpoint
+        decided, endpoint = rollback.settled_change(change, live, now), live.endpoint
         if decided is not None or isinstance(endpoint, Gone):
             return decided or change
-        change = rollback.keep_owner_edits(change, sight, now)
-        quotas = self._quotas() if rollback.needs_quotas(change, endpoint, now) else {}
+        change = rollback.keep_owner_edits(change, live, now)
+        quotas = self._quotas() if rollback.is_quota_needed(change, endpoint, now) else {}
         change = rollback.pace(change, endpoint, quotas)
         wanted = rollback.needed_counts(change, endpoint, quotas, now)
         if not wanted or change.before is None:
@@ -49,8 +49,8 @@ class Returning:
             logger.warning("the quotas are not known for a way back", extra={"why": str(error)})
             return {}
 
-    def step_alarms(self, sight: Sight) -> tuple[Mapping[str, Any], ...]:
+    def step_alarms(self, live: LiveState) -> tuple[Mapping[str, Any], ...]:
         """The alarms that start the step policies which the endpoint has now. Raises ReadError."""
-        policies = [policy for target in sight.scaling or () for policy in target.policies]
+        policies = [policy for target in live.scaling or () for policy in target.policies]
         arns = [policy["PolicyARN"] for policy in policies if policy.get("PolicyType") == "StepScaling"]
-        return tuple(self.changer.alarms_pointing_at(arns)) if arns else ()
+        return tuple(self.changer.alarms_with_actions(arns)) if arns else ()

@@ -26,9 +26,9 @@ from rightsizer.ports.evaluation import (
     PageQueue,
     ProposalCloser,
 )
-from rightsizer.ports.spot import GroupReader, JobReader, LookQueue, SpotBook, Unread
+from rightsizer.ports.spot import GroupReader, JobReader, LookQueue, SpotBook, UnreadGroup
 from rightsizer.recommender.usage_cache import DAYS, page_of
-from rightsizer.telemetry import Failed, attempt, count, logger
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 PAGE = 25
 """Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
@@ -39,7 +39,7 @@ GROUP_PAGE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """What a sweep did."""
 
     seen: int
@@ -52,7 +52,7 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentPages:
     """What became of the pages."""
 
     pages: int
@@ -74,7 +74,7 @@ class SweepPorts:
     lookback_days: int = DAYS
 
 
-def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
+def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
     """Send the endpoints that are due; a light sweep takes only new, changed or alarmed ones.
 
     InputError for anything but the schedule's own event. ReadError when the list of endpoints ends in an error, after
@@ -85,8 +85,8 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
     expired = _expire(ports.proposals, scheduled_at)
     _tell_again(ports.proposals, scheduled_at, kind)
-    summaries, ended = _listed(ports.fleet)
-    due = summaries if kind is SweepKind.FULL else _due(ports, summaries, scheduled_at)
+    summaries, ended = _list_endpoints(ports.fleet)
+    due = summaries if kind is SweepKind.FULL else _due_endpoints(ports, summaries, scheduled_at)
     if kind is SweepKind.FULL:
         _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL and ended is None else 0
@@ -94,10 +94,10 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> Swept:
     sent = send_pages(ports.queue, names, kind.reason, scheduled_at, f"sweep|{kind}", fleet)
     if ended is not None:
         raise ended
-    return Swept(len(summaries), len(names) - len(sent.refused), sent.pages, expired, len(sent.refused))
+    return SweepResult(len(summaries), len(names) - len(sent.refused), sent.pages, expired, len(sent.refused))
 
 
-def _listed(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError | None]:
+def _list_endpoints(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError | None]:
     """The endpoints, and the error that ended the list early: those before it are not to wait for the others."""
     found: list[EndpointSummary] = []
     try:
@@ -111,24 +111,24 @@ def _listed(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError 
 
 def send_pages(
     queue: PageQueue, names: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int
-) -> Sent:
+) -> SentPages:
     """Ask for the evaluation of these endpoints, page by page; a page that is refused stops no other.
 
     The error of the last one, when the queue took none: then nothing was asked, and all may be asked again.
     """
     pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
     refused: list[str] = []
-    failed: Failed | None = None
+    failed: Failure | None = None
     for number, page in enumerate(pages):
         ask = partial(queue.send_page, page, because, at, f"{key}|{at.isoformat()}|{number}", fleet)
-        if isinstance(done := attempt("sending a page of endpoints", str(number), ask), Failed):
+        if isinstance(done := attempt("sending a page of endpoints", str(number), ask), Failure):
             failed = done
             refused += page
     if failed is not None and len(refused) == len(names):
         raise failed.error
     if refused:
         count(EndpointsNotSent=len(refused))
-    return Sent(len(pages) - -(-len(refused) // PAGE), tuple(refused))
+    return SentPages(len(pages) - -(-len(refused) // PAGE), tuple(refused))
 
 
 def _expire(proposals: ProposalCloser, at: datetime) -> int:
@@ -157,16 +157,19 @@ def _tell_again(proposals: ProposalCloser, at: datetime, kind: SweepKind) -> Non
 
 
 def _note_spending(log: EvaluationLog, at: datetime) -> None:
-    """Yesterday's judgements, added up. Without it the last sum stays: looking at endpoints must not wait for it."""
+    """Yesterday's recommendations, added up.
+
+    Without it the last sum stays: looking at endpoints must not wait for it.
+    """
     try:
         log.note_spending(at)
     except RightsizerError as error:
         logger.warning("what the account spends is not renewed", extra={"problem": str(error)})
 
 
-def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> list[EndpointSummary]:
-    evaluated: Mapping[str, datetime] = ports.log.evaluated()
-    alarmed = _alarmed(ports)
+def _due_endpoints(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> list[EndpointSummary]:
+    evaluated: Mapping[str, datetime] = ports.log.last_evaluations()
+    alarmed = _endpoints_in_alarm(ports)
     return [
         summary
         for summary in summaries
@@ -177,14 +180,14 @@ def _due(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) 
     ]
 
 
-def _alarmed(ports: SweepPorts) -> set[str]:
+def _endpoints_in_alarm(ports: SweepPorts) -> set[str]:
     """Endpoints in alarm. Where CloudWatch does not say, the new and the changed are still sent."""
     if not ports.alarm:
         return set()
     found = attempt(
         "asking which endpoints are in alarm", ports.alarm, lambda: ports.alarms.endpoints_in_alarm(ports.alarm)
     )
-    return set() if isinstance(found, Failed) else set(found)
+    return set() if isinstance(found, Failure) else set(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,46 +201,46 @@ class BeyondPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class GroupSweepResult:
     """What a sweep of the groups and jobs did."""
 
     kept: int
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadGroup, ...]
     asked: int = 0
     """Groups and jobs that `evaluate` was asked to look at."""
 
 
-def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> Remembered:
+def remember_groups(reader: GroupReader, book: SpotBook, now: datetime) -> GroupSweepResult:
     """Store the facts of every Spot or opted-in group; one that cannot be read or stored stops no other."""
     kept, unread = 0, []
     for found in reader.groups(now):
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadGroup):
             logger.warning("an Auto Scaling group could not be read", group=found.name, reason=str(found.reason))
             unread.append(found)
-        elif not isinstance(attempt("keeping the facts of a group", found.name, partial(book.keep, found)), Failed):
+        elif not isinstance(attempt("keeping the facts of a group", found.name, partial(book.keep, found)), Failure):
             kept += 1
-    return Remembered(kept, tuple(unread))
+    return GroupSweepResult(kept, tuple(unread))
 
 
-def look_beyond(ports: BeyondPorts, sweep: SweepKind, now: datetime) -> Remembered:
+def look_beyond(ports: BeyondPorts, sweep: SweepKind, now: datetime) -> GroupSweepResult:
     """Groups and training jobs after a sweep of the endpoints: facts each time, groups' options after a full one.
 
     What cannot be read costs itself only, never the sweep of the endpoints.
     """
     found = attempt("remembering groups", "all", partial(remember_groups, ports.groups, ports.book, now))
-    done = Remembered(0, ()) if isinstance(found, Failed) else found
+    done = GroupSweepResult(0, ()) if isinstance(found, Failure) else found
     asked = 0
     if sweep is SweepKind.FULL:
-        asked += _asked(ports.queue, "group", lambda: _spot_groups(ports.book), now)
-    asked += _asked(ports.queue, "training-job", ports.jobs.open_jobs, now)
-    return Remembered(done.kept, done.unread, asked)
+        asked += _ask_for_looks(ports.queue, "group", lambda: _spot_groups(ports.book), now)
+    asked += _ask_for_looks(ports.queue, "training-job", ports.jobs.open_jobs, now)
+    return GroupSweepResult(done.kept, done.unread, asked)
 
 
 def _spot_groups(book: SpotBook) -> Sequence[str]:
-    return [group.name for group in book.groups() if group.purchase.uses_spot]
+    return [group.name for group in book.groups() if group.purchase.may_use_spot]
 
 
-def _asked(
+def _ask_for_looks(
     queue: LookQueue, subject: Literal["group", "training-job"], listed: Callable[[], Sequence[str]], now: datetime
 ) -> int:
     """Ask for a look at what is listed, page by page; how many the queue took. A page that is refused stops no other.
@@ -245,12 +248,12 @@ def _asked(
     The next sweep asks again for what is left out: groups each day, jobs each hour.
     """
     names = attempt(f"listing each {subject}", "all", listed)
-    if isinstance(names, Failed):
+    if isinstance(names, Failure):
         return 0
     taken = 0
     for start in range(0, len(names), GROUP_PAGE):
         some = tuple(names[start : start + GROUP_PAGE])
         look = LookBeyond(subject, some, "sweep", now, f"{subject}|sweep|{now.isoformat()}|{start}")
-        done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_beyond, look))
-        taken += 0 if isinstance(done, Failed) else len(some)
+        done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_look, look))
+        taken += 0 if isinstance(done, Failure) else len(some)
     return taken

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightsizer.domain.capacity_change import ErrandMoved
+    from rightsizer.domain.capacity_change import CapacityChangeMoved
     from rightsizer.domain.proposal import ProposalMoved
     from rightsizer.domain.trigger import Received, Trigger
-    from rightsizer.intake.own_messages import Message
+    from rightsizer.intake.own_messages import QueueMessage
 
 
 def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
@@ -18,13 +18,13 @@ def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
     replayed from an archive are refused as NoTrigger unless `replays` (a dry run) says otherwise. InputError names the
     field and the cause.
     """
-    from rightsizer.intake.registry import Way  # pydantic only where events are parsed
+    from rightsizer.intake.registry import EventOptions  # pydantic only where events are parsed
     from rightsizer.intake.registry import parse as parse_event
 
-    return parse_event(event, Way(topic, replays=replays))
+    return parse_event(event, EventOptions(topic, replays=replays))
 
 
-def records(event: Any) -> tuple[Message, ...]:
+def records(event: Any) -> tuple[QueueMessage, ...]:
     """The messages of an SQS batch; InputError when it is no such batch."""
     from rightsizer.intake.own_messages import records as messages  # pydantic only where events are parsed
 
@@ -40,9 +40,9 @@ def batch(event: Any, topic: str = "") -> list[Received]:
     from functools import partial
 
     from rightsizer.domain.trigger import Received
-    from rightsizer.intake.registry import Way
+    from rightsizer.intake.registry import EventOptions
     from rightsizer.intake.registry import parse as parse_event
-    from rightsizer.telemetry import Failed, attempt
+    from rightsizer.telemetry import Failure, attempt
 
     if not (isinstance(event, dict) and "Records" in event):
         return [Received("", parse(event, topic=topic))]
@@ -51,15 +51,17 @@ def batch(event: Any, topic: str = "") -> list[Received]:
         if message.problem:
             received.append(Received(message.id, None, message.problem))
             continue
-        found = attempt("reading a message", message.id, partial(parse_event, message.body, Way(topic, queue=True)))
+        found = attempt(
+            "reading a message", message.id, partial(parse_event, message.body, EventOptions(topic, queue=True))
+        )
         received.append(
-            Received(message.id, None, str(found)) if isinstance(found, Failed) else Received(message.id, found)
+            Received(message.id, None, str(found)) if isinstance(found, Failure) else Received(message.id, found)
         )
     return received
 
 
-def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
+def moves(event: Any) -> list[ProposalMoved | CapacityChangeMoved]:
     """The proposals that a batch of the table's stream shows; InputError when it is no such batch."""
-    from rightsizer.intake.stream import moves as stream_moves  # pydantic only where events are parsed
+    from rightsizer.intake.stream import parse_moves as stream_moves  # pydantic only where events are parsed
 
     return stream_moves(event)

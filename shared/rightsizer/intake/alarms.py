@@ -14,7 +14,17 @@ from pydantic import AliasChoices, Field, StringConstraints, TypeAdapter, Valida
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import EvaluationReason, LookAt, LookAtAlarm, NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake.fields import MOST_NAMES, Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import (
+    MOST_NAMES,
+    Envelope,
+    EventModel,
+    Moment,
+    Name,
+    Parsers,
+    SageMakerName,
+    Text,
+    read_model,
+)
 
 STATE_CHANGE = "CloudWatch Alarm State Change"
 CONTRIBUTOR_CHANGE = "CloudWatch Alarm Contributor State Change"
@@ -27,54 +37,54 @@ AlarmName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 _ENDPOINT = TypeAdapter[str](SageMakerName)
 
 
-class State(Shape):
+class State(EventModel):
     value: Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
     timestamp: Moment
     suppressed_by: Text = Field("", alias="actionsSuppressedBy")
 
 
-class Metric(Shape):
+class Metric(EventModel):
     name: Text = Field("", validation_alias=AliasChoices("name", "metricName"))
     dimensions: dict[str, str] = Field(default_factory=dict)
 
 
-class MetricStat(Shape):
+class MetricStat(EventModel):
     metric: Metric
 
 
-class Query(Shape):
+class Query(EventModel):
     expression: Text = ""
     metric_stat: MetricStat | None = Field(None, alias="metricStat")
 
 
-class Configuration(Shape):
+class AlarmConfiguration(EventModel):
     metrics: tuple[Query, ...] | None = None
     rule: Text = Field("", alias="alarmRule")
 
 
-class Contributor(Shape):
+class Contributor(EventModel):
     id: Name
     attributes: dict[str, str]
 
 
-class Detail(Shape):
+class AlarmDetail(EventModel):
     name: AlarmName = Field(alias="alarmName")
     state: State
-    configuration: Configuration = Field(default_factory=lambda: Configuration.model_validate({}))
+    configuration: AlarmConfiguration = Field(default_factory=lambda: AlarmConfiguration.model_validate({}))
     contributor: Contributor | None = Field(None, alias="alarmContributor")
     mute: dict[str, Any] | None = Field(None, alias="muteDetail")
 
 
-class ContributorDetail(Detail):
+class ContributorDetail(AlarmDetail):
     contributor: Contributor = Field(alias="alarmContributor")
 
 
-class DirectAction(Shape):
+class DirectAction(EventModel):
     arn: Name = Field(alias="alarmArn")
-    data: Detail = Field(alias="alarmData")
+    data: AlarmDetail = Field(alias="alarmData")
 
 
-class SnsAlarm(Shape):
+class SnsAlarm(EventModel):
     """The document that CloudWatch publishes to a topic; its Region is a display name, so it is not read."""
 
     name: AlarmName = Field(alias="AlarmName")
@@ -95,42 +105,44 @@ class Alarm:
     key: str
     value: str
     at: datetime
-    configuration: Configuration
+    configuration: AlarmConfiguration
     contributor: Contributor | None
     silenced: str = ""
 
 
 def from_bus(event: Mapping[str, Any]) -> Trigger:
     """An alarm state change from EventBridge: metric, metric math, query or composite."""
-    envelope = read(Envelope[Detail], event, STATE_CHANGE)
+    envelope = read_model(Envelope[AlarmDetail], event, STATE_CHANGE)
     return _trigger(_alarm(envelope.resources[0] if envelope.resources else "", envelope.detail))
 
 
 def contributor_from_bus(event: Mapping[str, Any]) -> Trigger:
     """A contributor of a grouped alarm changed state."""
-    envelope = read(Envelope[ContributorDetail], event, CONTRIBUTOR_CHANGE)
+    envelope = read_model(Envelope[ContributorDetail], event, CONTRIBUTOR_CHANGE)
     return _trigger(_alarm(envelope.resources[0] if envelope.resources else "", envelope.detail))
 
 
 def from_action(event: Mapping[str, Any]) -> Trigger:
     """An alarm whose action is the function itself."""
-    action = read(DirectAction, event, "direct alarm action")
+    action = read_model(DirectAction, event, "direct alarm action")
     return _trigger(_alarm(action.arn, action.data))
 
 
 def from_sns(document: Mapping[str, Any]) -> Trigger:
     """The document that CloudWatch publishes to an alarm topic."""
-    alarm = read(SnsAlarm, document, "alarm message from SNS")
-    trigger = _uncapitalised(alarm.trigger or {})
+    alarm = read_model(SnsAlarm, document, "alarm message from SNS")
+    trigger = _uncapitalise(alarm.trigger or {})
     queries = trigger.get("metrics") or ([{"metricStat": {"metric": trigger}}] if trigger else [])
-    configuration = read(Configuration, {"metrics": queries, "alarmRule": alarm.rule}, "alarm message from SNS")
+    configuration = read_model(
+        AlarmConfiguration, {"metrics": queries, "alarmRule": alarm.rule}, "alarm message from SNS"
+    )
     named = {"id": alarm.contributor_id, "attributes": alarm.contributor_attributes or {}}
-    contributor = read(Contributor, named, "contributor in an alarm message") if alarm.contributor_id else None
+    contributor = read_model(Contributor, named, "contributor in an alarm message") if alarm.contributor_id else None
     key = _key(alarm.arn or alarm.name, contributor, alarm.at)
     return _trigger(Alarm(alarm.name, key, alarm.value, alarm.at, configuration, contributor))
 
 
-def _alarm(arn: str, detail: Detail) -> Alarm:
+def _alarm(arn: str, detail: AlarmDetail) -> Alarm:
     state = detail.state
     silenced = "a mute rule" if detail.mute else ""
     if state.suppressed_by:
@@ -146,12 +158,12 @@ def _key(arn: str, contributor: Contributor | None, at: datetime) -> str:
 def _trigger(alarm: Alarm) -> Trigger:
     name = one_line(alarm.name)
     if alarm.value != "ALARM":
-        return _nothing(Code.NOT_ALARMING, f"the alarm {name} went to {alarm.value}, which asks nothing of us")
+        return _no_trigger(Code.NOT_ALARMING, f"the alarm {name} went to {alarm.value}, which asks nothing of us")
     if alarm.silenced:
-        return _nothing(Code.MUTED, f"the alarm {name} fired while silenced by {alarm.silenced}")
+        return _no_trigger(Code.MUTED, f"the alarm {name} fired while silenced by {alarm.silenced}")
     if alarm.contributor is not None:
         return _contributor(alarm, alarm.contributor)
-    watched = list(dict.fromkeys(_watched(alarm.configuration)))
+    watched = list(dict.fromkeys(_watched_endpoints(alarm.configuration)))
     endpoints = tuple(filter(is_endpoint, watched))
     if len(endpoints) > MOST_NAMES:
         raise InputError(
@@ -160,19 +172,19 @@ def _trigger(alarm: Alarm) -> Trigger:
     if endpoints:
         return LookAt(endpoints, EvaluationReason.ALARM, alarm.name, alarm.at, alarm.key)
     if watched:
-        return _nothing(Code.NOT_FOR_US, f"the alarm {name} watches {_no_endpoint(watched[0])}")
-    if alarm.configuration.rule or any(_searches(query) for query in alarm.configuration.metrics or ()):
+        return _no_trigger(Code.NOT_FOR_US, f"the alarm {name} watches {_no_endpoint_sentence(watched[0])}")
+    if alarm.configuration.rule or any(_is_search(query) for query in alarm.configuration.metrics or ()):
         return LookAtAlarm(alarm.name, alarm.at, alarm.key)
-    return _nothing(Code.NOT_FOR_US, f"the alarm {name} watches no SageMaker endpoint")
+    return _no_trigger(Code.NOT_FOR_US, f"the alarm {name} watches no SageMaker endpoint")
 
 
 def _contributor(alarm: Alarm, contributor: Contributor) -> Trigger:
     endpoint, name = contributor.attributes.get("EndpointName", ""), one_line(alarm.name)
     if endpoint in ("", NO_LABEL):
         said = f"contributor {one_line(contributor.id, 100)} of the alarm {name} is not grouped by EndpointName"
-        return _nothing(Code.NOT_FOR_US, said)
+        return _no_trigger(Code.NOT_FOR_US, said)
     if not is_endpoint(endpoint):
-        return _nothing(Code.NOT_FOR_US, f"a contributor of the alarm {name} is {_no_endpoint(endpoint)}")
+        return _no_trigger(Code.NOT_FOR_US, f"a contributor of the alarm {name} is {_no_endpoint_sentence(endpoint)}")
     return LookAt((endpoint,), EvaluationReason.CONTRIBUTOR, alarm.name, alarm.at, alarm.key)
 
 
@@ -185,30 +197,30 @@ def is_endpoint(name: str) -> bool:
     return True
 
 
-def _no_endpoint(name: str) -> str:
+def _no_endpoint_sentence(name: str) -> str:
     return f"{one_line(name, 63)!r}, which is no name of a SageMaker endpoint"
 
 
-def _watched(configuration: Configuration) -> Iterator[str]:
+def _watched_endpoints(configuration: AlarmConfiguration) -> Iterator[str]:
     for query in configuration.metrics or ():
         if query.metric_stat and (endpoint := query.metric_stat.metric.dimensions.get("EndpointName")):
             yield endpoint
 
 
-def _searches(query: Query) -> bool:
+def _is_search(query: Query) -> bool:
     """Metrics Insights and SEARCH name no endpoint; CloudWatch knows which ones they found."""
     return query.expression.lstrip().upper().startswith("SELECT") or "SEARCH(" in query.expression.upper()
 
 
-def _uncapitalised(value: Any, depth: int = 0) -> Any:
+def _uncapitalise(value: Any, depth: int = 0) -> Any:
     """SNS spells the keys of the bus in Pascal case, and dimensions as a list of name and value."""
     if depth > DEEPEST:
         raise InputError(f"reading an alarm message from SNS: Trigger: nested more than {DEEPEST} levels deep")
     if isinstance(value, list):
-        return [_uncapitalised(item, depth + 1) for item in value]
+        return [_uncapitalise(item, depth + 1) for item in value]
     if not isinstance(value, dict):
         return value
-    lowered = {str(key)[:1].lower() + str(key)[1:]: _uncapitalised(item, depth + 1) for key, item in value.items()}
+    lowered = {str(key)[:1].lower() + str(key)[1:]: _uncapitalise(item, depth + 1) for key, item in value.items()}
     dimensions = lowered.get("dimensions")
     if isinstance(dimensions, list):
         pairs = [item for item in dimensions if isinstance(item, dict) and {"name", "value"} <= item.keys()]
@@ -216,7 +228,7 @@ def _uncapitalised(value: Any, depth: int = 0) -> Any:
     return lowered
 
 
-def _nothing(code: Code, sentence: str) -> NoTrigger:
+def _no_trigger(code: Code, sentence: str) -> NoTrigger:
     return NoTrigger(Reason(code, sentence))
 
 

@@ -10,63 +10,63 @@ from typing import Any
 from pydantic import Field
 
 from rightsizer.domain.trigger import EndpointMoved, Trigger
-from rightsizer.intake.fields import Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import Envelope, EventModel, Moment, Name, Parsers, SageMakerName, Text, read_model
 
 STATE_CHANGE = "SageMaker Endpoint State Change"
 DEPLOYMENT_CHANGE = "SageMaker Endpoint Deployment State Change"
 
 
-class VariantStatus(Shape):
+class VariantStatus(EventModel):
     status: Text = Field("", alias="Status")
 
 
-class Variant(Shape):
+class VariantStatuses(EventModel):
     statuses: tuple[VariantStatus, ...] | None = Field(None, alias="VariantStatus")
 
 
-class Deployment(Shape):
+class Deployment(EventModel):
     config_name: Text = Field("", alias="EndpointConfigName")
-    variants: tuple[Variant, ...] | None = Field(None, alias="ProductionVariants")
+    variants: tuple[VariantStatuses, ...] | None = Field(None, alias="ProductionVariants")
 
 
-class Detail(Shape):
+class EndpointDetail(EventModel):
     name: SageMakerName = Field(alias="EndpointName")
     arn: Text = Field("", alias="EndpointArn")
     config_name: Text = Field("", alias="EndpointConfigName")
     status: Name = Field(alias="EndpointStatus")
     modified: Moment | None = Field(None, alias="LastModifiedTime")
-    variants: tuple[Variant, ...] | None = Field(None, alias="ProductionVariants")
+    variants: tuple[VariantStatuses, ...] | None = Field(None, alias="ProductionVariants")
     pending: Deployment | None = Field(None, alias="PendingDeploymentSummary")
 
 
 def from_bus(event: Mapping[str, Any]) -> Trigger:
     """The endpoint changed state."""
-    return _moved(read(Envelope[Detail], event, STATE_CHANGE), deployment=False)
+    return _endpoint_moved(read_model(Envelope[EndpointDetail], event, STATE_CHANGE), deployment=False)
 
 
 def deployment_from_bus(event: Mapping[str, Any]) -> Trigger:
     """A deployment of the endpoint went on, or it is scaling."""
-    return _moved(read(Envelope[Detail], event, DEPLOYMENT_CHANGE), deployment=True)
+    return _endpoint_moved(read_model(Envelope[EndpointDetail], event, DEPLOYMENT_CHANGE), deployment=True)
 
 
-def status(spelled: str) -> str:
+def api_status(spelled: str) -> str:
     """The API's spelling: events say ``IN_SERVICE`` where the API says ``InService``."""
     if "_" in spelled or spelled.isupper():
         return "".join(part.capitalize() for part in spelled.split("_"))
     return spelled
 
 
-def _moved(envelope: Envelope[Detail], *, deployment: bool) -> EndpointMoved:
+def _endpoint_moved(envelope: Envelope[EndpointDetail], *, deployment: bool) -> EndpointMoved:
     """While a deployment is pending, the configuration named is the one that it leads to."""
     detail = envelope.detail
     at = detail.modified or envelope.time
     steps = [step.status for group in _variants(detail) for step in group.statuses or ()]
     config_name = detail.pending.config_name if detail.pending and detail.pending.config_name else detail.config_name
-    key = "|".join([detail.arn or detail.name, status(detail.status), config_name, at.isoformat(), *steps])
-    return EndpointMoved(detail.name, status(detail.status), config_name, at, deployment, key)
+    key = "|".join([detail.arn or detail.name, api_status(detail.status), config_name, at.isoformat(), *steps])
+    return EndpointMoved(detail.name, api_status(detail.status), config_name, at, deployment, key)
 
 
-def _variants(detail: Detail) -> tuple[Variant, ...]:
+def _variants(detail: EndpointDetail) -> tuple[VariantStatuses, ...]:
     pending = detail.pending.variants if detail.pending else None
     return (detail.variants or ()) + (pending or ())
 

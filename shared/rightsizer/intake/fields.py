@@ -26,7 +26,7 @@ type Parsers = Mapping[tuple[str, str], Parser]
 """What one file of `intake` reads from the bus, by the (source, detail-type) of the event."""
 
 
-class Shape(BaseModel):
+class EventModel(BaseModel):
     """A documented shape. Unknown fields are ignored: AWS adds some every year."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
@@ -63,7 +63,7 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 """A string that AWS also sends as null."""
 
 
-class Envelope[Detail](Shape):
+class Envelope[Detail](EventModel):
     """The EventBridge envelope (EventBridge User Guide, "Event structure")."""
 
     id: Name
@@ -76,7 +76,7 @@ class Envelope[Detail](Shape):
     detail: Detail
 
 
-def read[T: Shape](shape: type[T], value: object, what: str) -> T:
+def read_model[T: EventModel](shape: type[T], value: object, what: str) -> T:
     """`value` as the shape; InputError names the first field that is wrong, the cause and how many more there are."""
     try:
         return shape.model_validate(value)
@@ -87,14 +87,14 @@ def read[T: Shape](shape: type[T], value: object, what: str) -> T:
         raise InputError(f"reading a {what}: {path}: {one_line(first['msg'], 300)}{more}") from None
 
 
-def mapping(value: object, what: str) -> Mapping[str, Any]:
+def require_mapping(value: object, what: str) -> Mapping[str, Any]:
     """`value` itself, if it is a JSON object."""
     if not isinstance(value, Mapping):
         raise InputError(f"reading {what}: a JSON object is expected, not {type(value).__name__}")
     return value
 
 
-def named(records: list[Any], what: str, *path: str) -> list[tuple[str, dict[str, Any]]]:
+def records_with_ids(records: list[Any], what: str, *path: str) -> list[tuple[str, dict[str, Any]]]:
     """The records of a batch with their ids, which stand at `path`; InputError when none of them has one.
 
     A failure is reported by the id alone, and an unknown id fails the whole batch (Lambda Developer Guide, "Handling

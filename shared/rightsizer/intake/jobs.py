@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import JobMoved, Trigger
-from rightsizer.intake.fields import Envelope, Moment, Name, Parsers, SageMakerName, Shape, Text, read
+from rightsizer.intake.fields import Envelope, EventModel, Moment, Name, Parsers, SageMakerName, Text, read_model
 
 TRAINING = "SageMaker Training Job State Change"
 CLUSTER_STATE = "SageMaker HyperPod Cluster State Change"
@@ -20,7 +20,7 @@ STATUS = 60
 """Characters of a status: AWS's own are words."""
 
 
-class Training(Shape):
+class Training(EventModel):
     name: SageMakerName = Field(alias="TrainingJobName")
     arn: Text = Field("", alias="TrainingJobArn")
     status: Name = Field(alias="TrainingJobStatus")
@@ -29,33 +29,33 @@ class Training(Shape):
     modified: Moment | None = Field(None, alias="LastModifiedTime")
 
 
-class Group(Shape):
+class ClusterGroup(EventModel):
     name: Text = Field("", alias="InstanceGroupName")
     current: int = Field(0, alias="CurrentCount")
     target: int = Field(0, alias="TargetCount")
     status: Text = Field("", alias="Status")
 
 
-class Cluster(Shape):
+class Cluster(EventModel):
     name: SageMakerName = Field(alias="ClusterName")
     status: Name = Field(alias="ClusterStatus")
     failure: Text = Field("", alias="FailureMessage")
-    groups: tuple[Group, ...] | None = Field(None, alias="InstanceGroups")
+    groups: tuple[ClusterGroup, ...] | None = Field(None, alias="InstanceGroups")
 
 
-class Health(Shape):
+class Health(EventModel):
     status: Name = Field(alias="HealthStatus")
     reason: Text = Field("", alias="HealthStatusReason")
     recommendation: Text = Field("", alias="Recommendation")
 
 
-class Node(Shape):
+class Node(EventModel):
     cluster: SageMakerName = Field(alias="ClusterName")
     instance: Name = Field(alias="InstanceId")
     health: Health = Field(alias="HealthSummary")
 
 
-class ClusterEvent(Shape):
+class ClusterEvent(EventModel):
     id: Name = Field(alias="EventId")
     cluster: SageMakerName = Field(alias="ClusterName")
     level: Text = Field("", alias="EventLevel")
@@ -63,13 +63,13 @@ class ClusterEvent(Shape):
     at: Moment | None = Field(None, alias="EventTime")
 
 
-class ClusterEvents(Shape):
+class ClusterEvents(EventModel):
     event: ClusterEvent = Field(alias="EventDetails")
 
 
-def training(event: Mapping[str, Any]) -> Trigger:
+def parse_training_job(event: Mapping[str, Any]) -> Trigger:
     """A training job moved. An interrupted Spot job says so in its secondary status."""
-    envelope = read(Envelope[Training], event, TRAINING)
+    envelope = read_model(Envelope[Training], event, TRAINING)
     job = envelope.detail
     at = job.modified or envelope.time
     key = f"{job.arn or job.name}:{job.status}:{job.secondary}:{at.isoformat()}"
@@ -78,27 +78,27 @@ def training(event: Mapping[str, Any]) -> Trigger:
     )
 
 
-def cluster(event: Mapping[str, Any]) -> Trigger:
+def parse_cluster(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod cluster, or one of its instance groups, changed state."""
-    envelope = read(Envelope[Cluster], event, CLUSTER_STATE)
+    envelope = read_model(Envelope[Cluster], event, CLUSTER_STATE)
     found = envelope.detail
     groups = "; ".join(f"{g.name} {g.status} {g.current}/{g.target}" for g in found.groups or ())
     status, detail = one_line(found.status, STATUS), _detail(found.failure or groups)
     return JobMoved("hyperpod-cluster", found.name, status, detail, envelope.time, envelope.id)
 
 
-def node(event: Mapping[str, Any]) -> Trigger:
+def parse_node(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod node became healthy or unhealthy."""
-    envelope = read(Envelope[Node], event, NODE_HEALTH)
+    envelope = read_model(Envelope[Node], event, NODE_HEALTH)
     found = envelope.detail
     name = f"{found.cluster}/{one_line(found.instance, 100)}"
     status, detail = one_line(found.health.status, STATUS), _detail(found.health.reason)
     return JobMoved("hyperpod-node", name, status, detail, envelope.time, envelope.id)
 
 
-def cluster_event(event: Mapping[str, Any]) -> Trigger:
+def parse_cluster_event(event: Mapping[str, Any]) -> Trigger:
     """Something happened in a HyperPod cluster, such as a lack of capacity."""
-    envelope = read(Envelope[ClusterEvents], event, CLUSTER_EVENT)
+    envelope = read_model(Envelope[ClusterEvents], event, CLUSTER_EVENT)
     found = envelope.detail.event
     at = found.at or envelope.time
     level = one_line(found.level, STATUS) or "Info"
@@ -111,8 +111,8 @@ def _detail(text: str) -> str:
 
 
 PARSERS: Parsers = {
-    ("aws.sagemaker", TRAINING): training,
-    ("aws.sagemaker", CLUSTER_STATE): cluster,
-    ("aws.sagemaker", NODE_HEALTH): node,
-    ("aws.sagemaker", CLUSTER_EVENT): cluster_event,
+    ("aws.sagemaker", TRAINING): parse_training_job,
+    ("aws.sagemaker", CLUSTER_STATE): parse_cluster,
+    ("aws.sagemaker", NODE_HEALTH): parse_node,
+    ("aws.sagemaker", CLUSTER_EVENT): parse_cluster_event,
 }

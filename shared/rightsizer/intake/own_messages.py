@@ -25,15 +25,15 @@ from rightsizer.errors import InputError
 from rightsizer.intake.fields import (
     MOST_NAMES,
     Envelope,
+    EventModel,
     GroupName,
     Moment,
     Name,
     Parsers,
     SageMakerName,
-    Shape,
-    mapping,
-    named,
-    read,
+    read_model,
+    records_with_ids,
+    require_mapping,
 )
 
 SOURCE = "rightsizer.scheduler"
@@ -44,27 +44,27 @@ LARGEST_FLEET = 1_000_000
 """Endpoints of an account; the number tells how many objects hold the digests."""
 
 
-def sweep(event: Mapping[str, Any]) -> Trigger:
+def parse_sweep(event: Mapping[str, Any]) -> Trigger:
     """The sweep is due."""
-    due = read(Envelope[Sweep], event, "sweep schedule")
+    due = read_model(Envelope[SweepEvent], event, "sweep schedule")
     return SweepDue(due.detail.sweep, due.time)
 
 
-class Sweep(Shape):
+class SweepEvent(EventModel):
     sweep: SweepKind
 
 
-def report(event: Mapping[str, Any]) -> Trigger:
+def parse_report(event: Mapping[str, Any]) -> Trigger:
     """A report is due."""
-    due = read(Envelope[Report], event, "report schedule")
+    due = read_model(Envelope[ReportEvent], event, "report schedule")
     return ReportDue(due.detail.report, due.time)
 
 
-class Report(Shape):
+class ReportEvent(EventModel):
     report: Literal["weekly", "monthly"]
 
 
-class Page(Shape):
+class Page(EventModel):
     kind: Literal["look-at"]
     endpoints: tuple[SageMakerName, ...] = Field(min_length=1, max_length=MOST_NAMES)
     because: Name
@@ -74,7 +74,7 @@ class Page(Shape):
     fleet: int = Field(default=0, ge=0, le=LARGEST_FLEET)
 
 
-class Beyond(Shape):
+class Beyond(EventModel):
     kind: Literal["look-beyond"]
     subject: Literal["group", "training-job"]
     names: tuple[GroupName, ...] = Field(min_length=1, max_length=MOST_NAMES)
@@ -83,14 +83,14 @@ class Beyond(Shape):
     key: Name
 
 
-def tick(event: Mapping[str, Any]) -> Trigger:
+def parse_tick(event: Mapping[str, Any]) -> Trigger:
     """The tick of the changes."""
-    return TickDue(read(Envelope[Shape], event, "tick schedule").time)
+    return TickDue(read_model(Envelope[EventModel], event, "tick schedule").time)
 
 
-def page(event: Mapping[str, Any]) -> Trigger:
+def parse_page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
-    found = read(Page, event, "page of endpoints")
+    found = read_model(Page, event, "page of endpoints")
     return LookAt(found.endpoints, _reason(found.because), found.alarm, found.at, found.key, found.fleet)
 
 
@@ -99,14 +99,14 @@ def _reason(word: str) -> EvaluationReason:
     return EvaluationReason(word) if word in EvaluationReason else EvaluationReason.OTHER
 
 
-def beyond(event: Mapping[str, Any]) -> Trigger:
+def parse_look(event: Mapping[str, Any]) -> Trigger:
     """Groups or jobs to look at: a LookBeyond as `wire` writes it."""
-    found = read(Beyond, event, "message about groups or jobs")
+    found = read_model(Beyond, event, "message about groups or jobs")
     return LookBeyond(found.subject, found.names, found.because, found.at, found.key)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class QueueMessage:
     """One message. Its body is parsed by itself, so that a poisoned one fails alone."""
 
     id: str
@@ -117,28 +117,32 @@ class Message:
     """Why there is no body to read; empty when there is one."""
 
 
-def records(event: Any) -> tuple[Message, ...]:
+def records(event: Any) -> tuple[QueueMessage, ...]:
     """The messages of the batch in their order; InputError when the event is no SQS batch.
 
     A record without an id cannot be named as failed: it is logged and passed over where others have one.
     """
-    found = mapping(event, "an SQS batch").get("Records")
+    found = require_mapping(event, "an SQS batch").get("Records")
     if not isinstance(found, list):
         raise InputError("reading an SQS batch: Records: a list is expected; is this function invoked by a queue?")
-    return tuple(_message(identity, record) for identity, record in named(found, "an SQS batch", "messageId"))
+    return tuple(
+        _message(identity, record) for identity, record in records_with_ids(found, "an SQS batch", "messageId")
+    )
 
 
-def _message(identity: str, record: dict[str, Any]) -> Message:
+def _message(identity: str, record: dict[str, Any]) -> QueueMessage:
     body, attributes = record.get("body"), record.get("attributes")
     received = str(attributes.get("ApproximateReceiveCount", "1")) if isinstance(attributes, dict) else "1"
     attempt = int(received) if received.isascii() and received.isdecimal() and len(received) < 10 else 1
     if not isinstance(body, str):
-        return Message(identity, "", attempt, f"reading a message: body: a text is expected, not {type(body).__name__}")
-    return Message(identity, body, attempt)
+        return QueueMessage(
+            identity, "", attempt, f"reading a message: body: a text is expected, not {type(body).__name__}"
+        )
+    return QueueMessage(identity, body, attempt)
 
 
 PARSERS: Parsers = {
-    (SOURCE, SWEEP): sweep,
-    (SOURCE, REPORT): report,
-    (SOURCE, TICK): tick,
+    (SOURCE, SWEEP): parse_sweep,
+    (SOURCE, REPORT): parse_report,
+    (SOURCE, TICK): parse_tick,
 }

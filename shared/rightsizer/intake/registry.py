@@ -14,7 +14,7 @@ from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
 from rightsizer.intake import alarms, endpoints, jobs, own_messages, spot
-from rightsizer.intake.fields import Parser, Parsers, mapping
+from rightsizer.intake.fields import Parser, Parsers, require_mapping
 
 QUEUED: tuple[Parsers, ...] = (
     alarms.PARSERS,
@@ -32,8 +32,8 @@ ALARM = "AlarmName"
 BY_KEY: Mapping[str, Parser] = {
     "alarmData": alarms.from_action,
     ALARM: alarms.from_sns,
-    "endpoints": own_messages.page,
-    "subject": own_messages.beyond,
+    "endpoints": own_messages.parse_page,
+    "subject": own_messages.parse_look,
 }
 """Documents without an envelope, by the key that no other document has."""
 QUEUED_KEYS = frozenset({ALARM, "endpoints", "subject"})
@@ -41,7 +41,7 @@ QUEUED_KEYS = frozenset({ALARM, "endpoints", "subject"})
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class EventOptions:
     """How a document came."""
 
     topic: str = ""
@@ -51,7 +51,7 @@ class Way:
     """Whether events replayed from an archive count; a dry run asks for it."""
 
 
-def parse(event: object, way: Way) -> Trigger:
+def parse(event: object, way: EventOptions) -> Trigger:
     """See `rightsizer.intake.parse`."""
     document = _document(event)
     if document.get("Type") == "Notification":
@@ -62,7 +62,7 @@ def parse(event: object, way: Way) -> Trigger:
         if key in document:
             return _without_envelope(document, key, parser, way)
     keys = ", ".join(sorted(repr(one_line(str(key), 40)) for key in list(document)[:5])) or "no key at all"
-    return _unknown(f"a document with {keys} is none of the shapes that we know")
+    return _unknown_event(f"a document with {keys} is none of the shapes that we know")
 
 
 def parser_of(sources: Sequence[Parsers], source: str, kind: str) -> Parser | None:
@@ -70,24 +70,24 @@ def parser_of(sources: Sequence[Parsers], source: str, kind: str) -> Parser | No
     return next((parsers[source, kind] for parsers in sources if (source, kind) in parsers), None)
 
 
-def _without_envelope(document: Mapping[str, Any], key: str, parser: Parser, way: Way) -> Trigger:
+def _without_envelope(document: Mapping[str, Any], key: str, parser: Parser, way: EventOptions) -> Trigger:
     if way.queue and key not in QUEUED_KEYS:
-        return _refused("the action of an alarm invokes the function; it does not come by the queue")
+        return _refused_event("the action of an alarm invokes the function; it does not come by the queue")
     if way.queue and key == ALARM and not way.topic:
-        return _refused("an alarm message came by the queue, and no alarm topic is configured; set AlarmTopicArn")
+        return _refused_event("an alarm message came by the queue, and no alarm topic is configured; set AlarmTopicArn")
     return parser(document)
 
 
-def _from_bus(event: Mapping[str, Any], way: Way) -> Trigger:
+def _from_bus(event: Mapping[str, Any], way: EventOptions) -> Trigger:
     source, kind = event.get("source"), event["detail-type"]
     if not isinstance(source, str) or not isinstance(kind, str):
         raise InputError(f"reading an event: source and detail-type must be texts, not {source!r:.60} and {kind!r:.60}")
     queued = parser_of(QUEUED, source, kind)
     parser = queued or parser_of(INVOKING, source, kind)
     if parser is None:
-        return _unknown(f"events of the kind {kind!r:.100} from {source!r:.60} ask nothing of us")
+        return _unknown_event(f"events of the kind {kind!r:.100} from {source!r:.60} ask nothing of us")
     if way.queue and queued is None:
-        return _refused(f"an event {kind!r} invokes its own function; it does not come by the evaluation queue")
+        return _refused_event(f"an event {kind!r} invokes its own function; it does not come by the evaluation queue")
     if event.get("replay-name") and not way.replays:
         return NoTrigger(
             Reason(
@@ -99,21 +99,21 @@ def _from_bus(event: Mapping[str, Any], way: Way) -> Trigger:
     return parser(event)
 
 
-def _notification(envelope: Mapping[str, Any], way: Way) -> Trigger:
+def _notification(envelope: Mapping[str, Any], way: EventOptions) -> Trigger:
     """SNS wraps a message unless the subscription asks for raw delivery (SNS Developer Guide)."""
     topic = envelope.get("TopicArn")
     if not way.topic or topic != way.topic:
         expected = f"only those of {way.topic}" if way.topic else "none, for AlarmTopicArn is empty"
-        return _refused(f"an SNS message of the topic {one_line(str(topic), 256)} is not read; {expected}")
+        return _refused_event(f"an SNS message of the topic {one_line(str(topic), 256)} is not read; {expected}")
     message = envelope.get("Message")
     if not isinstance(message, str):
         raise InputError(f"reading an SNS notification: Message: a text is expected, not {type(message).__name__}")
     try:
         inner = json.loads(message)
     except (ValueError, RecursionError):
-        return _unknown("the SNS message is no JSON, so it is no alarm")
+        return _unknown_event("the SNS message is no JSON, so it is no alarm")
     if not isinstance(inner, dict) or ALARM not in inner or "detail-type" in inner:
-        return _refused("the SNS message is no alarm of CloudWatch; nothing else is read from a topic")
+        return _refused_event("the SNS message is no alarm of CloudWatch; nothing else is read from a topic")
     return alarms.from_sns(inner)
 
 
@@ -123,12 +123,12 @@ def _document(event: object) -> Mapping[str, Any]:
             event = json.loads(event)
         except (ValueError, RecursionError) as error:
             raise InputError(f"reading a message: it is not JSON: {error!s:.120}") from None
-    return mapping(event, "an event")
+    return require_mapping(event, "an event")
 
 
-def _unknown(sentence: str) -> NoTrigger:
+def _unknown_event(sentence: str) -> NoTrigger:
     return NoTrigger(Reason(Code.UNKNOWN_EVENT, sentence))
 
 
-def _refused(sentence: str) -> NoTrigger:
+def _refused_event(sentence: str) -> NoTrigger:
     return NoTrigger(Reason(Code.NOT_TRUSTED, sentence))

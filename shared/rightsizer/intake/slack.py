@@ -34,34 +34,34 @@ VERBS: Mapping[str, Verb] = {
 SIGNATURE = re.compile(r"v0=[0-9a-f]{64}")
 
 
-class Secret(Protocol):
+class SecretReader(Protocol):
     """The keys of our Slack app."""
 
     def keys(self) -> SlackKeys:
         """The keys as they are known; RightsizerError when they cannot be read."""
         ...
 
-    def renewed(self) -> SlackKeys | None:
+    def renew(self) -> SlackKeys | None:
         """The keys read anew after one did not fit; None where the known ones hold."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedRequest:
     """What a request claims, before any key is known."""
 
     timestamp: str
     signature: str
     body: bytes
 
-    def fits(self, keys: SlackKeys) -> bool:
+    def is_signed_by(self, keys: SlackKeys) -> bool:
         """Whether the signature is that of these keys over the raw body."""
         base = b"v0:%b:%b" % (self.timestamp.encode(), self.body)
         expected = "v0=" + hmac.new(keys.signing_secret.encode(), base, hashlib.sha256).hexdigest()
         return hmac.compare_digest(expected, self.signature)
 
 
-def interaction(event: object, secret: Secret, now: datetime) -> Interaction:
+def parse_interaction(event: object, secret: SecretReader, now: datetime) -> Interaction:
     """What a Function URL event from Slack says. What is plainly no click of now costs no reading of the secret.
 
     Raises only what reading the secret raises, whatever the event holds.
@@ -80,24 +80,24 @@ def interaction(event: object, secret: Secret, now: datetime) -> Interaction:
 
 
 def verify_signature(
-    headers: Mapping[str, Any], body: bytes, secret: Secret, now: datetime
-) -> tuple[Signed, SlackKeys] | NotVerified:
+    headers: Mapping[str, Any], body: bytes, secret: SecretReader, now: datetime
+) -> tuple[SignedRequest, SlackKeys] | NotVerified:
     """The claim of a request and the keys that it was signed with, else why nobody may believe it.
 
     Keys that do not fit are read anew once, since the secret may have been rotated. Raises what reading them raises.
     """
-    signed = claimed(headers, body, now)
+    signed = signed_request(headers, body, now)
     if isinstance(signed, NotVerified):
         return signed
     keys: SlackKeys | None = secret.keys()
-    if keys and not signed.fits(keys):
-        keys = secret.renewed()
-    if keys is None or not signed.fits(keys):
+    if keys and not signed.is_signed_by(keys):
+        keys = secret.renew()
+    if keys is None or not signed.is_signed_by(keys):
         return NotVerified(401, "the signature does not fit the body; is the signing secret the one of this Slack app?")
     return signed, keys
 
 
-def claimed(headers: Mapping[str, Any], body: bytes, now: datetime) -> Signed | NotVerified:
+def signed_request(headers: Mapping[str, Any], body: bytes, now: datetime) -> SignedRequest | NotVerified:
     """The claim of a request that has the form of Slack's of the last five minutes, else why it has not."""
     lowered = {str(name).lower(): str(value) for name, value in headers.items()}
     timestamp = lowered.get("x-slack-request-timestamp", "")
@@ -109,7 +109,7 @@ def claimed(headers: Mapping[str, Any], body: bytes, now: datetime) -> Signed | 
     signature = lowered.get("x-slack-signature", "")
     if not SIGNATURE.fullmatch(signature):
         return NotVerified(401, f"the signature is {signature[:20]!r}, not v0= and 64 hexadecimal digits")
-    return Signed(timestamp, signature, body)
+    return SignedRequest(timestamp, signature, body)
 
 
 def _body(event: Mapping[str, Any]) -> bytes | NotVerified:
@@ -136,7 +136,7 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
     kind = _at(payload, "type")
     if kind != "block_actions":
         return NotClicked(f"an interaction of type {kind[:40]!r} asks nothing of us")
-    if foreign := _foreign(payload, keys):
+    if foreign := _workspace_problem(payload, keys):
         return NotVerified(403, foreign)
     action = payload.get("actions")
     first = action[0] if isinstance(action, list) and action else {}
@@ -159,7 +159,7 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
     )
 
 
-def _foreign(payload: Any, keys: SlackKeys) -> str:
+def _workspace_problem(payload: Any, keys: SlackKeys) -> str:
     """Why a signed click is not one of our workspace and app; empty when it is. User ids are those of a workspace."""
     for name, ours, theirs in (
         ("team_id", keys.team_id, _at(payload, "team", "id")),

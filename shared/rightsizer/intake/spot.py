@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption, Trigger
-from rightsizer.intake.fields import Envelope, GroupName, Name, Parsers, Shape, Text, read
+from rightsizer.intake.fields import Envelope, EventModel, GroupName, Name, Parsers, Text, read_model
 
 INTERRUPTION = "EC2 Spot Instance Interruption Warning"
 REBALANCE = "EC2 Instance Rebalance Recommendation"
@@ -27,58 +27,58 @@ InstanceId = Annotated[str, StringConstraints(max_length=60, pattern=r"^i-[0-9a-
 """EC2's ids are ``i-`` and eight or seventeen digits today (EC2 User Guide, "Resource IDs"); longer ones may come."""
 
 
-class Warned(Shape):
+class Warned(EventModel):
     instance_id: InstanceId = Field(alias="instance-id")
     action: Literal["terminate", "stop", "hibernate"] = Field(alias="instance-action")
 
 
-class Instance(Shape):
+class Instance(EventModel):
     instance_id: InstanceId = Field(alias="instance-id")
 
 
-class Moved(Shape):
+class InstanceStateChange(EventModel):
     instance_id: InstanceId = Field(alias="instance-id")
     state: Name
 
 
-class Where(Shape):
+class Where(EventModel):
     zone: Text = Field("", alias="Availability Zone")
 
 
-class Launch(Shape):
+class Launch(EventModel):
     group: GroupName = Field(alias="AutoScalingGroupName")
     activity: Name = Field(alias="ActivityId")
     message: Text = Field("", alias="StatusMessage")
     where: Where | None = Field(None, alias="Details")
 
 
-def interruption(event: Mapping[str, Any]) -> Trigger:
+def parse_interruption(event: Mapping[str, Any]) -> Trigger:
     """EC2 takes a Spot instance back in two minutes (at once for hibernation)."""
-    envelope = read(Envelope[Warned], event, INTERRUPTION)
+    envelope = read_model(Envelope[Warned], event, INTERRUPTION)
     found = envelope.detail
     key = f"{found.instance_id}:{INTERRUPTION}"
     return SpotInterruption(found.instance_id, found.action, _zone(envelope.resources), envelope.time, key)
 
 
-def rebalance(event: Mapping[str, Any]) -> Trigger:
+def parse_rebalance(event: Mapping[str, Any]) -> Trigger:
     """EC2 sees an elevated risk of interruption."""
-    envelope = read(Envelope[Instance], event, REBALANCE)
+    envelope = read_model(Envelope[Instance], event, REBALANCE)
     found = envelope.detail.instance_id
     return RebalanceRecommended(found, envelope.time, f"{found}:{REBALANCE}")
 
 
-def moved(event: Mapping[str, Any]) -> Trigger:
+def parse_instance_state(event: Mapping[str, Any]) -> Trigger:
     """An instance changed state."""
-    envelope = read(Envelope[Moved], event, STATE_CHANGE)
+    envelope = read_model(Envelope[InstanceStateChange], event, STATE_CHANGE)
     found = envelope.detail
     state = one_line(found.state, 60)
     key = f"{found.instance_id}:{state}:{envelope.time.isoformat()}"
     return InstanceMoved(found.instance_id, state, envelope.time, key)
 
 
-def launch_failed(event: Mapping[str, Any]) -> Trigger:
+def parse_launch_failure(event: Mapping[str, Any]) -> Trigger:
     """An Auto Scaling group could not launch an instance; the message says whether capacity was missing."""
-    envelope = read(Envelope[Launch], event, LAUNCH_FAILED)
+    envelope = read_model(Envelope[Launch], event, LAUNCH_FAILED)
     found = envelope.detail
     zone = found.where.zone if found.where else ""
     message = one_line(found.message, 1024)
@@ -91,8 +91,8 @@ def _zone(resources: tuple[str, ...]) -> str:
 
 
 PARSERS: Parsers = {
-    ("aws.ec2", INTERRUPTION): interruption,
-    ("aws.ec2", REBALANCE): rebalance,
-    ("aws.ec2", STATE_CHANGE): moved,
-    ("aws.autoscaling", LAUNCH_FAILED): launch_failed,
+    ("aws.ec2", INTERRUPTION): parse_interruption,
+    ("aws.ec2", REBALANCE): parse_rebalance,
+    ("aws.ec2", STATE_CHANGE): parse_instance_state,
+    ("aws.autoscaling", LAUNCH_FAILED): parse_launch_failure,
 }

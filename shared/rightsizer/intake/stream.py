@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import Field
 
 from rightsizer import wire
-from rightsizer.domain.capacity_change import Errand, ErrandMoved
+from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
-from rightsizer.intake.fields import Shape, mapping, named, read
-from rightsizer.telemetry import Failed, attempt
+from rightsizer.intake.fields import EventModel, read_model, records_with_ids, require_mapping
+from rightsizer.telemetry import Failure, attempt
 
 PROPOSAL = "PROPOSAL#"
 ERRAND = "errand"
@@ -24,41 +24,41 @@ LONGEST_KEY = 1024
 """Characters of a key that is acted on, all of ASCII; DynamoDB takes 2,048 bytes of a partition key."""
 
 
-class Attribute(Shape):
+class Attribute(EventModel):
     text: str = Field(alias="S")
 
 
-class Number(Shape):
+class Number(EventModel):
     text: str = Field(alias="N")
 
 
-class Keys(Shape):
+class Keys(EventModel):
     pk: Attribute
     sk: Attribute
 
 
-class Image(Keys):
+class RowImage(Keys):
     state: Attribute
     doc: Attribute
     kind: Attribute | None = None
     version: Number | None = None
 
 
-def moves(event: Any) -> list[ProposalMoved | ErrandMoved]:
+def parse_moves(event: Any) -> list[ProposalMoved | CapacityChangeMoved]:
     """The records of the batch in their order, each with its proposal or its problem: one never stops another.
 
     InputError when the event is no stream batch at all.
     """
-    found = mapping(event, "a DynamoDB stream batch").get("Records")
+    found = require_mapping(event, "a DynamoDB stream batch").get("Records")
     if not isinstance(found, list):
         raise InputError("reading a DynamoDB stream batch: Records: a list is expected; is this invoked by a stream?")
-    rows = named(found, "a DynamoDB stream batch", "dynamodb", "SequenceNumber")
+    rows = records_with_ids(found, "a DynamoDB stream batch", "dynamodb", "SequenceNumber")
     return [_move(sequence, record["dynamodb"]) for sequence, record in rows]
 
 
-def _move(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
+def _move(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | CapacityChangeMoved:
     read_one = attempt("reading a record of the stream", sequence, partial(_proposal, sequence, images))
-    if isinstance(read_one, Failed):
+    if isinstance(read_one, Failure):
         return ProposalMoved(sequence, None, None, str(read_one), _identity(images))
     return read_one
 
@@ -73,22 +73,22 @@ def _identity(images: Mapping[str, Any]) -> str:
     return found.removeprefix(PROPOSAL) if found.isascii() and found.isprintable() else ""
 
 
-def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | ErrandMoved:
+def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | CapacityChangeMoved:
     new, old = images.get("NewImage"), images.get("OldImage")
-    if not new or not read(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
+    if not new or not read_model(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
         return ProposalMoved(sequence, None)
-    image = read(Image, new, "proposal in the stream")
+    image = read_model(RowImage, new, "proposal in the stream")
     before = _before(old) if old else None
     version = int(image.version.text) if image.version is not None and image.version.text.isdecimal() else 0
     if image.kind is not None and image.kind.text == ERRAND:
-        return ErrandMoved(sequence, wire.restored(Errand, image.doc.text), before, version)
-    return ProposalMoved(sequence, wire.restored(Proposal, image.doc.text), before, version=version)
+        return CapacityChangeMoved(sequence, wire.load_stored(CapacityChange, image.doc.text), before, version)
+    return ProposalMoved(sequence, wire.load_stored(Proposal, image.doc.text), before, version=version)
 
 
 def _before(old: Any) -> ProposalState | None:
     """The state before; None where the old row could not be read either: somebody has put it right."""
     try:
-        return _state(read(Image, old, "proposal in the stream").state.text)
+        return _state(read_model(RowImage, old, "proposal in the stream").state.text)
     except InputError:
         return None
 

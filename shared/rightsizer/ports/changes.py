@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from rightsizer.domain.change import Change
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.history import PastChange, Remembered
+from rightsizer.domain.history import EndedChange, PastChange
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
@@ -63,11 +63,11 @@ class Journal(Protocol):
         """Show a change an hour later among those that are due or to be booked; its document stays as it is."""
         ...
 
-    def unbooked(self, now: datetime) -> tuple[str, ...]:
+    def changes_to_book(self, now: datetime) -> tuple[str, ...]:
         """Ids of closed changes that stand and whose saving was not booked for a day, the longest waiting first."""
         ...
 
-    def booked(self, change: Change) -> Change:
+    def save_booking(self, change: Change) -> Change:
         """Save what was booked of a closed change; ConflictError when somebody saved in between."""
         ...
 
@@ -79,7 +79,7 @@ class Journal(Protocol):
         """Every change that is not closed. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
-    def held_by(self, endpoint: str) -> str:
+    def holder_of(self, endpoint: str) -> str:
         """Id of the change that holds the endpoint; empty when none does."""
         ...
 
@@ -121,7 +121,7 @@ class Changer(Protocol):
         """These alarms; those that do not exist are left out."""
         ...
 
-    def alarms_pointing_at(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+    def alarms_with_actions(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         """Bodies of metric alarms that have one of these ARNs as an action."""
         ...
 
@@ -137,7 +137,7 @@ class Changer(Protocol):
         """ListTags of another thing than an endpoint."""
         ...
 
-    def sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
+    def is_sold(self, instance_type: str, subnets: Sequence[str]) -> bool | None:
         """Whether EC2 offers the hardware in the zones of these subnets (any zone when empty); None when unknown."""
         ...
 
@@ -145,15 +145,15 @@ class Changer(Protocol):
         """By name of each of these images that has a tag and no digest: what its registry says of it today."""
         ...
 
-    def sees_alarms(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
+    def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
         """By role of these models, and of `roles`: whether it may describe alarms; None where nobody could ask."""
         ...
 
-    def passes(self, role: str) -> RolePass:
+    def role_pass(self, role: str) -> RolePass:
         """Whether our own role may hand this execution role to SageMaker."""
         ...
 
-    def cannot_restore(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
+    def denied_restore_actions(self, ref: EndpointRef, targets: Sequence[ScalableTarget]) -> tuple[str, ...]:
         """IAM actions that giving this autoscaling back needs, and that our own role is denied."""
         ...
 
@@ -184,14 +184,16 @@ class SavingsLedger(Protocol):
         ...
 
 
-class PastBook(Protocol):
+class EndedChangeBook(Protocol):
     """Keeps how past changes ended, for the next decision."""
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         """Record how a change ended; the same change again replaces what was recorded."""
         ...
 
-    def remembered(self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None) -> Iterator[Remembered]:
+    def ended_changes(
+        self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
+    ) -> Iterator[EndedChange]:
         """The changes and tests of the account as they ended in the window, oldest first.
 
         Rows that cannot be read are passed over and put into `unread`.

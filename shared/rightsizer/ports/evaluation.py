@@ -17,7 +17,7 @@ from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalS
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse, Report
 from rightsizer.domain.trigger import EvaluationReason
-from rightsizer.domain.usage import KeptUsage, MetricWindow, NoMetrics, Signal
+from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
 
 if TYPE_CHECKING:  # most doors tell nobody
     from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
@@ -63,7 +63,7 @@ class MetricRequest:
 
     endpoint: str
     variant: str
-    signals: tuple[Signal, ...]
+    signals: tuple[MetricStatistic, ...]
     each_gpu: bool = False
     """Whether to read single GPUs too, of a few of the instances that run: published with enhanced metrics only."""
     kv_cache: bool = False
@@ -80,7 +80,7 @@ class MetricReader(Protocol):
         ...
 
 
-class DigestStore(Protocol):
+class DailyUsageStore(Protocol):
     """Keeps digests of complete days, many endpoints to an object. A cache: what is lost is read again."""
 
     def load(self, page: str) -> Sequence[KeptUsage]:
@@ -132,7 +132,7 @@ class PageQueue(Protocol):
 class EvaluationLog(Protocol):
     """Knows of all endpoints together when each was last evaluated, and what they cost, in one bulk read."""
 
-    def evaluated(self) -> Mapping[str, datetime]:
+    def last_evaluations(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
         ...
 
@@ -171,7 +171,7 @@ class RecommendationStore(Protocol):
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
         ...
 
-    def made_at(self) -> datetime:
+    def created_at(self) -> datetime:
         """When the table that holds it was made: a restore and a copy make a new one. ReadError where nobody knows."""
         ...
 
@@ -215,7 +215,9 @@ class RecommendationStore(Protocol):
         """Let the proposal follow its change. Where its row is gone, nothing is written and the change goes on."""
         ...
 
-    def asked_back(self, *, everything: bool = False, unread: list[UnreadRow] | None = None) -> Iterator[Proposal]:
+    def rollback_requests(
+        self, *, everything: bool = False, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
         """Proposals with an order to go back that is not settled; `everything`: those of the first release too.
 
         Rows that cannot be read are passed over and put into `unread`.
@@ -229,11 +231,11 @@ class RecommendationStore(Protocol):
         """
         ...
 
-    def order_to_go_back(self, proposal_id: str) -> Proposal | None:
+    def rollback_request(self, proposal_id: str) -> Proposal | None:
         """The proposal where an order to go back stands on its row and is not settled; None where there is none."""
         ...
 
-    def settle(self, proposal_id: str) -> None:
+    def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
         ...
 
@@ -241,7 +243,7 @@ class RecommendationStore(Protocol):
 class OwnUse(Protocol):
     """Knows what rightsizer itself used."""
 
-    def used(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
         """What each function of the stack did in the window."""
         ...
 

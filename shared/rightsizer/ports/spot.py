@@ -6,17 +6,17 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from rightsizer.domain.capacity_change import Errand, GroupSight, PoolSeen
+from rightsizer.domain.capacity_change import CapacityChange, GroupSight, WarmPoolSight
 from rightsizer.domain.job import TrainingJob
 from rightsizer.domain.plan import Step
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.scaling_group import Found, Group, Interruption, MeasuredUse, Way
+from rightsizer.domain.scaling_group import AutoScalingGroup, InstanceHome, Interruption, MeasuredUse, ReplacementMethod
 from rightsizer.domain.spot import Mark, Pool
 from rightsizer.domain.trigger import LookBeyond
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadGroup:
     """A group that could not be read or understood; the others go on."""
 
     name: str
@@ -26,19 +26,19 @@ class Unread:
 class GroupReader(Protocol):
     """Reads Auto Scaling groups and instances."""
 
-    def find(self, instance_id: str) -> Found:
+    def find(self, instance_id: str) -> InstanceHome:
         """Where an instance belongs: one call for a member of a group, two for any other."""
         ...
 
-    def groups(self, now: datetime) -> Iterator[Group | Unread]:
+    def groups(self, now: datetime) -> Iterator[AutoScalingGroup | UnreadGroup]:
         """Every Auto Scaling group that may buy Spot or carries the opt-in tag."""
         ...
 
 
-class GroupNow(Protocol):
+class LiveGroupReader(Protocol):
     """Reads one group afresh."""
 
-    def now(self, name: str, now: datetime) -> Group | Unread:
+    def live_group(self, name: str, now: datetime) -> AutoScalingGroup | UnreadGroup:
         """The group as it stands now; VanishedError when it is gone."""
         ...
 
@@ -46,7 +46,7 @@ class GroupNow(Protocol):
 class GroupChanger(Protocol):
     """Writes to Auto Scaling groups. Raises WriteRefusedError, PermissionMissingError or ThrottledError."""
 
-    def replace(self, group: str, instance_id: str, way: Way) -> None:
+    def replace(self, group: str, instance_id: str, way: ReplacementMethod) -> None:
         """Ask for a replacement of the instance; the desired capacity stays."""
         ...
 
@@ -76,19 +76,19 @@ class SpotBook(Protocol):
         """The account's own record of the window, oldest first."""
         ...
 
-    def first(self, what: str, now: datetime) -> bool:
+    def is_first(self, what: str, now: datetime) -> bool:
         """Whether this is asked for the first time within two days, by one conditional write."""
         ...
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> AutoScalingGroup | None:
         """What the sweep knew of the group, or None."""
         ...
 
-    def keep(self, group: Group) -> None:
+    def keep(self, group: AutoScalingGroup) -> None:
         """Store what the sweep read."""
         ...
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[AutoScalingGroup]:
         """Every group that the sweep knew."""
         ...
 
@@ -127,7 +127,7 @@ class SpotMarket(Protocol):
 class AgentReader(Protocol):
     """Reads what the CloudWatch agent collects on the instances of a group."""
 
-    def measured(self, group: str, start: datetime, end: datetime) -> MeasuredUse | None:
+    def measured_use(self, group: str, start: datetime, end: datetime) -> MeasuredUse | None:
         """Peaks over the window; None when no instance of the group sends the NVIDIA metrics."""
         ...
 
@@ -135,7 +135,7 @@ class AgentReader(Protocol):
 class LookQueue(Protocol):
     """The evaluation queue, for what lies beside the endpoints."""
 
-    def send_beyond(self, look: LookBeyond) -> None:
+    def send_look(self, look: LookBeyond) -> None:
         """Ask for a look at groups or jobs."""
         ...
 
@@ -164,48 +164,53 @@ class ClusterReader(Protocol):
         ...
 
 
-class ErrandBook(Protocol):
-    """Keeps errands among the proposals. Every write is conditional on the version that was read."""
+class CapacityChangeStore(Protocol):
+    """Keeps capacity changes among the proposals. Every write is conditional on the version that was read."""
 
-    def ask(self, errand: Errand) -> bool:
-        """Store a new errand; False when it was asked before. An older pending one of the subject is withdrawn."""
+    def add(self, capacity_change: CapacityChange) -> bool:
+        """Store a new capacity change; False when it was asked before.
+
+        An older pending one of the subject is withdrawn.
+        """
         ...
 
-    def load(self, errand_id: str) -> Errand | None:
-        """The errand as it stands, or None."""
+    def load(self, capacity_change_id: str) -> CapacityChange | None:
+        """The capacity change as it stands, or None."""
         ...
 
-    def save(self, errand: Errand) -> Errand:
+    def save(self, capacity_change: CapacityChange) -> CapacityChange:
         """Save over the version that was read and return it with the new one; ConflictError when somebody was first."""
         ...
 
     def due(self, now: datetime) -> tuple[str, ...]:
-        """Ids of the approved or begun errands whose next look is due, and of those that cannot be read."""
+        """Ids of the approved or begun capacity changes whose next look is due, and of those that cannot be read."""
         ...
 
-    def made_at(self) -> datetime:
+    def created_at(self) -> datetime:
         """When the table that holds them was made: a restore and a copy make a new one. ReadError."""
         ...
 
-    def park(self, errand_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
-        """Leave an errand that cannot be read, count it, and tell of it once; `tell` says whether it was taken."""
+    def park(self, capacity_change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Leave a capacity change that cannot be read, count it, and tell of it once; `tell` says whether it was
+        taken.
+        """
         ...
 
 
-class ErrandReader(Protocol):
+class CapacityChangeReader(Protocol):
     """Sees a group or a warm pool right before a move; VanishedError when it is gone. Nothing is cached."""
 
     def group(self, name: str) -> GroupSight:
         """Policy, mode and owner of the group as they are now."""
         ...
 
-    def pool(self, job: str) -> PoolSeen:
+    def pool(self, job: str) -> WarmPoolSight:
         """Warm pool and mode of the job as they are now."""
         ...
 
 
-class ErrandWriter(Protocol):
-    """Makes the write of an errand."""
+class CapacityChangeWriter(Protocol):
+    """Makes the write of a capacity change."""
 
     def perform(self, step: Step) -> None:
         """Make one write; WriteRefusedError, PermissionMissingError or ThrottledError when AWS does not."""

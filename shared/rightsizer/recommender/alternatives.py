@@ -7,61 +7,77 @@ from rightsizer.domain.option import Excluded, Option, Risk
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
-from rightsizer.recommender.choose import replayed
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.choose import replay_option
+from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering
-from rightsizer.recommender.elsewhere import out
-from rightsizer.recommender.gate import Case, Verdict, gate
+from rightsizer.recommender.elsewhere import exclude_dimension
+from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.packing import needs_at
 
 
-def with_alternatives(found: Recommendation, at: Situation, dimensions: Iterable[Offering]) -> Recommendation:
-    """The judgement with the alternatives behind its options. One is chosen only where nothing else is offered.
+def add_alternatives(
+    found: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
+) -> Recommendation:
+    """The recommendation with the alternatives behind its options. One is chosen only where nothing else is offered.
 
     An endpoint that is not carried today is left alone, and the gate never lets one of these be applied.
     """
     if found.finding is Finding.UNDER_PROVISIONED:
         return found
-    needs = needs_at(at)
+    needs = needs_at(context)
     found = replace(found, needs=needs if isinstance(needs, Needs) else None)
-    answers = list(_answers(found, at, dimensions))
-    options = sorted((a for a in answers if isinstance(a, Option)), key=_rank)
+    answers = list(_answers(found, context, dimensions))
+    options = sorted((a for a in answers if isinstance(a, Option)), key=_alternative_order)
     ruled_out = (a for a in answers if isinstance(a, Excluded))
     found = replace(found, excluded=(*found.excluded, *ruled_out))
     if not options:
         return found
     if found.options:
-        asked = _asked(found, at, options) if found.gate_reason.code is Code.SAVING_TOO_SMALL else None
+        asked = (
+            _prefer_closed_dimension(found, context, options)
+            if found.gate_reason.code is Code.SAVING_TOO_SMALL
+            else None
+        )
         return asked or replace(found, options=(*found.options, *options))
     if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
         later = [option for option in options if option.risk > Risk.MEDIUM and not option.in_place]
-        waits = (Excluded(o.target.instance_type, _later(o), o.kind) for o in later)
+        waits = (Excluded(o.target.instance_type, _migration_wait_reason(o), o.kind) for o in later)
         found = replace(found, excluded=(*found.excluded, *waits))
         options = [option for option in options if option not in later]
-    return _proposed(found, at, options)
+    return _propose_first(found, context, options)
 
 
-def _answers(found: Recommendation, at: Situation, dimensions: Iterable[Offering]) -> Iterator[Option | Excluded]:
+def _answers(
+    found: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
+) -> Iterator[Option | Excluded]:
     """The options and the reasons of each dimension that does not compete with the fleets.
 
     First what was looked at for this, then what is not looked at on such an endpoint, then what the search moved.
     """
-    opened = ADDABLE & at.policy.by_itself
-    behind = [(one, one.out_of_scope(at)) for one in dimensions if not one.competes]
+    opened = ADDABLE & context.policy.by_itself
+    behind = [(one, one.out_of_scope(context)) for one in dimensions if not one.competes]
     behind.sort(key=lambda pair: (not opened.isdisjoint(pair[0].kinds), pair[1] is not None))
     for one, reason in behind:
-        yield from one.offer(at, found) if reason is None else (out(at, kind, reason) for kind in one.kinds)
+        yield from (
+            one.offer(context, found)
+            if reason is None
+            else (exclude_dimension(context, kind, reason) for kind in one.kinds)
+        )
 
 
-def _asked(found: Recommendation, at: Situation, options: list[Option]) -> Recommendation | None:
+def _prefer_closed_dimension(
+    found: Recommendation, context: EvaluationContext, options: list[Option]
+) -> Recommendation | None:
     """A closed dimension in place of an open change that saves too little; None where it does too."""
-    closed = [o for o in options if o.kind in ADDABLE and _gate(at, o)[1].code is not Code.SAVING_TOO_SMALL]
+    closed = [
+        o for o in options if o.kind in ADDABLE and _gate_alternative(context, o)[1].code is not Code.SAVING_TOO_SMALL
+    ]
     others = (*found.options, *(o for o in options if o not in closed))
-    return _proposal(replace(found, options=others), at, closed) if closed else None
+    return _with_options_first(replace(found, options=others), context, closed) if closed else None
 
 
-def _later(option: Option) -> Reason:
+def _migration_wait_reason(option: Option) -> Reason:
     """Why a migration waits: measuring a type in place is cheaper than compiling a model for another chip."""
     return Reason(
         Code.RISK_TOO_HIGH,
@@ -70,34 +86,42 @@ def _later(option: Option) -> Reason:
     )
 
 
-def _rank(option: Option) -> tuple[bool, float, str]:
+def _alternative_order(option: Option) -> tuple[bool, float, str]:
     return not option.in_place, -float(option.saving_usd_per_month), option.target.instance_type
 
 
-def _gate(at: Situation, option: Option) -> Verdict:
-    case = Case(at.endpoint, option, at.demand, at.runs.name, saving_share(at, option), at.goal.declared, 0.0)
-    return gate(case, at.given.history, at.policy, at.given.now)
+def _gate_alternative(context: EvaluationContext, option: Option) -> GateAnswer:
+    case = GateCase(
+        context.endpoint,
+        option,
+        context.demand,
+        context.runs.name,
+        saving_share(context, option),
+        context.objective.declared,
+        0.0,
+    )
+    return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
 
 
-def _proposed(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
+def _propose_first(base: Recommendation, context: EvaluationContext, options: list[Option]) -> Recommendation:
     """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
-    reasons = [(option, _gate(at, option)[1]) for option in options]
+    reasons = [(option, _gate_alternative(context, option)[1]) for option in options]
     enough = [option for option, why in reasons if why.code is not Code.SAVING_TOO_SMALL]
-    small = (out(at, option.kind, why) for option, why in reasons if option not in enough)
+    small = (exclude_dimension(context, option.kind, why) for option, why in reasons if option not in enough)
     base = replace(base, excluded=(*base.excluded, *small))
-    return _proposal(base, at, enough) if enough else base
+    return _with_options_first(base, context, enough) if enough else base
 
 
-def _proposal(base: Recommendation, at: Situation, options: list[Option]) -> Recommendation:
+def _with_options_first(base: Recommendation, context: EvaluationContext, options: list[Option]) -> Recommendation:
     """The first of the options as what is recommended, the others and those of `base` behind it."""
     best = options[0]
-    verdict, why = _gate(at, best)
+    verdict, why = _gate_alternative(context, best)
     where = "but not on the same endpoint: its owner decides. In place"
     if best.in_place:
         where = "which Limits does not open to automatic mode. Otherwise"
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({_fleet(best)}) would save ${best.saving_usd_per_month:,.2f} a month, {where}:"
+        f"{best.kind.value} ({_fleet_text(best)}) would save ${best.saving_usd_per_month:,.2f} a month, {where}:"
         f" {base.reason.sentence}",
     )
     return replace(
@@ -107,11 +131,11 @@ def _proposal(base: Recommendation, at: Situation, options: list[Option]) -> Rec
         options=(*options, *base.options),
         gate=verdict,
         gate_reason=why,
-        replay=replayed(at, best) if best.in_place else None,
+        replay=replay_option(context, best) if best.in_place else None,
     )
 
 
-def _fleet(option: Option) -> str:
+def _fleet_text(option: Option) -> str:
     target = option.target
     if not target.instance_type:
         return option.price.instance_type

@@ -8,27 +8,35 @@ from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.fit import Limits, refusal
-from rightsizer.recommender.past_changes import FALSE_ALARM, LEFT, Lesson, failures, lesson, resting, threads
+from rightsizer.recommender.fit import CandidateLimits, fit_refusal
+from rightsizer.recommender.past_changes import (
+    FALSE_ALARM,
+    LEFT,
+    Lesson,
+    failures,
+    host_threads,
+    learn_about,
+    rest_until,
+)
 from rightsizer.recommender.slowdown import (
     Ratio,
-    chance,
-    gpu_room,
+    allowed_gpu_slowdown,
+    chance_within,
+    expected_slowdown,
     host_factor,
-    measured,
-    middle,
+    measured_slowdown,
+    outcome_weight,
     ratio_of,
-    slowdown,
-    weight,
-    width,
+    slowdown_bound,
+    slowdown_middle,
     workers_of,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class CandidateType:
     """A candidate that may serve, before its fleet is computed."""
 
     hardware: InstanceType
@@ -45,142 +53,161 @@ class Draft:
     """Lower bound of the monthly cost."""
 
     @property
-    def sure(self) -> bool:
+    def is_certain(self) -> bool:
         """Whether nothing remains to be measured."""
         return self.fit >= 1 and self.fast >= 1
 
 
-def drafts_of(at: Situation) -> tuple[list[Draft], list[Excluded]]:
+def check_candidates(context: EvaluationContext) -> tuple[list[CandidateType], list[Excluded]]:
     """Every type with a GPU: those that may serve, by the least that they could cost, and those that are ruled out."""
-    drafts: list[Draft] = []
+    candidates: list[CandidateType] = []
     excluded: list[Excluded] = []
-    for hardware in at.given.catalogue:
+    for hardware in context.inputs.catalogue:
         if not hardware.has_gpu:
             continue
-        found = draft_of(at, hardware)
-        if isinstance(found, Draft):
-            drafts.append(found)
+        found = check_candidate(context, hardware)
+        if isinstance(found, CandidateType):
+            candidates.append(found)
         else:
             excluded.append(Excluded(hardware.name, found))
-    drafts.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
-    return drafts, excluded
+    candidates.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
+    return candidates, excluded
 
 
-def draft_of(at: Situation, hardware: InstanceType) -> Draft | Reason:
+def check_candidate(context: EvaluationContext, hardware: InstanceType) -> CandidateType | Reason:
     """The candidate as a draft, or the reason why it is none."""
-    price = at.given.prices.find(hardware.name)
-    reason = refusal(at.reference, hardware, at.demand, _limits(at, hardware.name, price))
-    old, new = at.reference.accelerator, hardware.accelerator
+    price = context.inputs.prices.find(hardware.name)
+    reason = fit_refusal(context.reference, hardware, context.demand, _limits(context, hardware.name, price))
+    old, new = context.reference.accelerator, hardware.accelerator
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
-    tried = sum(1 for p in at.given.history.endpoint if p.ended is PastEnd.TESTED and p.to_type == hardware.name)
-    known = _known(at, hardware)
-    if (rests := _resting(at, hardware, known)) is not None:
+    tried = sum(1 for p in context.inputs.history.endpoint if p.ended is PastEnd.TESTED and p.to_type == hardware.name)
+    known = _lesson(context, hardware)
+    if (rests := _rest_reason(context, hardware, known)) is not None:
         return rests
     if known.too_small_gib >= new.usable_gib and old.model != new.model:
         sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = old.phi(new)
-    speed, host, ratio = _slower(at, known, hardware)
+    speed, host, ratio = _slowdowns(context, known, hardware)
     same_chip, guessed = old.model == new.model, speed.source.is_guess
-    fit = fit_on(at, hardware)
+    fit = fit_chance(context, hardware)
     fast = 1.0
     seen = speed.source.is_measured or known.latency_ratio is not None
-    if not _holds(at, ratio, seen):
-        room = gpu_room(at.demand, host, at.stretch)
-        seen_here = at.outcomes
-        fast = chance(room, ratio_phi, seen_here, weight(seen_here, at.policy)) if guessed and not same_chip else 0.0
+    if not _is_fast_enough(context, ratio, seen):
+        room = allowed_gpu_slowdown(context.demand, host, context.allowed_slowdown)
+        seen_here = context.outcomes
+        fast = (
+            chance_within(room, ratio_phi, seen_here, outcome_weight(seen_here, context.policy))
+            if guessed and not same_chip
+            else 0.0
+        )
         if known.latency_ratio is not None or (tried > 1 and (known.gpu_ratio is None or tried > 2)):
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
-    if _dares(at, fast):
+    if may_skip_test(context, fast):
         fast = 1.0  # the change is the test: its guard and the days after it tell
     if fast <= 0 and fit > 0:
-        return _too_slow(at, hardware, ratio, speed.source, seen)
-    workers = workers_of(hardware, at.reference, at.demand, at.latency)
-    busy = at.demand.load.mean_rate * at.latency.mean_s * ratio.mid / workers * 0.8
+        return _too_slow_reason(context, hardware, ratio, speed.source, seen)
+    workers = workers_of(hardware, context.reference, context.demand, context.latency)
+    busy = context.demand.load.mean_rate * context.latency.mean_s * ratio.mid / workers * 0.8
     least = float(price.usd_per_hour * HOURS_PER_MONTH) * max(busy, 1.0)
-    if least >= 0.999 * at.ceiling and hardware.name != at.runs.name:
+    if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
-    return Draft(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+    return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
 
 
-def _dares(at: Situation, chance: float) -> bool:
+def may_skip_test(context: EvaluationContext, chance: float) -> bool:
     """Whether a type with that chance of being fast enough is taken untested: no test would tell, the load is known.
 
     One request says nothing about the latency, and less about a slower type.
     """
-    known = at.demand.requests >= at.policy.untested_requests
-    untold = not at.policy.tests or at.told < at.policy.test_tells
-    return known and untold and chance >= at.policy.untested_chance
+    known = context.demand.requests >= context.policy.untested_requests
+    untold = not context.policy.tests or context.share_of_wanted_requests < context.policy.test_tells
+    return known and untold and chance >= context.policy.untested_chance
 
 
-def ratio_on(at: Situation, hardware: InstanceType) -> Ratio | None:
+def latency_ratio_on(context: EvaluationContext, hardware: InstanceType) -> Ratio | None:
     """How much slower requests get on that type, in the middle and at the bound; None where one has no accelerator."""
-    if at.reference.accelerator is None or hardware.accelerator is None:
+    if context.reference.accelerator is None or hardware.accelerator is None:
         return None
-    return _slower(at, _known(at, hardware), hardware)[2]
+    return _slowdowns(context, _lesson(context, hardware), hardware)[2]
 
 
-def fit_on(at: Situation, hardware: InstanceType) -> float:
+def fit_chance(context: EvaluationContext, hardware: InstanceType) -> float:
     """The chance that the model starts and fits on that type, 0..1; 1 where a test or a change showed it."""
-    return 1.0 if _known(at, hardware).started else _fit(at, hardware)
+    return 1.0 if _lesson(context, hardware).started else _fit_chance(context, hardware)
 
 
-def _known(at: Situation, hardware: InstanceType) -> Lesson:
-    return lesson(at.past, at.reference, hardware, at.given.catalogue.find, lambda t: _phi(at, t), at.links)
+def _lesson(context: EvaluationContext, hardware: InstanceType) -> Lesson:
+    return learn_about(
+        context.history,
+        context.reference,
+        hardware,
+        context.inputs.catalogue.find,
+        lambda t: _phi(context, t),
+        context.measured_types,
+    )
 
 
-def _slower(at: Situation, known: Lesson, hardware: InstanceType) -> tuple[Slowdown, float, Ratio]:
+def _slowdowns(context: EvaluationContext, known: Lesson, hardware: InstanceType) -> tuple[Slowdown, float, Ratio]:
     """Slowdown of the GPU's part, bound of the host's part, and both together."""
-    speed = _speed(at, known, hardware)
-    shown = threads(at.given.history, at.reference, at.given.catalogue.find, at.demand.gpu_share)
-    host = host_factor(at.reference, hardware, at.demand, shown)
-    return speed, host, ratio_of(at.demand, speed, host, known.latency_ratio, at.policy)
+    speed = _slowdown(context, known, hardware)
+    shown = host_threads(
+        context.inputs.history, context.reference, context.inputs.catalogue.find, context.demand.gpu_share
+    )
+    host = host_factor(context.reference, hardware, context.demand, shown)
+    return speed, host, ratio_of(context.demand, speed, host, known.latency_ratio, context.policy)
 
 
-def _holds(at: Situation, ratio: Ratio, seen: bool) -> bool:
+def _is_fast_enough(context: EvaluationContext, ratio: Ratio, seen: bool) -> bool:
     """Whether the slowdown is within what the objective allows.
 
     A measured one has its bound only for the error of the measurement: its middle must hold, and at the bound a day
     must stay bearable. What is worse than twice the allowance shows within days, and the type before comes back.
     """
-    return ratio.bound <= at.stretch or (seen and ratio.mid <= at.stretch and ratio.bound <= at.bearable)
-
-
-def _too_slow(at: Situation, hardware: InstanceType, ratio: Ratio, source: SlowdownSource, seen: bool) -> Reason:
-    worst = f", {at.bearable:.2f}-fold at worst" if ratio.mid <= at.stretch and seen else ""
-    return Reason(
-        Code.TOO_SLOW,
-        f"{hardware.name} may be too slow: latency may grow {ratio.bound:.2f}-fold ({source}), and the p95 of"
-        f" {at.goal.p95_s:.2f} s allows {at.stretch:.2f}-fold{worst}",
+    return ratio.bound <= context.allowed_slowdown or (
+        seen and ratio.mid <= context.allowed_slowdown and ratio.bound <= context.worst_slowdown
     )
 
 
-def _limits(at: Situation, name: str, price: Price | None) -> Limits:
+def _too_slow_reason(
+    context: EvaluationContext, hardware: InstanceType, ratio: Ratio, source: SlowdownSource, seen: bool
+) -> Reason:
+    worst = f", {context.worst_slowdown:.2f}-fold at worst" if ratio.mid <= context.allowed_slowdown and seen else ""
+    return Reason(
+        Code.TOO_SLOW,
+        f"{hardware.name} may be too slow: latency may grow {ratio.bound:.2f}-fold ({source}), and the p95 of"
+        f" {context.objective.p95_s:.2f} s allows {context.allowed_slowdown:.2f}-fold{worst}",
+    )
+
+
+def _limits(context: EvaluationContext, name: str, price: Price | None) -> CandidateLimits:
     """What is asked of a candidate beside the load; what runs already needs no room that was never asked of it."""
-    room = at.policy.memory_room_smaller if name != at.runs.name else 0.0
-    return Limits(price, at.given.quotas.get(name), room, runs_now=name in (at.runs.name, at.reference.name))
+    room = context.policy.memory_room_smaller if name != context.runs.name else 0.0
+    return CandidateLimits(
+        price, context.inputs.quotas.get(name), room, runs_now=name in (context.runs.name, context.reference.name)
+    )
 
 
-def _phi(at: Situation, hardware: InstanceType) -> float:
-    old, new = at.reference.accelerator, hardware.accelerator
+def _phi(context: EvaluationContext, hardware: InstanceType) -> float:
+    old, new = context.reference.accelerator, hardware.accelerator
     return old.phi(new) if old and new else 1.0
 
 
-def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | None:
-    if known.refuted is None or hardware.name == at.reference.name:
+def _rest_reason(context: EvaluationContext, hardware: InstanceType, known: Lesson) -> Reason | None:
+    if known.refuted is None or hardware.name == context.reference.name:
         return None
-    times = failures(at.past.endpoint, hardware.name)
-    if times < 2 and known.refuted.failure in ("alarm", LEFT) and _no_slower(at, hardware):
+    times = failures(context.history.endpoint, hardware.name)
+    if times < 2 and known.refuted.failure in ("alarm", LEFT) and _is_no_slower(context, hardware):
         return None
-    if times < 2 and known.refuted.of_another(at.variant.model_name):
+    if times < 2 and known.refuted.is_of_another_model(context.variant.model_name):
         return None  # a new version of the model; what failed twice is the type's fault
-    until = resting(known.refuted, times, at.demand.load.peak_busy_gpus, at.policy, at.given.now)
+    until = rest_until(known.refuted, times, context.demand.load.peak_busy_gpus, context.policy, context.inputs.now)
     if until is None:
         return None
-    elsewhere = known.refuted.no_start and known.refuted not in at.given.history.endpoint
+    elsewhere = known.refuted.has_failed_start and known.refuted not in context.inputs.history.endpoint
     where = " behind another endpoint with the same model" if elsewhere else ""
     return Reason(
         Code.BLACKLISTED,
@@ -190,35 +217,35 @@ def _resting(at: Situation, hardware: InstanceType, known: Lesson) -> Reason | N
     )
 
 
-def _no_slower(at: Situation, hardware: InstanceType) -> bool:
+def _is_no_slower(context: EvaluationContext, hardware: InstanceType) -> bool:
     """Whether the hours on the type show no slower median: then the alarm had another cause."""
-    there = latency_of([d for d in at.days if d.instance_type == hardware.name])
-    return there is not None and there.p50_s <= FALSE_ALARM * at.latency.p50_s
+    there = latency_of([d for d in context.days if d.instance_type == hardware.name])
+    return there is not None and there.p50_s <= FALSE_ALARM * context.latency.p50_s
 
 
-def _speed(at: Situation, known: Lesson, hardware: InstanceType) -> Slowdown:
-    old, new = at.reference.accelerator, hardware.accelerator
+def _slowdown(context: EvaluationContext, known: Lesson, hardware: InstanceType) -> Slowdown:
+    old, new = context.reference.accelerator, hardware.accelerator
     assert old is not None
     assert new is not None
     if known.gpu_ratio is not None and old.model != new.model:
-        error = at.policy.served_error if known.served else at.policy.measured_error
-        return measured(old, new, known.gpu_ratio, error)
-    bound, mid = width(at.outcomes, at.policy), middle(at.outcomes, at.policy)
+        error = context.policy.served_error if known.served else context.policy.measured_error
+        return measured_slowdown(old, new, known.gpu_ratio, error)
+    bound, mid = slowdown_bound(context.outcomes, context.policy), slowdown_middle(context.outcomes, context.policy)
     if known.other_q is not None:
-        bound = min(bound, known.other_q * (1 + at.policy.other_type_spread))
-    taught = bool(at.outcomes) or bound != at.policy.slowdown_bound
-    return slowdown(old, new, at.policy, bound if taught else None, mid)
+        bound = min(bound, known.other_q * (1 + context.policy.other_type_spread))
+    taught = bool(context.outcomes) or bound != context.policy.slowdown_bound
+    return expected_slowdown(old, new, context.policy, bound if taught else None, mid)
 
 
-def _fit(at: Situation, hardware: InstanceType) -> float:
+def _fit_chance(context: EvaluationContext, hardware: InstanceType) -> float:
     """Probability that the model fits: certain with a known need, by the share of the card when it is unknown."""
-    old, new = at.reference.accelerator, hardware.accelerator
+    old, new = context.reference.accelerator, hardware.accelerator
     if old is None or new is None:
         return 0.0
-    share = 0.8 if hardware.accelerator_count < at.reference.accelerator_count else 1.0
+    share = 0.8 if hardware.accelerator_count < context.reference.accelerator_count else 1.0
     if new.usable_gib >= old.usable_gib:
         return share
-    memory = at.demand.memory
+    memory = context.demand.memory
     if memory.need_gib is None:
         low = memory.lower_gib
         return share * max(0.0, min(0.95, (new.usable_gib - low) / max(old.usable_gib - low, 0.1)))

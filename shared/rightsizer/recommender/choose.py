@@ -11,17 +11,38 @@ from itertools import islice
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering
-from rightsizer.recommender.evidence import gpus_of
-from rightsizer.recommender.finding import starving
-from rightsizer.recommender.fleet_size import before_ours, grows, held, jumped, plan_of, raises, still_carries
-from rightsizer.recommender.gate import Case, asked, gate, restoring
-from rightsizer.recommender.late_requests import BUDGET, budget_spent, caution, hurt, overdrawn
+from rightsizer.recommender.evidence import gpus_text
+from rightsizer.recommender.finding import too_small_reason
+from rightsizer.recommender.fleet_size import (
+    can_still_carry,
+    fleet_before_changes,
+    fleet_of_option,
+    has_load_jumped,
+    is_minimum_raised,
+    is_minimum_raised_to_grow,
+    minimum_refusal,
+)
+from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
+from rightsizer.recommender.late_requests import (
+    BUDGET,
+    budget_sentence,
+    extra_margin,
+    find_degradation,
+    late_budget_used,
+)
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
-from rightsizer.recommender.pricing import cost_of, restore_option, tested
-from rightsizer.recommender.replay import strain_of
-from rightsizer.recommender.shadow_test import Unsure, before_sure, impossible, not_planned, promising, worth_testing
+from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
+from rightsizer.recommender.replay import replay_of
+from rightsizer.recommender.shadow_test import (
+    ShadowTestCandidate,
+    choose_test,
+    is_promising,
+    is_test_first,
+    no_test_reason,
+    test_refusal,
+)
 
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
@@ -31,68 +52,78 @@ JUMPED = Reason(
 TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
 
 
-def chosen_or_kept(base: Recommendation, at: Situation, dimensions: Iterable[Offering]) -> Recommendation:
+def choose_option(base: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]) -> Recommendation:
     """The recommendation with finding, options and gate."""
-    harm = hurt(at)
-    if harm is not None and (harm.severe or at.runs.name != at.reference.name):
-        return _with_replay(restored(base, at, harm.reason), at)
-    if jumped(at) and not still_carries(at):
-        return _with_replay(restored(base, at, JUMPED), at)
-    at = replace(at, cautious=at.cautious + (harm is not None) + caution(at))
-    at = replace(at, strained=harm is not None or not still_carries(at), spent=budget_spent(at))
-    options = options_for(at)
-    rivals = [answer for one in dimensions if one.competes for answer in one.offer(at, base)]
+    harm = find_degradation(context)
+    if harm is not None and (harm.is_severe or context.runs.name != context.reference.name):
+        return _with_replay(recommend_previous_configuration(base, context, harm.reason), context)
+    if has_load_jumped(context) and not can_still_carry(context):
+        return _with_replay(recommend_previous_configuration(base, context, JUMPED), context)
+    context = replace(context, extra_margin=context.extra_margin + (harm is not None) + extra_margin(context))
+    context = replace(
+        context,
+        is_strained=harm is not None or not can_still_carry(context),
+        late_budget_used=late_budget_used(context),
+    )
+    options = options_for(context)
+    rivals = [answer for one in dimensions if one.competes for answer in one.offer(context, base)]
     beside = (answer for answer in rivals if isinstance(answer, Option))
-    sure = tuple(sorted((*options.sure, *beside), key=lambda o: _rank(at, o)))
+    sure = tuple(sorted((*options.sure, *beside), key=lambda o: cost_order(context, o)))
     base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))
-    more = raised(base, at, sure)
+    more = recommend_higher_minimum(base, context, sure)
     if more is not None:
-        return _with_replay(more, at)
+        return _with_replay(more, context)
     best = sure[0] if sure else None
     # users wait today, and a test takes a day
-    growing = best is not None and (harm is not None or (at.tight and best.saving_usd_per_month <= 0))
-    tested = None if growing else choose_shadow_test(at, options, best)
+    growing = best is not None and (harm is not None or (context.is_fleet_too_small and best.saving_usd_per_month <= 0))
+    tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
-        return _testing(base, tested[0], tested[1], sure, at)
+        return _recommend_test(base, tested[0], tested[1], sure, context)
     if best is None:
-        hungry = starving(at.demand, at.latency, at.goal, at.policy, sum(at.fleet) / 24)
-        if hungry is not None and at.runs.name == at.reference.name:
-            verdict, why = asked(at.endpoint, hungry)
+        hungry = too_small_reason(
+            context.demand, context.latency, context.objective, context.policy, sum(context.reference_counts) / 24
+        )
+        if hungry is not None and context.runs.name == context.reference.name:
+            verdict, why = ask_person(context.endpoint, hungry)
             return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
-        reason = _why_kept(options, at)
-        return replace(base, finding=_finding(options, at, None), reason=reason, gate_reason=reason)
-    return _gated(base, at, best, sure, options)
+        reason = _keep_reason(options, context)
+        return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
+    return _apply_gate(base, context, best, sure, options)
 
 
-def _rank(at: Situation, option: Option) -> tuple[bool, Decimal, str]:
+def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, Decimal, str]:
     """The cheapest first; types that had no capacity lately after all others."""
     name = option.target.instance_type
-    return name in at.lacking, option.usd_per_month, name
+    return name in context.types_without_capacity, option.usd_per_month, name
 
 
-def choose_shadow_test(at: Situation, options: Options, best: Option | None) -> tuple[Unsure, Reason] | None:
+def choose_shadow_test(
+    context: EvaluationContext, options: Options, best: Option | None
+) -> tuple[ShadowTestCandidate, Reason] | None:
     """The shadow test to run now, unless a sure change should come first."""
-    saving = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
-    found = worth_testing(options.unsure, saving, at.given.history, at.policy)
-    if found is None or impossible(at.endpoint) is not None:
+    saving = (
+        max(best.saving_usd_per_month, context.usd_per_month * 0) if best is not None else context.usd_per_month * 0
+    )
+    found = choose_test(options.unsure, saving, context.inputs.history, context.policy)
+    if found is None or test_refusal(context.endpoint) is not None:
         return None
-    enough = best is not None and saving_share(at, best) >= at.policy.minimum_saving_share
-    return None if enough and not before_sure(found[0], saving) else found
+    enough = best is not None and saving_share(context, best) >= context.policy.minimum_saving_share
+    return None if enough and not is_test_first(found[0], saving) else found
 
 
-def _finding(options: Options, at: Situation, best: Option | None) -> Finding:
+def _finding(options: Options, context: EvaluationContext, best: Option | None) -> Finding:
     """The finding beside no change, or one that saves too little: a test that may not run hides no waste."""
-    sure = max(best.saving_usd_per_month, at.usd * 0) if best is not None else at.usd * 0
-    return Finding.OVER_PROVISIONED if promising(options.unsure, sure, at.policy) else Finding.OPTIMIZED
+    sure = max(best.saving_usd_per_month, context.usd_per_month * 0) if best is not None else context.usd_per_month * 0
+    return Finding.OVER_PROVISIONED if is_promising(options.unsure, sure, context.policy) else Finding.OPTIMIZED
 
 
-def _testing(
-    base: Recommendation, test: Unsure, why: Reason, sure: tuple[Option, ...], at: Situation
+def _recommend_test(
+    base: Recommendation, test: ShadowTestCandidate, why: Reason, sure: tuple[Option, ...], context: EvaluationContext
 ) -> Recommendation:
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{test.option.target.instance_type} would save ${test.option.saving_usd_per_month:,.2f} a month if it is fast"
-        f" enough and the model fits{_gpus(at)}",
+        f" enough and the model fits{_unused_gpus(context)}",
     )
     found = replace(
         base,
@@ -102,132 +133,143 @@ def _testing(
         gate=Gate.TEST,
         gate_reason=why,
     )
-    return _with_replay(found, at)
+    return _with_replay(found, context)
 
 
-def _with_test(item: Unsure) -> Option:
+def _with_test(item: ShadowTestCandidate) -> Option:
     """The option with the price of the shadow test that has to come first."""
-    return tested(item.option, Decimal(str(round(item.cost, 2))))
+    return with_test_cost(item.option, Decimal(str(round(item.cost, 2))))
 
 
-def _gated(
-    base: Recommendation, at: Situation, best: Option, sure: tuple[Option, ...], options: Options
+def _apply_gate(
+    base: Recommendation, context: EvaluationContext, best: Option, sure: tuple[Option, ...], options: Options
 ) -> Recommendation:
-    case = _case(at, best)
-    if at.tight and best.saving_usd_per_month <= 0 and (at.strained or _larger(at, best)):
-        larger = why_larger(at)
-        verdict, why = restoring(at.endpoint, larger)
-        stays = held(at, best)
+    case = _gate_case(context, best)
+    if (
+        context.is_fleet_too_small
+        and best.saving_usd_per_month <= 0
+        and (context.is_strained or _is_larger(context, best))
+    ):
+        larger = growth_reason(context)
+        verdict, why = decide_restore(context.endpoint, larger)
+        stays = minimum_refusal(context, best)
         if stays is not None:
-            verdict, why = asked(at.endpoint, stays)
+            verdict, why = ask_person(context.endpoint, stays)
         kept = () if stays is not None else (best,)
         grown = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept)
-        return _with_replay(replace(grown, gate=verdict, gate_reason=why), at)
-    until = _until(at) if best.kind is not OptionKind.SCALE_TO_ZERO else None  # asleep, it serves nobody worse
+        return _with_replay(replace(grown, gate=verdict, gate_reason=why), context)
+    until = (
+        late_budget_refusal(context) if best.kind is not OptionKind.SCALE_TO_ZERO else None
+    )  # asleep, it serves nobody worse
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
-    verdict, why = gate(case, at.given.history, at.policy, at.given.now)
+    verdict, why = decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
     small = why if why.code is Code.SAVING_TOO_SMALL else None
     if until is not None:  # it speaks of harm, which no milder reason may hide: an approval is held against it
         verdict, why = Gate.SILENT, until
-    unsure = tuple(_with_test(u) for u in options.unsure[:3])
+    test_candidates = tuple(_with_test(u) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.target.instance_count} × {best.target.instance_type} ({best.kind.value}) can serve the same load for"
-        f" ${best.usd_per_month:,.2f} a month; today it costs ${at.usd:,.2f}{_gpus(at)}",
+        f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}",
     )
     found = replace(
         base,
-        finding=_finding(options, at, best) if small else Finding.OVER_PROVISIONED,
+        finding=_finding(options, context, best) if small else Finding.OVER_PROVISIONED,
         reason=small or reason,
-        options=(*(sure if verdict is not Gate.APPLY else _standing_by(at, sure, options)), *unsure),
+        options=(*(sure if verdict is not Gate.APPLY else _mark_stand_ins(context, sure, options)), *test_candidates),
         gate=verdict,
         gate_reason=why,
     )
-    return _with_replay(found, at)
+    return _with_replay(found, context)
 
 
-def _gpus(at: Situation) -> str:
+def _unused_gpus(context: EvaluationContext) -> str:
     """That some GPUs of what runs do nothing, where that is known: they were counted on the reference type."""
-    known = at.demand.gpus_used is not None and at.runs.name == at.reference.name
-    return f"; it uses {gpus_of(at.demand, at.reference)}" if known else ""
+    known = context.demand.gpus_used is not None and context.runs.name == context.reference.name
+    return f"; it uses {gpus_text(context.demand, context.reference)}" if known else ""
 
 
-def _until(at: Situation) -> Reason | None:
+def late_budget_refusal(context: EvaluationContext) -> Reason | None:
     """Why nothing gets smaller yet: more requests came late since our first change than may."""
-    if at.spent is None:
+    if context.late_budget_used is None:
         return None
-    used = overdrawn(at.spent, at)
+    used = budget_sentence(context.late_budget_used, context)
     return Reason(Code.LATE_BUDGET_SPENT, f"{used}; nothing gets smaller until it is at most {BUDGET:g} times")
 
 
-def _larger(at: Situation, option: Option) -> bool:
+def _is_larger(context: EvaluationContext, option: Option) -> bool:
     """Whether it is more of what runs."""
     mean = option.mean_instances or option.target.instance_count
-    return option.target.instance_type == at.runs.name and mean > at.instances + 0.01
+    return option.target.instance_type == context.runs.name and mean > context.instances + 0.01
 
 
-def _case(at: Situation, option: Option) -> Case:
-    longer = max((option.p95_s or at.latency.p95_s) / at.latency.p95_s - 1, 0.0)
-    moved = option.target.instance_type != at.runs.name
-    then = at.given.catalogue.find(option.target.instance_type)
-    return Case(
-        at.endpoint,
+def _gate_case(context: EvaluationContext, option: Option) -> GateCase:
+    longer = max((option.p95_s or context.latency.p95_s) / context.latency.p95_s - 1, 0.0)
+    moved = option.target.instance_type != context.runs.name
+    then = context.inputs.catalogue.find(option.target.instance_type)
+    return GateCase(
+        context.endpoint,
         option,
-        at.demand,
-        at.runs.name,
-        saving_share(at, option),
-        at.goal.declared,
+        context.demand,
+        context.runs.name,
+        saving_share(context, option),
+        context.objective.declared,
         longer if moved else 0.0,
-        gpus=(at.runs.accelerator_count, then.accelerator_count if then else at.runs.accelerator_count),
+        gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
     )
 
 
-def _standing_by(at: Situation, sure: Sequence[Option], options: Options) -> Iterator[Option]:
+def _mark_stand_ins(context: EvaluationContext, sure: Sequence[Option], options: Options) -> Iterator[Option]:
     """The options, marked where they could stand in for the chosen one by the same gate; one of another type more."""
     yield sure[0]
     others = False
     for option in sure[1:]:
-        marked = replace(option, by_itself=_passes(at, option))
+        marked = replace(option, by_itself=_may_pass_gate(context, option))
         others = others or (marked.by_itself and option.target.instance_type != sure[0].target.instance_type)
         yield marked
     if not others:
-        found = (o for o in stand_ins(at, options) if _passes(at, o))
+        found = (o for o in stand_ins(context, options) if _may_pass_gate(context, o))
         yield from (replace(o, by_itself=True) for o in islice(found, 1))
 
 
-def _passes(at: Situation, option: Option) -> bool:
-    return gate(_case(at, option), at.given.history, at.policy, at.given.now)[0] is Gate.APPLY
+def _may_pass_gate(context: EvaluationContext, option: Option) -> bool:
+    return (
+        decide_gate(_gate_case(context, option), context.inputs.history, context.policy, context.inputs.now)[0]
+        is Gate.APPLY
+    )
 
 
-def _with_replay(found: Recommendation, at: Situation) -> Recommendation:
+def _with_replay(found: Recommendation, context: EvaluationContext) -> Recommendation:
     """The recommendation with the replay of what it recommends; a test, at the speed that it is to show."""
-    return found if found.chosen is None else replace(found, replay=replayed(at, found.chosen))
+    return found if found.chosen_option is None else replace(found, replay=replay_option(context, found.chosen_option))
 
 
-def replayed(at: Situation, option: Option) -> Replay | None:
+def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     """The look-back run again on the option; None for options that are no fleet."""
     if option.kind in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE):
         return None
-    hardware = at.given.catalogue.find(option.target.instance_type)
+    hardware = context.inputs.catalogue.find(option.target.instance_type)
     if hardware is None:
         return None
-    ratio = (option.p95_s or at.latency.p95_s) / at.latency.p95_s
-    plan = plan_of(at, option, hardware, ratio)
-    service = sum(value * share for value, share in at.service) * ratio
-    need, chip = at.demand.memory.need_gib, hardware.accelerator
+    ratio = (option.p95_s or context.latency.p95_s) / context.latency.p95_s
+    fleet = fleet_of_option(context, option, hardware, ratio)
+    service = sum(value * share for value, share in context.service_times) * ratio
+    need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    then, copies = at.served(plan), at.stream.copies
-    return strain_of(at.days, service, plan, then, at.before, copies, at.goal.p95_s, margin)
+    then, copies = context.replay(fleet), context.stream.copies
+    return replay_of(
+        context.days, service, fleet, then, context.reference_replay, copies, context.objective.p95_s, margin
+    )
 
 
-def _why_kept(options: Options, at: Situation) -> Reason:
+def _keep_reason(options: Options, context: EvaluationContext) -> Reason:
     if options.unsure:
-        best = max(options.unsure, key=lambda u: u.prize)
-        why = not_planned(best, at.usd * 0, at.endpoint, at.given.history, at.policy)
+        best = max(options.unsure, key=lambda u: u.expected_saving)
+        why = no_test_reason(best, context.usd_per_month * 0, context.endpoint, context.inputs.history, context.policy)
         name = best.option.target.instance_type
         chance = f"{100 * best.chance:.0f} %" if best.chance >= 0.01 else "less than 1 %"
-        if best.chance < at.policy.test_chance:
+        if best.chance < context.policy.test_chance:
             text = f"no cheaper type fits: {name}, which comes closest, is {chance} likely to be fast and large enough"
         else:
             text = f"{name} would be cheaper, and is {chance} likely to be fast and large enough; {why}"
@@ -235,58 +277,71 @@ def _why_kept(options: Options, at: Situation) -> Reason:
     cheaper = [
         e
         for e in options.excluded
-        if (p := at.given.prices.find(e.instance_type)) and p.usd_per_hour < at.price.usd_per_hour
+        if (p := context.inputs.prices.find(e.instance_type)) and p.usd_per_hour < context.price.usd_per_hour
     ]
     tail = f". The next cheaper type: {cheaper[-1].reason.sentence}" if cheaper else ""
-    return Reason(Code.ALREADY_RIGHT, f"already right: no cheaper type serves this load{_gpus(at)}{tail}")
+    return Reason(Code.ALREADY_RIGHT, f"already right: no cheaper type serves this load{_unused_gpus(context)}{tail}")
 
 
-def restored(base: Recommendation, at: Situation, why: Reason) -> Recommendation:
+def recommend_previous_configuration(base: Recommendation, context: EvaluationContext, why: Reason) -> Recommendation:
     """The last good configuration comes back, because of `why`."""
-    price = at.given.prices.find(at.reference.name)
+    price = context.inputs.prices.find(context.reference.name)
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
-    target, mean = before_ours(at), sum(at.fleet) / 24
-    moved = target.instance_type != at.runs.name
-    cost = cost_of(at.usd, price, mean, target.instance_count, 0.0, at.given.prices.commitment, at.policy, moved)
+    target, mean = fleet_before_changes(context), sum(context.reference_counts) / 24
+    moved = target.instance_type != context.runs.name
+    cost = cost_of(
+        context.usd_per_month,
+        price,
+        mean,
+        target.instance_count,
+        0.0,
+        context.inputs.prices.commitment,
+        context.policy,
+        moved,
+    )
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    now = (at.runs.name, at.variant.current_count)
-    option = restore_option(at.endpoint.kind, now, target, price, money, at.demand.confidence)
-    stays = held(at, option)
+    now = (context.runs.name, context.variant.current_count)
+    option = restore_option(context.endpoint.kind, now, target, price, money, context.demand.confidence)
+    stays = minimum_refusal(context, option)
     if stays is not None:
-        verdict, reason = asked(at.endpoint, stays)
+        verdict, reason = ask_person(context.endpoint, stays)
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=verdict, gate_reason=reason, options=()
         )
-    verdict, reason = restoring(at.endpoint, why)
+    verdict, reason = decide_restore(context.endpoint, why)
     return replace(
         base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
     )
 
 
-def why_larger(at: Situation) -> Reason:
+def growth_reason(context: EvaluationContext) -> Reason:
     """Why a fleet of ours has to grow: its load, or the late requests that it left standing."""
-    if at.strained or at.spent is None:
+    if context.is_strained or context.late_budget_used is None:
         return TIGHT
-    return Reason(Code.UNDER_PROVISIONED, f"{overdrawn(at.spent, at)}: the fleet we set gets larger")
+    return Reason(
+        Code.UNDER_PROVISIONED, f"{budget_sentence(context.late_budget_used, context)}: the fleet we set gets larger"
+    )
 
 
-def raised(base: Recommendation, at: Situation, sure: Sequence[Option]) -> Recommendation | None:
+def recommend_higher_minimum(
+    base: Recommendation, context: EvaluationContext, sure: Sequence[Option]
+) -> Recommendation | None:
     """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
 
     To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum. A
     fleet that carries its load, and only used up what may be late, keeps its minimum where the sizing asks for no more.
     """
-    if not grows(at, at.runs.name):
+    if not is_minimum_raised_to_grow(context, context.runs.name):
         return None
-    option = next((o for o in sure if raises(at, o)), None)
-    if option is None and not at.strained:
+    option = next((o for o in sure if is_minimum_raised(context, o)), None)
+    if option is None and not context.is_strained:
         return None
-    larger = why_larger(at)
+    larger = growth_reason(context)
     if option is None:
-        back = restored(base, at, larger)
+        back = recommend_previous_configuration(base, context, larger)
         return back if back.options or not sure else None
-    verdict, why = restoring(at.endpoint, larger)
+    verdict, why = decide_restore(context.endpoint, larger)
     option = replace(option, restores=True)
     return replace(
         base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why

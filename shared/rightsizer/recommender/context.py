@@ -10,33 +10,33 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
-from rightsizer.domain.demand import Demand, Latency, Plan, Served, Stream
+from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Goal, OptionKind
+from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
-from rightsizer.domain.usage import DayDigest, busy
+from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.demand import demand_of, latency_of
-from rightsizer.recommender.evidence import by_day
+from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.latency_objective import late_share, latency_objective, room
-from rightsizer.recommender.past_changes import Link, gpu_ratios, of_model, taken_back
-from rightsizer.recommender.pricing import monthly
-from rightsizer.recommender.queueing import Unqueued, rates_of, service_bins, unqueued
-from rightsizer.recommender.replay import serve, stream_of
-from rightsizer.recommender.shadow_test import hours_of_test, telling
-from rightsizer.recommender.slowdown import host_factor, outcomes, workers_of
+from rightsizer.recommender.latency_objective import allowed_slowdown, latency_objective, share_of_late_requests
+from rightsizer.recommender.past_changes import MeasuredType, gpu_ratios, with_failed_starts, with_left_types
+from rightsizer.recommender.pricing import monthly_cost
+from rightsizer.recommender.queueing import ServiceTime, find_service_time, rates_of, service_bins
+from rightsizer.recommender.replay import replay_requests, stream_of
+from rightsizer.recommender.shadow_test import hours_of_test, share_of_wanted_requests
+from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
 
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
-WARY = 0.15
+EXTRA_MARGIN = 0.15
 """More room for each unit of caution."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AccountInputs:
     """What the account and the past say, beside the endpoint's own metrics."""
 
     prices: PriceTable
@@ -48,38 +48,38 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Situation:
+class EvaluationContext:
     """One variant. `reference` is the type that the latency was measured on, `runs` the one that runs now."""
 
     endpoint: Endpoint
-    given: Given
+    inputs: AccountInputs
     reference: InstanceType
     runs: InstanceType
     price: Price
-    days: Sequence[DayDigest]
-    base: Sequence[DayDigest]
+    days: Sequence[DailyUsage]
+    base: Sequence[DailyUsage]
     """Days on the reference type with the reference fleet."""
     demand: Demand
     latency: Latency
-    goal: Goal
+    objective: LatencyObjective
     instances: float
     """Mean instances now."""
-    unqueued: Unqueued | None = None
+    unqueued: ServiceTime | None = None
     """How to take waiting out of the latency; None where there is none to speak of."""
     random_base: bool = True
     """Whether requests were routed without looking on the reference days."""
-    strained: bool = False
+    is_strained: bool = False
     """Users wait since our changes, or today's fleet, set by us, no longer carries the load."""
-    spent: float | None = None
+    late_budget_used: float | None = None
     """Multiple of the allowed late requests that our changes used up; None within the budget."""
-    cautious: float = 0
+    extra_margin: float = 0
     """Changes of count that were rolled back, and more where users wait or late requests use up what is allowed."""
-    _served: dict[Plan, Served] = field(default_factory=dict)
+    _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:
         """The thresholds."""
-        return self.given.policy
+        return self.inputs.policy
 
     @property
     def variant(self) -> Variant:
@@ -87,101 +87,115 @@ class Situation:
         return self.endpoint.variants[0]
 
     @property
-    def usd(self) -> Decimal:
+    def usd_per_month(self) -> Decimal:
         """US dollars of a month as it runs today."""
-        return monthly(self.price, self.instances)
+        return monthly_cost(self.price, self.instances)
 
     @property
-    def ceiling(self) -> float:
+    def usd_ceiling(self) -> float:
         """Monthly US dollars above which an option is of no interest."""
-        if not self.tight:
-            return float(self.usd)
-        fleet = sum(self.fleet) / 24 * float((self._usd(self.reference.name) or 0) * HOURS_PER_MONTH)
-        return max(float(self.usd), fleet) * self.policy.count_factor
+        if not self.is_fleet_too_small:
+            return float(self.usd_per_month)
+        fleet = (
+            sum(self.reference_counts) / 24 * float((self._usd_per_hour(self.reference.name) or 0) * HOURS_PER_MONTH)
+        )
+        return max(float(self.usd_per_month), fleet) * self.policy.count_factor
 
     @property
-    def tight(self) -> bool:
+    def is_fleet_too_small(self) -> bool:
         """Whether dearer options count too: a fleet of ours is too small, by its load or by what it made late."""
-        owners = self.runs.name == self.reference.name and self.instances >= sum(self.fleet) / 24 - 0.01
+        owners = self.runs.name == self.reference.name and self.instances >= sum(self.reference_counts) / 24 - 0.01
         asked = self.endpoint.mode in (Mode.AUTO, Mode.PROPOSE)
-        return self.strained or (self.spent is not None and self.changed and not owners and asked)
+        return self.is_strained or (
+            self.late_budget_used is not None and self.has_active_change and not owners and asked
+        )
 
     @property
-    def random(self) -> bool:
+    def is_random_routing(self) -> bool:
         """Whether requests are routed without looking (AWS's default when nothing is set)."""
         return self.variant.routing != LEAST
 
     @property
-    def margin(self) -> float:
+    def load_margin(self) -> float:
         """Load to size for over the load seen: few days, or growth less what whole instances leave, and more."""
         policy = self.policy
         few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
         growth = policy.down_with_growth
-        if not self.cautious:
-            return 1 + max(few, growth - ROUNDED / self.peak)
-        return (1 + max(growth, few)) * (1 + WARY * self.cautious)
+        if not self.extra_margin:
+            return 1 + max(few, growth - ROUNDED / self.peak_count)
+        return (1 + max(growth, few)) * (1 + EXTRA_MARGIN * self.extra_margin)
 
     @cached_property
-    def fleet(self) -> tuple[int, ...]:
+    def reference_counts(self) -> tuple[int, ...]:
         """The reference fleet by hour, as it was seen on the reference days."""
         seen: list[list[float]] = [[d.instances[h] or 0.0 for d in self.base] for h in range(24)]
         return tuple(max(1, math.ceil(max(v, default=1.0) - 0.01)) for v in seen)
 
     @property
-    def floor(self) -> int:
+    def owner_minimum(self) -> int:
         """Instances that the owner wants at all times, though never more than the reference fleet has."""
-        return min(self.endpoint.objective.min_instances or 1, max(self.fleet))
+        return min(self.endpoint.objective.min_instances or 1, max(self.reference_counts))
 
     @property
-    def peak(self) -> int:
+    def peak_count(self) -> int:
         """The largest reference count, or today's or the autoscaling maximum when larger."""
-        if self.changed:
-            return max(self.fleet)
-        return max(self.variant.current_count, *self.fleet, *(t.maximum for t in self.endpoint.scaling))
+        if self.has_active_change:
+            return max(self.reference_counts)
+        return max(self.variant.current_count, *self.reference_counts, *(t.maximum for t in self.endpoint.scaling))
 
     @property
-    def changed(self) -> bool:
+    def has_active_change(self) -> bool:
         """Whether a change of ours is in force, so that today's fleet is not the customer's own."""
-        return any(p.is_in_force for p in self.given.history.endpoint)
+        return any(p.is_in_force for p in self.inputs.history.endpoint)
 
     @cached_property
-    def links(self) -> Mapping[str, Link]:
+    def measured_types(self) -> Mapping[str, MeasuredType]:
         """The types that served production since our changes, against the reference type."""
-        found: dict[str, Link] = {}
+        found: dict[str, MeasuredType] = {}
         for name, ratio in gpu_ratios(self.days, self.base, self.policy.requests_needed).items():
-            hardware = self.given.catalogue.find(name)
+            hardware = self.inputs.catalogue.find(name)
             if hardware is not None:
                 share = self.demand.gpu_share
                 host = host_factor(self.reference, hardware, self.demand)
-                found[name] = Link(ratio, (1 - share) * host + share * ratio)
+                found[name] = MeasuredType(ratio, (1 - share) * host + share * ratio)
         return found
 
-    def allowed(self, share: float) -> float:
+    def allowed_late_share(self, share: float) -> float:
         """The share of the requests that may be late beyond the usual: this one, or more where few come.
 
         By the days that a fleet has to carry: quiet ones would make a busy week look like one of few requests.
         """
-        days = busy(self.days)
+        days = busy_days(self.days)
         calls, dates = sum(d.request_count for d in days), len({d.day for d in days})
-        return self.policy.late_allowed(share, self.goal.declared, self.usual, calls, dates)
+        return self.policy.late_allowed(share, self.objective.declared, self.baseline_late_share, calls, dates)
 
     @property
-    def few(self) -> bool:
+    def has_few_requests(self) -> bool:
         """Whether requests are so few that a count of them may be late, more than their share."""
-        return self.allowed(self.policy.late_budget) > self.policy.late_budget
+        return self.allowed_late_share(self.policy.late_budget) > self.policy.late_budget
 
     @cached_property
-    def stretch(self) -> float:
+    def allowed_slowdown(self) -> float:
         """How much slower every request may become before more miss the goal than today, waiting included."""
-        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.late_budget))
+        return allowed_slowdown(
+            self.latency.bins,
+            self.service_times,
+            self.objective.p95_s,
+            self.allowed_late_share(self.policy.late_budget),
+        )
 
     @cached_property
-    def bearable(self) -> float:
+    def worst_slowdown(self) -> float:
         """How much slower requests may become at worst, where the days show it and the type before comes back."""
-        return room(self.latency.bins, self.service, self.goal.p95_s, self.allowed(self.policy.grown_share))
+        return allowed_slowdown(
+            self.latency.bins,
+            self.service_times,
+            self.objective.p95_s,
+            self.allowed_late_share(self.policy.grown_share),
+        )
 
     @cached_property
-    def service(self) -> tuple[tuple[float, float], ...]:
+    def service_times(self) -> tuple[tuple[float, float], ...]:
         """Service times without waiting, (seconds, share)."""
         return service_bins(self.latency, self.unqueued) if self.unqueued else self.latency.bins
 
@@ -189,7 +203,7 @@ class Situation:
     def stream(self) -> Stream:
         """The requests of the most recent days, without the waiting that they met."""
         known = [d for d in self.days if d.request_count > 0]
-        return stream_of(known, self.service, self.policy.replay_requests)
+        return stream_of(known, self.service_times, self.policy.replay_requests)
 
     @cached_property
     def workers(self) -> int:
@@ -197,90 +211,92 @@ class Situation:
         return workers_of(self.reference, self.reference, self.demand, self.latency)
 
     @cached_property
-    def before(self) -> Served:
+    def reference_replay(self) -> ReplayResult:
         """The same requests on the reference fleet."""
-        return self.before_at(1.0)
+        return self.reference_replay_at(1.0)
 
-    def before_at(self, load: float) -> Served:
+    def reference_replay_at(self, load: float) -> ReplayResult:
         """The reference fleet under that multiple of the load: what a plan is compared with."""
-        return self.served(Plan(self.fleet, self.workers, self.random_base, 1.0, load))
+        return self.replay(Fleet(self.reference_counts, self.workers, self.random_base, 1.0, load))
 
-    def served(self, plan: Plan) -> Served:
+    def replay(self, fleet: Fleet) -> ReplayResult:
         """The replay of a plan, each plan once."""
-        key = replace(plan, slower=round(plan.slower, 4), load=round(plan.load, 4))
-        if key not in self._served:
-            self._served[key] = serve(self.stream, plan, self.goal.p95_s, self.usual)
-        return self._served[key]
+        key = replace(fleet, slower=round(fleet.slower, 4), load=round(fleet.load, 4))
+        if key not in self._replays:
+            self._replays[key] = replay_requests(self.stream, fleet, self.objective.p95_s, self.baseline_late_share)
+        return self._replays[key]
 
     @cached_property
-    def usual(self) -> float:
+    def baseline_late_share(self) -> float:
         """Share of the requests over the objective as it was."""
-        return late_share(self.latency.bins, self.goal.p95_s)
+        return share_of_late_requests(self.latency.bins, self.objective.p95_s)
 
-    def may(self, kind: OptionKind) -> bool:
+    def may_change(self, kind: OptionKind) -> bool:
         """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
-        return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.plain)
+        return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.is_plain)
 
     @cached_property
-    def past(self) -> History:
+    def history(self) -> History:
         """The endpoint's changes as outcomes of types, with the failed starts of its model behind other endpoints."""
-        return taken_back(of_model(self.given.history, self.variant.model_name), self._usd)
+        return with_left_types(with_failed_starts(self.inputs.history, self.variant.model_name), self._usd_per_hour)
 
     @cached_property
-    def told(self) -> float:
+    def share_of_wanted_requests(self) -> float:
         """How much a shadow test would tell by the requests that come meanwhile, 0..1, whether or not one may run."""
-        hourly = by_day(self.days)
-        return telling(hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy)
+        hourly = requests_by_hour(self.days)
+        return share_of_wanted_requests(
+            hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy
+        )
 
     @cached_property
     def outcomes(self) -> tuple[float, ...]:
         """Slowdown over phi of the account's moves and tests of the same framework, ascending."""
-        return outcomes(self.given.history, self.given.catalogue.find, self.endpoint.framework, self.policy)
+        return measured_outcomes(self.inputs.history, self.inputs.catalogue.find, self.endpoint.framework, self.policy)
 
-    def _usd(self, name: str) -> Decimal | None:
-        price = self.given.prices.find(name)
+    def _usd_per_hour(self, name: str) -> Decimal | None:
+        price = self.inputs.prices.find(name)
         return price.usd_per_hour if price else None
 
     @cached_property
-    def lacking(self) -> frozenset[str]:
+    def types_without_capacity(self) -> frozenset[str]:
         """Types that had no capacity for this endpoint in the last days."""
-        since = self.given.now - timedelta(days=self.policy.capacity_days)
-        return frozenset(p.to_type for p in self.given.history.endpoint if p.lacked and p.at >= since)
+        since = self.inputs.now - timedelta(days=self.policy.capacity_days)
+        return frozenset(p.to_type for p in self.inputs.history.endpoint if p.was_without_capacity and p.at >= since)
 
     @property
-    def bounded(self) -> bool:
+    def may_set_bounds(self) -> bool:
         """Whether the bounds of autoscaling may be set: of the owner's, or of one that is added for it."""
         scales = any(target.policies for target in self.endpoint.scaling)
-        return self.may(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
+        return self.may_change(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
 
-    def hourly(self, candidate: str, rerouted: bool) -> bool:
+    def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
         """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
         alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
-        return self.may(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)
+        return self.may_change(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WorkloadAnalysis:
     """An endpoint on some days, without a price and perhaps without a latency."""
 
     endpoint: Endpoint
-    given: Given
+    inputs: AccountInputs
     runs: InstanceType
     reference: InstanceType
     """The type that the latency is measured on."""
-    days: Sequence[DayDigest]
-    base: Sequence[DayDigest]
+    days: Sequence[DailyUsage]
+    base: Sequence[DailyUsage]
     """Days on the reference type with the reference fleet."""
     demand: Demand
-    waiting: Unqueued | None
+    waiting: ServiceTime | None
     random_base: bool
 
-    def situation(self, price: Price, latency: Latency) -> Situation:
+    def evaluation_context(self, price: Price, latency: Latency) -> EvaluationContext:
         """Everything that options are weighed against."""
-        history = self.given.history
-        return Situation(
+        history = self.inputs.history
+        return EvaluationContext(
             endpoint=self.endpoint,
-            given=self.given,
+            inputs=self.inputs,
             reference=self.reference,
             runs=self.runs,
             price=price,
@@ -288,65 +304,69 @@ class Seen:
             base=self.base,
             demand=self.demand,
             latency=latency,
-            goal=latency_objective(self.endpoint, latency, self.given.policy),
-            instances=_instances(self.endpoint, self.days, history),
+            objective=latency_objective(self.endpoint, latency, self.inputs.policy),
+            instances=_mean_instances(self.endpoint, self.days, history),
             unqueued=self.waiting,
             random_base=self.random_base,
-            cautious=sum(1 for p in history.endpoint if p.refuted and _too_little(p)),
+            extra_margin=sum(1 for p in history.endpoint if p.is_refuted and _was_too_small(p)),
         )
 
 
-def seen_of(endpoint: Endpoint, hardware: InstanceType, days: Sequence[DayDigest], given: Given) -> Seen:
+def analyse_workload(
+    endpoint: Endpoint, hardware: InstanceType, days: Sequence[DailyUsage], inputs: AccountInputs
+) -> WorkloadAnalysis:
     """What the days, not empty, say about an endpoint that runs on this type."""
-    policy = given.policy
-    reference, base = _reference(hardware, days, given)
-    kills = sum(1 for p in given.history.endpoint if p.failure == "memory" and p.ended is PastEnd.ROLLED_BACK)
-    memory = memory_need(days, given.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
-    random_base = _random_base(endpoint, given.history)
-    waiting = _unqueued(base, random_base)
+    policy = inputs.policy
+    reference, base = _reference_days(hardware, days, inputs)
+    kills = sum(1 for p in inputs.history.endpoint if p.failure == "memory" and p.ended is PastEnd.ROLLED_BACK)
+    memory = memory_need(days, inputs.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
+    random_base = _had_random_routing(endpoint, inputs.history)
+    waiting = _find_waiting(base, random_base)
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
     unqueuing = waiting[0] if waiting else None
-    return Seen(endpoint, given, hardware, reference, days, base, demand, unqueuing, random_base)
+    return WorkloadAnalysis(endpoint, inputs, hardware, reference, days, base, demand, unqueuing, random_base)
 
 
-def situated(endpoint: Endpoint, days: Sequence[DayDigest], given: Given) -> Situation | None:
+def evaluation_context(
+    endpoint: Endpoint, days: Sequence[DailyUsage], inputs: AccountInputs
+) -> EvaluationContext | None:
     """The situation on these days; None where they, the type, its price or a latency are not known."""
-    hardware = given.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
-    price = given.prices.find(hardware.name) if hardware else None
+    hardware = inputs.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
+    price = inputs.prices.find(hardware.name) if hardware else None
     if not days or hardware is None or hardware.accelerator is None or price is None:
         return None
-    seen = seen_of(endpoint, hardware, days, given)
-    return seen.situation(price, seen.demand.latency) if seen.demand.latency else None
+    seen = analyse_workload(endpoint, hardware, days, inputs)
+    return seen.evaluation_context(price, seen.demand.latency) if seen.demand.latency else None
 
 
-def _reference(
-    hardware: InstanceType, days: Sequence[DayDigest], given: Given
-) -> tuple[InstanceType, Sequence[DayDigest]]:
+def _reference_days(
+    hardware: InstanceType, days: Sequence[DailyUsage], inputs: AccountInputs
+) -> tuple[InstanceType, Sequence[DailyUsage]]:
     """The type, and the days on it, that latency is measured on: those before our own first change, else today's.
 
     After a change the baseline would shrink with every step (scaling in makes the next decision look at less).
     """
-    first = min((p.at.date() for p in given.history.endpoint if p.was_deployed), default=None)
+    first = min((p.at.date() for p in inputs.history.endpoint if p.was_deployed), default=None)
     before = [d for d in days if first is not None and d.day < first and d.latency]
-    found = given.catalogue.find(before[-1].instance_type) if before else None
+    found = inputs.catalogue.find(before[-1].instance_type) if before else None
     if found is not None:
         return found, [d for d in before if d.instance_type == found.name]
     return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
 
 
-def _too_little(past: PastChange) -> bool:
+def _was_too_small(past: PastChange) -> bool:
     """Whether a change failed because the fleet was too small, or may have."""
     return past.from_type == past.to_type or past.failure == "alarm"
 
 
-def _random_base(endpoint: Endpoint, history: History) -> bool:
+def _had_random_routing(endpoint: Endpoint, history: History) -> bool:
     """Whether requests were routed without looking on the reference days, before our first change."""
     first = next((p for p in history.endpoint if p.was_deployed), None)
     return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
 
 
-def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, Latency] | None:
+def _find_waiting(base: Sequence[DailyUsage], random_base: bool) -> tuple[ServiceTime, Latency] | None:
     """How to take the waiting out of the latency."""
     latency = latency_of(base)
     counts = [c for d in base for c in d.instances if c]
@@ -354,10 +374,10 @@ def _unqueued(base: Sequence[DayDigest], random_base: bool) -> tuple[Unqueued, L
     rates = rates_of(base, mean if random_base else 1.0)
     if latency is None or not rates:
         return None
-    return unqueued(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
+    return find_service_time(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
 
 
-def _instances(endpoint: Endpoint, days: Sequence[DayDigest], history: History) -> float:
+def _mean_instances(endpoint: Endpoint, days: Sequence[DailyUsage], history: History) -> float:
     """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
     if not endpoint.scaling:
         return float(endpoint.variants[0].current_count)

@@ -10,7 +10,18 @@ from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.usage import BIN, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, MetricWindow, Series, Signal, Spread
+from rightsizer.domain.usage import (
+    BIN,
+    SLOT_S,
+    SLOTS,
+    DailyUsage,
+    EachGpu,
+    Fit,
+    MetricStatistic,
+    MetricWindow,
+    Series,
+    Spread,
+)
 from rightsizer.errors import InputError
 
 INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
@@ -21,15 +32,15 @@ _LOG_BIN = math.log(BIN)
 _NAN = math.nan
 COVERED = 0.8
 """Share of the day's datapoints that single GPUs must have too: the valid minutes that a window needs."""
-AVERAGE = Signal("GPUUtilization", "Average")
-MEMORY = Signal("GPUMemoryUtilization", "Average")
+AVERAGE = MetricStatistic("GPUUtilization", "Average")
+MEMORY = MetricStatistic("GPUMemoryUtilization", "Average")
 
 type Values = Sequence[float]
 type Rows = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class VariantSetup:
     """What ran while the datapoints were published."""
 
     hardware: InstanceType
@@ -43,7 +54,7 @@ class Setup:
     """Seconds between two samples of utilisation of one instance: what the sample count is divided by."""
 
 
-def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
+def daily_usage(window: MetricWindow, setup: VariantSetup) -> tuple[DailyUsage, ...]:
     """Digests of the days of the window, oldest first; days without any datapoint are left out.
 
     Sums without a datapoint are zero where another metric shows that the variant ran, unknown elsewhere. InputError
@@ -54,9 +65,9 @@ def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
     found = []
     day = window.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     while day < window.end:
-        digest = _Day(window, setup, day).digest()
-        if digest is not None:
-            found.append(digest)
+        usage = _Day(window, setup, day).digest()
+        if usage is not None:
+            found.append(usage)
         day += timedelta(days=1)
     return tuple(found)
 
@@ -64,7 +75,7 @@ def fold(window: MetricWindow, setup: Setup) -> tuple[DayDigest, ...]:
 class _Day:
     """The series of one day, cut to its grid of base periods."""
 
-    def __init__(self, window: MetricWindow, setup: Setup, day: datetime) -> None:
+    def __init__(self, window: MetricWindow, setup: VariantSetup, day: datetime) -> None:
         self.window, self.setup, self.day = window, setup, day
         self.period = window.period_s
         self.size = 86400 // self.period
@@ -79,9 +90,9 @@ class _Day:
         return series.cut(self.day, self.size, self.first)
 
     def get(self, metric: str, statistic: str) -> list[float]:
-        return self.cut(self.window.series.get(Signal(metric, statistic)))
+        return self.cut(self.window.series.get(MetricStatistic(metric, statistic)))
 
-    def digest(self) -> DayDigest | None:
+    def digest(self) -> DailyUsage | None:
         gpu, memory = self.get("GPUUtilization", "Average"), self.get("GPUMemoryUtilization", "Average")
         cpu, host = self.get("CPUUtilization", "Average"), self.get("MemoryUtilization", "Average")
         calls = self._calls()
@@ -94,7 +105,7 @@ class _Day:
         gpus = max(self.setup.hardware.accelerator_count, 1)
         latency, total = self._latency(calls)
         busy = [v / 100 * n * self.period for v, n in zip(gpu, counts, strict=True)]
-        return DayDigest(
+        return DailyUsage(
             day=self.day.date(),
             instance_type=self.setup.hardware.name,
             gpus=self.setup.hardware.accelerator_count,
@@ -104,11 +115,11 @@ class _Day:
             latency=latency,
             latency_total_s=total,
             errors=sum(v for v in self.get("Invocation5XXErrors", "Sum") if v == v),
-            within=_within(calls, SLOT_S // self.period),
-            gpu=Spread.of(gpu, self.get("GPUUtilization", "Maximum"), gpus),
-            gpu_memory=Spread.of(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
-            host_memory=Spread.of(host, self.get("MemoryUtilization", "Maximum"), 1),
-            cpu=Spread.of(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
+            within=_variation_within(calls, SLOT_S // self.period),
+            gpu=Spread.from_values(gpu, self.get("GPUUtilization", "Maximum"), gpus),
+            gpu_memory=Spread.from_values(memory, self.get("GPUMemoryUtilization", "Maximum"), gpus),
+            host_memory=Spread.from_values(host, self.get("MemoryUtilization", "Maximum"), 1),
+            cpu=Spread.from_values(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
             host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
             backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
@@ -116,7 +127,7 @@ class _Day:
 
     def _calls(self) -> list[float]:
         for metric in INVOCATIONS:
-            if Signal(metric, "Sum") in self.window.series:
+            if MetricStatistic(metric, "Sum") in self.window.series:
                 values = self.get(metric, "Sum")
                 if any(v == v for v in values):
                     return values
@@ -209,7 +220,7 @@ def _bin(microseconds: float) -> int:
     return round(math.log(max(microseconds, 1.0) / 1000) / _LOG_BIN)
 
 
-def _within(calls: Values, width: int) -> float | None:
+def _variation_within(calls: Values, width: int) -> float | None:
     """Squared variation of the rate inside the slots: variance of the counts above chance, over their square."""
     above = square = 0.0
     for i in range(0, len(calls), width):
@@ -228,37 +239,37 @@ class _Instance:
     busy: Rows
     memory: Rows
 
-    def covers(self, slot: int) -> bool:
+    def has_datapoint(self, slot: int) -> bool:
         """Whether every GPU has both datapoints: a GPU without is unknown, not idle."""
         return all(row[slot] == row[slot] for row in (*self.busy, *self.memory))
 
 
-def with_each_gpu(digest: DayDigest, window: MetricWindow, since: datetime | None) -> DayDigest:
+def add_each_gpu(usage: DailyUsage, window: MetricWindow, since: datetime | None) -> DailyUsage:
     """The digest with what each GPU did, and the memory of the fullest in place of their mean where that is more.
 
     As it was where too little of the day was seen on instances of which every GPU published. Datapoints before
     `since` belong to another configuration.
     """
-    if digest.gpus < 2 or not window.gpus:
-        return digest
-    start, size = datetime.combine(digest.day, time(), UTC), 86400 // window.period_s
+    if usage.gpus < 2 or not window.gpus:
+        return usage
+    start, size = datetime.combine(usage.day, time(), UTC), 86400 // window.period_s
     first = math.ceil((since - start).total_seconds() / window.period_s) if since else 0
     first = min(max(first, 0), size)
 
     def cut(series: Series | None) -> list[float]:
         return series.cut(start, size, first) if series is not None else [math.nan] * size
 
-    known = [one for one in _instances(window, cut).values() if len(one.busy) == digest.gpus]
+    known = [one for one in _instances(window, cut).values() if len(one.busy) == usage.gpus]
     published = {i for i, value in enumerate(cut(window.series.get(AVERAGE))) if value == value}
-    seen = [{i for i in published if one.covers(i)} for one in known]
+    seen = [{i for i in published if one.has_datapoint(i)} for one in known]
     covered = sorted(set().union(*seen))
     if not published or len(covered) < COVERED * len(published):
-        return digest
+        return usage
     pairs = [(one, slots) for one, slots in zip(known, seen, strict=True) if slots]
     full = [max(row[i] for one, slots in pairs if i in slots for row in one.memory) for i in covered]
-    fullest, mean = Spread.of(full, full, 1), digest.gpu_memory
+    fullest, mean = Spread.from_values(full, full, 1), usage.gpu_memory
     higher = fullest is not None and (mean is None or fullest.peak > mean.peak)
-    return replace(digest, each_gpu=_each(pairs), gpu_memory=fullest if higher else mean)
+    return replace(usage, each_gpu=_each_gpu(pairs), gpu_memory=fullest if higher else mean)
 
 
 def _instances(window: MetricWindow, cut: Callable[[Series | None], list[float]]) -> Mapping[str, _Instance]:
@@ -266,39 +277,39 @@ def _instances(window: MetricWindow, cut: Callable[[Series | None], list[float]]
     for one in window.gpus:
         gpus, rows = found.setdefault(one.instance, {}), (cut(one.busy), cut(one.memory))
         busy, memory = gpus.get(one.gpu, rows)
-        gpus[one.gpu] = _higher(busy, rows[0]), _higher(memory, rows[1])
+        gpus[one.gpu] = _higher_values(busy, rows[0]), _higher_values(memory, rows[1])
     return {name: _Instance(*zip(*gpus.values(), strict=True)) for name, gpus in found.items()}
 
 
-def _higher(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def _higher_values(one: Sequence[float], other: Sequence[float]) -> list[float]:
     """The higher value of each period; the one that there is where the other has none."""
     return [b if not a >= b and b == b else a for a, b in zip(one, other, strict=True)]
 
 
-def _each(pairs: Sequence[tuple[_Instance, set[int]]]) -> EachGpu:
-    peaks = [_ranked(max(row[i] for i in slots) for row in one.busy) for one, slots in pairs]
-    means = [_ranked(sum(row[i] for i in slots) / len(slots) for row in one.busy) for one, slots in pairs]
+def _each_gpu(pairs: Sequence[tuple[_Instance, set[int]]]) -> EachGpu:
+    peaks = [_ranked_shares(max(row[i] for i in slots) for row in one.busy) for one, slots in pairs]
+    means = [_ranked_shares(sum(row[i] for i in slots) / len(slots) for row in one.busy) for one, slots in pairs]
     return EachGpu(tuple(max(rank) for rank in zip(*peaks, strict=True)), max(means))
 
 
-def _ranked(percentages: Iterable[float]) -> tuple[float, ...]:
+def _ranked_shares(percentages: Iterable[float]) -> tuple[float, ...]:
     return tuple(round(value / 100, 5) for value in sorted(percentages, reverse=True))
 
 
-def with_kv_cache(digest: DayDigest, window: MetricWindow, since: datetime | None) -> DayDigest:
+def add_kv_cache(usage: DailyUsage, window: MetricWindow, since: datetime | None) -> DailyUsage:
     """The digest with the day's shares of the KV cache in use; as it was where too little of the day was seen.
 
     Datapoints before `since` belong to another configuration.
     """
     memory = window.series.get(MEMORY)
     if window.kv_cache is None or memory is None:
-        return digest
-    start, size = datetime.combine(digest.day, time(), UTC), 86400 // window.period_s
+        return usage
+    start, size = datetime.combine(usage.day, time(), UTC), 86400 // window.period_s
     first = math.ceil((since - start).total_seconds() / window.period_s) if since else 0
     first = min(max(first, 0), size)
     pairs = zip(memory.cut(start, size, first), window.kv_cache.cut(start, size), strict=True)
     shares = [share for held, share in pairs if held == held]
     if sum(share == share for share in shares) < COVERED * len(shares):
-        return digest
+        return usage
     percent = [100 * share for share in shares]
-    return replace(digest, kv_cache=Spread.of(percent, percent, 1))
+    return replace(usage, kv_cache=Spread.from_values(percent, percent, 1))

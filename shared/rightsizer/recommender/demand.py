@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import BIN, PER_HOUR, SLOT_S, SLOTS, DayDigest, EachGpu, Fit, Spread, quantile, weighted
+from rightsizer.domain.usage import (
+    BIN,
+    PER_HOUR,
+    SLOT_S,
+    SLOTS,
+    DailyUsage,
+    EachGpu,
+    Fit,
+    Spread,
+    quantile,
+    weighted_quantile,
+)
 
 THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
@@ -17,8 +28,8 @@ LINE_SLOTS = 48
 
 
 def demand_of(
-    days: Sequence[DayDigest],
-    same: Sequence[DayDigest],
+    days: Sequence[DailyUsage],
+    same: Sequence[DailyUsage],
     runs: InstanceType,
     memory: MemoryNeed,
     policy: Policy,
@@ -40,7 +51,7 @@ def demand_of(
     minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
-        valid_share=valid / _expected(days),
+        valid_share=valid / _expected_slots(days),
         requests=requests,
         confidence=min(dates, minutes / 1440, requests / policy.requests_needed),
         load=_load(days, policy),
@@ -55,8 +66,8 @@ def demand_of(
         gpu_mean=_gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
         gpus_used=used,
-        error_share=max(_failed(same), _failed([d for d in days if d.day > same[-1].day])),
-        silent_days=_silent(days),
+        error_share=max(_failed_share(same), _failed_share([d for d in days if d.day > same[-1].day])),
+        silent_days=_silent_days(days),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
         gpus_seen=seen,
@@ -64,15 +75,15 @@ def demand_of(
     )
 
 
-def _failed(days: Sequence[DayDigest]) -> float:
+def _failed_share(days: Sequence[DailyUsage]) -> float:
     return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
 
 
-def latency_of(days: Sequence[DayDigest]) -> Latency | None:
+def latency_of(days: Sequence[DailyUsage]) -> Latency | None:
     """Latency of these days as it was, waiting included; None without a datapoint."""
     bins: dict[int, float] = {}
-    for digest in days:
-        for index, weight in digest.latency:
+    for usage in days:
+        for index, weight in usage.latency:
             bins[index] = bins.get(index, 0.0) + weight
     pairs = [(BIN**index / 1000, weight) for index, weight in sorted(bins.items())]
     total = sum(weight for _, weight in pairs)
@@ -81,23 +92,23 @@ def latency_of(days: Sequence[DayDigest]) -> Latency | None:
     mean = sum(d.latency_total_s for d in days) / total
     middle = sum(value * weight for value, weight in pairs) / total
     variance = sum(weight * (value - middle) ** 2 for value, weight in pairs) / total
-    p50, p95, p99 = (weighted(pairs, q) for q in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (weighted_quantile(pairs, q) for q in (0.5, 0.95, 0.99))
     shares = tuple((value, weight / total) for value, weight in pairs)
     return Latency(mean, p50, p95, p99, min(variance / middle**2, 4.0), shares)
 
 
 def _service(
-    days: Sequence[DayDigest], latency: Latency | None, runs: InstanceType, policy: Policy, unqueued: float
+    days: Sequence[DailyUsage], latency: Latency | None, runs: InstanceType, policy: Policy, unqueued: float
 ) -> tuple[float | None, float, float]:
     """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
     busy = calls = active = 0.0
-    for digest in days:
-        for slot, (work, count) in enumerate(zip(digest.busy_s, digest.requests, strict=True)):
+    for usage in days:
+        for slot, (work, count) in enumerate(zip(usage.busy_s, usage.requests, strict=True)):
             if work is not None and count is not None:
                 busy += work
                 calls += count
                 if count > 0:
-                    active += SLOT_S * (digest.instances[slot // PER_HOUR] or 1.0) * max(runs.accelerator_count, 1)
+                    active += SLOT_S * (usage.instances[slot // PER_HOUR] or 1.0) * max(runs.accelerator_count, 1)
     if latency is None or calls < policy.requests_needed or busy <= 0:
         return None, 1.0, 1.0
     gpu_s = busy / calls
@@ -107,14 +118,14 @@ def _service(
     return gpu_s, min(max(gpu_s * concurrency / (latency.mean_s * unqueued), 0.0), 1.0), concurrency
 
 
-def _load(days: Sequence[DayDigest], policy: Policy) -> Load:
+def _load(days: Sequence[DailyUsage], policy: Policy) -> Load:
     by_hour: list[list[float]] = [[] for _ in range(24)]
     busy: list[list[float]] = [[] for _ in range(24)]
-    for digest in days:
+    for usage in days:
         for hour in range(24):
             here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
-            by_hour[hour] += [v for v in digest.requests[here] if v is not None]
-            busy[hour] += [v for v in digest.busy_s[here] if v is not None]
+            by_hour[hour] += [v for v in usage.requests[here] if v is not None]
+            busy[hour] += [v for v in usage.busy_s[here] if v is not None]
     dates = len({d.day for d in days})
     factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
     planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
@@ -139,12 +150,12 @@ def _p99(spreads: Sequence[Spread | None], scale: float) -> float | None:
     return max((s.p99 * scale for s in spreads if s), default=None)
 
 
-def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
+def _gpu_mean(days: Sequence[DailyUsage], runs: InstanceType) -> float | None:
     """Mean utilisation per GPU over the slots with datapoints."""
     work = room = 0.0
-    for digest in days:
-        for hour, count in enumerate(digest.instances):
-            known = [v for v in digest.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+    for usage in days:
+        for hour, count in enumerate(usage.instances):
+            known = [v for v in usage.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
             if count:
                 work += sum(known)
                 room += SLOT_S * count * max(runs.accelerator_count, 1) * len(known)
@@ -152,7 +163,7 @@ def _gpu_mean(days: Sequence[DayDigest], runs: InstanceType) -> float | None:
 
 
 def _threads(
-    days: Sequence[DayDigest], latency: Latency | None, gpu_s: float | None, runs: InstanceType, unqueued: float
+    days: Sequence[DailyUsage], latency: Latency | None, gpu_s: float | None, runs: InstanceType, unqueued: float
 ) -> float | None:
     """Bound of the vCPUs that the host's part of a request keeps busy: its vCPU seconds over its own seconds.
 
@@ -168,12 +179,12 @@ def _threads(
         return THREADS_MARGIN * slope * gpu_s / own
     known = [d for d in days if d.cpu and d.cpu_mean is not None]
     work = calls = 0.0
-    for digest in known:
-        quiet = digest.cpu.p5 * runs.vcpu if digest.cpu else 0.0
-        mean = digest.cpu_mean or 0.0
-        counts = [c for c in digest.instances if c]
+    for usage in known:
+        quiet = usage.cpu.p5 * runs.vcpu if usage.cpu else 0.0
+        mean = usage.cpu_mean or 0.0
+        counts = [c for c in usage.instances if c]
         work += (mean - (quiet if quiet < 0.5 * mean else 0.0)) * (sum(counts) / len(counts) if counts else 1.0)
-        calls += digest.request_count / 86400
+        calls += usage.request_count / 86400
     return 1.5 * work / (calls * own) if calls > 0 else None
 
 
@@ -193,13 +204,13 @@ def _slope(fits: Sequence[Fit]) -> float | None:
     return min(slope + 2 * error, y / x) if 2 * error <= 0.2 * slope else None
 
 
-def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> tuple[int | None, bool]:
+def _gpus_used(days: Sequence[DailyUsage], runs: InstanceType) -> tuple[int | None, bool]:
     """GPUs of an instance that worked, None for all or unknown, and whether they were seen one by one on every day.
 
     On other days, and where none worked, it is how many can have: neither utilisation nor memory ever needed more.
     """
     gpus, known = runs.accelerator_count, [d for d in days if d.gpu or d.gpu_memory]
-    seen = _worked([d.each_gpu for d in known if d.each_gpu is not None])
+    seen = _working_gpus([d.each_gpu for d in known if d.each_gpu is not None])
     together = [d for d in known if d.each_gpu is None or not seen]
     busy = max((d.gpu.peak for d in known if d.gpu), default=None)
     full = max((d.gpu_memory.peak for d in together if d.gpu_memory), default=None)
@@ -209,14 +220,14 @@ def _gpus_used(days: Sequence[DayDigest], runs: InstanceType) -> tuple[int | Non
     return used if used < gpus else None, not together
 
 
-def _worked(days: Sequence[EachGpu]) -> int:
+def _working_gpus(days: Sequence[EachGpu]) -> int:
     """GPUs that were busy for 1 % at some time; where none was so busy as to tell, those within 3x of the busiest."""
     top = max((peak for day in days for peak in day.peaks), default=0.0)
     least = min(IDLE_GPU, top / GPU_SKEW)
     return max((sum(peak >= least for peak in day.peaks) for day in days), default=0) if top > 0 else 0
 
 
-def _gpu_skew(days: Sequence[DayDigest]) -> tuple[float, float] | None:
+def _gpu_skew(days: Sequence[DailyUsage]) -> tuple[float, float] | None:
     """Mean utilisation of the busiest and of the least busy GPU over the days on which they were seen one by one."""
     means = [d.each_gpu.means for d in days if d.each_gpu is not None]
     if not means:
@@ -224,17 +235,17 @@ def _gpu_skew(days: Sequence[DayDigest]) -> tuple[float, float] | None:
     return sum(each[0] for each in means) / len(means), sum(each[-1] for each in means) / len(means)
 
 
-def _expected(days: Sequence[DayDigest]) -> int:
+def _expected_slots(days: Sequence[DailyUsage]) -> int:
     """Slots between the first and the last datapoint: before the configuration began nothing was expected."""
     first = next((i for i, v in enumerate(days[0].busy_s) if v is not None), 0)
     last = next((i for i, v in enumerate(reversed(days[-1].busy_s)) if v is not None), 0)
     return max(len({d.day for d in days}) * SLOTS - first - last, 1)
 
 
-def _silent(days: Sequence[DayDigest]) -> int:
+def _silent_days(days: Sequence[DailyUsage]) -> int:
     silent = 0
-    for digest in reversed(days):
-        if digest.request_count > 0 or not digest.valid_slots:
+    for usage in reversed(days):
+        if usage.request_count > 0 or not usage.valid_slots:
             break
         silent += 1
     return silent

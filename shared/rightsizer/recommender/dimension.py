@@ -15,7 +15,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
 
 if TYPE_CHECKING:
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 
 class Restart(StrEnum):
@@ -42,11 +42,11 @@ class Offering(Protocol):
     competes: ClassVar[bool] = False
     """Whether its options are weighed with the fleets of the search; else they stand behind what is chosen."""
 
-    def out_of_scope(self, at: Situation) -> Reason | None:
+    def out_of_scope(self, context: EvaluationContext) -> Reason | None:
         """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
         return None
 
-    def offer(self, at: Situation, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
         """Its options, or why there are none; `found` is the recommendation without it."""
         return ()
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, priced
+from rightsizer.domain.option import Effort, Excluded, Money, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 
 if TYPE_CHECKING:
     from rightsizer.domain.hardware import InstanceType
-    from rightsizer.recommender.context import Situation
+    from rightsizer.recommender.context import EvaluationContext
 
 VOLUME_GB = 512
 """The largest VolumeSizeInGB of a production variant (SageMaker API, ProductionVariant)."""
@@ -29,37 +29,40 @@ class Bill(Money):
     now_usd: Decimal
 
 
-def bill_of(at: Situation, price: Price, mean: float, count: int, risk_share: float) -> Bill:
+def bill_of(context: EvaluationContext, price: Price, mean: float, count: int, risk_share: float) -> Bill:
     """US dollars of `mean` instances, at most `count` of them, against today's."""
     from rightsizer.recommender.pricing import cost_of
 
-    cost = cost_of(at.usd, price, mean, count, risk_share, at.given.prices.commitment, at.policy, True)
-    return Bill(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days, at.usd)
+    cost = cost_of(
+        context.usd_per_month, price, mean, count, risk_share, context.inputs.prices.commitment, context.policy, True
+    )
+    return Bill(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days, context.usd_per_month)
 
 
-def cheaper(at: Situation, types: list[InstanceType]) -> list[tuple[InstanceType, Price]]:
+def cheaper_types(context: EvaluationContext, types: list[InstanceType]) -> list[tuple[InstanceType, Price]]:
     """Those of the types that are sold here below today's price of an instance, cheapest first."""
-    priced = ((hardware, at.given.prices.find(hardware.name)) for hardware in types)
-    found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < at.price.usd_per_hour]
+    priced = ((hardware, context.inputs.prices.find(hardware.name)) for hardware in types)
+    found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < context.price.usd_per_hour]
     return sorted(found, key=lambda pair: (pair[1].usd_per_hour, pair[0].name))
 
 
-def unsaved(at: Situation, what: str) -> Reason:
+def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
     """That it would save nothing, with today's bill and what is committed."""
-    plan = at.given.prices.commitment.usd_per_hour
+    plan = context.inputs.prices.commitment.usd_per_hour
     return Reason(
-        Code.NOT_CHEAPER, f"{what} saves nothing: today it costs ${at.usd:,.2f} a month (committed: ${plan} an hour)"
+        Code.NOT_CHEAPER,
+        f"{what} saves nothing: today it costs ${context.usd_per_month:,.2f} a month (committed: ${plan} an hour)",
     )
 
 
-def out(at: Situation, kind: OptionKind, reason: Reason) -> Excluded:
+def exclude_dimension(context: EvaluationContext, kind: OptionKind, reason: Reason) -> Excluded:
     """The dimension ruled out for what runs."""
-    return Excluded(at.runs.name, reason, kind)
+    return Excluded(context.runs.name, reason, kind)
 
 
-def other_kind(at: Situation) -> Reason | None:
+def other_kind(context: EvaluationContext) -> Reason | None:
     """Why such an endpoint is not looked at for another one: only a real-time or an asynchronous one is."""
-    kind = at.endpoint.kind
+    kind = context.endpoint.kind
     if kind in (EndpointKind.REAL_TIME, EndpointKind.ASYNC):
         return None
     return Reason(Code.OTHER_KIND, f"not looked at for the kind {kind.value}")
@@ -86,7 +89,7 @@ def option_elsewhere(
     not_checked: tuple[str, ...],
 ) -> Option:
     """An option that its owner or its callers carry out; the model starts again for it."""
-    return priced(
+    return new_option(
         kind,
         target,
         price,
@@ -103,9 +106,9 @@ def option_elsewhere(
     )
 
 
-def volumes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
+def volume_notes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
     """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
-    stored = sorted({kind.name for kind in (now, then) if not kind.local_nvme})
+    stored = sorted({kind.name for kind in (now, then) if not kind.has_local_nvme})
     if not stored:
         return ()
     names = " and ".join(stored)

@@ -8,27 +8,27 @@ from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
-from rightsizer.domain.usage import SLOT_S, DayDigest
+from rightsizer.domain.usage import SLOT_S, DailyUsage
 
 
 def evidence_of(
-    days: Sequence[DayDigest], demand: Demand, runs: InstanceType, past: Sequence[PastChange], until: datetime
+    days: Sequence[DailyUsage], demand: Demand, runs: InstanceType, past: Sequence[PastChange], until: datetime
 ) -> Evidence:
-    """The evidence behind a judgement, figures with their units; `days` must not be empty.
+    """The evidence behind a recommendation, figures with their units; `days` must not be empty.
 
     It begins with the first datapoint and ends with the last one; `until` is the end of the last hour that was read.
     """
-    start, end = _window(days)
+    start, end = _evidence_window(days)
     end = min(end, until)
     figures = {
         "peak rate planned": f"{demand.load.peak_rate:.3f} requests/s",
-        "GPU memory": f"{demand.memory.kind.value}, peak {_held(demand.memory):.1f} GiB per GPU",
-        **_needed(demand.memory),
+        "GPU memory": f"{demand.memory.kind.value}, peak {_held_memory(demand.memory):.1f} GiB per GPU",
+        **_memory_figures(demand.memory),
     }
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
     if runs.accelerator_count > 1:
-        figures["GPUs"] = f"uses {gpus_of(demand, runs)}"
+        figures["GPUs"] = f"uses {gpus_text(demand, runs)}"
     if demand.gpu_skew is not None:
         busiest, least = (100 * share for share in demand.gpu_skew)
         figures["GPU skew"] = f"busiest {busiest:.1f} %, least busy {least:.1f} % on average"
@@ -48,23 +48,23 @@ def evidence_of(
     return Evidence(start, end, round(demand.days, 2), round(share, 4), round(demand.requests), rung, figures)
 
 
-def _window(days: Sequence[DayDigest]) -> tuple[datetime, datetime]:
+def _evidence_window(days: Sequence[DailyUsage]) -> tuple[datetime, datetime]:
     """From the first slot with a datapoint to the end of the last one; whole days where there is none."""
     first, last = (datetime.combine(day, time(), UTC) for day in (min(d.day for d in days), max(d.day for d in days)))
     seen = [
-        datetime.combine(digest.day, time(), UTC) + slot * SLOT
-        for digest in days
-        for slot, known in enumerate(zip(digest.requests, digest.busy_s, strict=True))
+        datetime.combine(usage.day, time(), UTC) + slot * SLOT
+        for usage in days
+        for slot, known in enumerate(zip(usage.requests, usage.busy_s, strict=True))
         if known != (None, None)
     ]
     return (min(seen), max(seen) + SLOT) if seen else (first, last + timedelta(days=1))
 
 
-def _held(memory: MemoryNeed) -> float:
+def _held_memory(memory: MemoryNeed) -> float:
     return memory.peak_gib if memory.pool is None else memory.lower_gib + memory.pool.gib
 
 
-def _needed(memory: MemoryNeed) -> dict[str, str]:
+def _memory_figures(memory: MemoryNeed) -> dict[str, str]:
     found = {}
     if memory.need_gib is not None:
         found["GPU memory needed"] = f"{memory.need_gib:.1f} GiB per GPU with margin"
@@ -74,7 +74,7 @@ def _needed(memory: MemoryNeed) -> dict[str, str]:
     return found
 
 
-def gpus_of(demand: Demand, measured: InstanceType) -> str:
+def gpus_text(demand: Demand, measured: InstanceType) -> str:
     """The GPUs that worked, in words, of an instance of the type they were `measured` on.
 
     A bound from above, unless they were seen one by one.
@@ -86,7 +86,7 @@ def gpus_of(demand: Demand, measured: InstanceType) -> str:
 
 
 def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
-    """The best rung of the signal ladder that the judgement stands on: L0 to L5."""
+    """The best rung of the signal ladder that the recommendation stands on: L0 to L5."""
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
     told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
@@ -107,7 +107,7 @@ USUAL = 0.5
 """Share of the hour's mean that a weekday has to carry."""
 
 
-def hourly_requests(days: Sequence[DayDigest], until: datetime | None = None) -> tuple[float | None, ...]:
+def hourly_requests(days: Sequence[DailyUsage], until: datetime | None = None) -> tuple[float | None, ...]:
     """Requests of each hour from the first day on, oldest first, for the small picture. None is unknown (law 1).
 
     A day without a digest is unknown too, so that each hour has its place. Hours from `until` on are left out.
@@ -117,40 +117,40 @@ def hourly_requests(days: Sequence[DayDigest], until: datetime | None = None) ->
     first = datetime.combine(min(d.day for d in days), time(), UTC)
     end = datetime.combine(max(d.day for d in days), time(), UTC) + timedelta(days=1)
     hours: list[float | None] = [None] * int((end - first) / HOUR)
-    for digest in days:
-        offset = 24 * (digest.day - first.date()).days
+    for usage in days:
+        offset = 24 * (usage.day - first.date()).days
         for hour in range(24):
-            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            known = [v for v in usage.requests[12 * hour : 12 * hour + 12] if v is not None]
             if known:
                 hours[offset + hour] = round((hours[offset + hour] or 0.0) + sum(known), 1)
     return tuple(hours if until is None else hours[: max(0, int((until - first) / HOUR))])
 
 
-def by_day(days: Sequence[DayDigest]) -> tuple[tuple[float, ...], ...]:
+def requests_by_hour(days: Sequence[DailyUsage]) -> tuple[tuple[float, ...], ...]:
     """Requests of the 24 hours of each day, oldest first; two digests of one day are added.
 
     What is not known adds nothing: the sums tell how long a test must be to see enough, and how a day rises and falls.
     """
     found: dict[date, list[float]] = {}
-    for digest in days:
-        sums = found.setdefault(digest.day, [0.0] * 24)
-        for hour, count in enumerate(hourly_requests([digest])):
+    for usage in days:
+        sums = found.setdefault(usage.day, [0.0] * 24)
+        for hour, count in enumerate(hourly_requests([usage])):
             sums[hour] += count or 0.0
     return tuple(tuple(sums) for sums in found.values())
 
 
-def peak_of(days: Sequence[DayDigest]) -> Peak | None:
+def peak_of(days: Sequence[DailyUsage]) -> Peak | None:
     """The busiest hour of the day by the median over the days, then by their sum; None where none stands out.
 
     The median, so that one batch in the night is no peak. A weekday on which the hour carries less than half of its
     mean is not among the peak's. What is not known counts on no day.
     """
     seen: list[dict[date, float]] = [{} for _ in range(24)]
-    for digest in days:
+    for usage in days:
         for hour in range(24):
-            known = [v for v in digest.requests[12 * hour : 12 * hour + 12] if v is not None]
+            known = [v for v in usage.requests[12 * hour : 12 * hour + 12] if v is not None]
             if known:
-                seen[hour][digest.day] = seen[hour].get(digest.day, 0.0) + sum(known)
+                seen[hour][usage.day] = seen[hour].get(usage.day, 0.0) + sum(known)
     means = [fmean(one.values()) if one else 0.0 for one in seen]
     hour = max(range(24), key=lambda h: (median(seen[h].values()) if seen[h] else 0.0, means[h]))
     if means[hour] <= 0 or means[hour] < STANDS_OUT * fmean(means):

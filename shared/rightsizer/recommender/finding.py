@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
-from rightsizer.domain.option import Goal
+from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import BIN, DayDigest, busy
+from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 
 SEVERE = 0.05
 """Excess share from which the last good configuration comes back whatever else could be done."""
@@ -20,8 +20,8 @@ MUCH = 1.25
 """p95 over the objective at which it is missed by more than the noise of a few days."""
 
 
-def too_little(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """Why the datapoints do not allow a judgement, or None. Missing is unknown, never idle (law 1)."""
+def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+    """Why the datapoints do not allow a recommendation, or None. Missing is unknown, never idle (law 1)."""
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
     if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
@@ -62,41 +62,47 @@ def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | 
 
 
 @dataclass(frozen=True, slots=True)
-class Suffering:
+class LatencyDegradation:
     """Requests over the objective since our own last change, beyond the usual."""
 
     reason: Reason
-    severe: bool
+    is_severe: bool
     """Whether the last good configuration must come back at once, instead of a little more room."""
 
 
-def suffering(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> Suffering | None:
+def latency_degradation(
+    days: Sequence[DailyUsage], objective: LatencyObjective, baseline: float, policy: Policy
+) -> LatencyDegradation | None:
     """Evidence that our own last change hurts, or None.
 
     Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
     deviations of the count, whichever is largest; where a count is allowed, from two standard deviations beyond it.
     """
     bins: dict[int, float] = {}
-    for digest in days:
-        for index, weight in digest.latency:
+    for usage in days:
+        for index, weight in usage.latency:
             bins[index] = bins.get(index, 0.0) + weight
     total = sum(bins.values())
-    late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > goal.p95_s)
-    excess = late - usual * total
-    noise = 2 * math.sqrt(max(usual * total, 1.0))
-    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, len({d.day for d in busy(days)}))
+    late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > objective.p95_s)
+    excess = late - baseline * total
+    noise = 2 * math.sqrt(max(baseline * total, 1.0))
+    may = policy.late_allowed(
+        policy.late_budget, objective.declared, baseline, total, len({d.day for d in busy_days(days)})
+    )
     few = may * total + 2 * math.sqrt(max(may * total, 1.0)) if may > policy.late_budget else 0.0
-    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * usual * total, noise, few):
+    if total < 20 or excess <= max(2 * policy.late_budget * total, UNUSUAL * baseline * total, noise, few):
         return None
     reason = Reason(
         Code.UNDER_PROVISIONED,
-        f"since the last change {late:.0f} of {total:.0f} requests took longer than {goal.p95_s:.2f} s,"
-        f" before it {100 * usual:.1f} %",
+        f"since the last change {late:.0f} of {total:.0f} requests took longer than {objective.p95_s:.2f} s,"
+        f" before it {100 * baseline:.1f} %",
     )
-    return Suffering(reason, excess > SEVERE * total)
+    return LatencyDegradation(reason, excess > SEVERE * total)
 
 
-def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -> float:
+def late_budget_multiple(
+    days: Sequence[DailyUsage], objective: LatencyObjective, baseline: float, policy: Policy
+) -> float:
     """Requests over the objective on these days beyond the usual, as a multiple of those that `policy` allows.
 
     An error budget: 1 is all of it. 0 when no latency is known; negative on days that were better than usual. What is
@@ -104,13 +110,13 @@ def spent(days: Sequence[DayDigest], goal: Goal, usual: float, policy: Policy) -
     """
     known = [(index, weight) for d in days for index, weight in d.latency]
     total = sum(weight for _, weight in known)
-    late = sum(weight for index, weight in known if BIN**index / 1000 > goal.p95_s)
-    dates = max(len({d.day for d in busy(days)}), 7)
-    may = policy.late_allowed(policy.late_budget, goal.declared, usual, total, dates)
-    return (late - usual * total) / (may * total) if total > 0 else 0.0
+    late = sum(weight for index, weight in known if BIN**index / 1000 > objective.p95_s)
+    dates = max(len({d.day for d in busy_days(days)}), 7)
+    may = policy.late_allowed(policy.late_budget, objective.declared, baseline, total, dates)
+    return (late - baseline * total) / (may * total) if total > 0 else 0.0
 
 
-def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
+def outgrown_reason(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) -> Reason | None:
     """Evidence that the smaller card we moved to is too small for what the memory grew to."""
     usable = runs.accelerator.usable_gib if runs.accelerator else 0.0
     had = reference.accelerator.usable_gib if reference.accelerator else 0.0
@@ -125,20 +131,22 @@ def outgrown(runs: InstanceType, reference: InstanceType, memory: MemoryNeed) ->
     )
 
 
-def starving(demand: Demand, latency: Latency, goal: Goal, policy: Policy, instances: float) -> Reason | None:
+def too_small_reason(
+    demand: Demand, latency: Latency, objective: LatencyObjective, policy: Policy, instances: float
+) -> Reason | None:
     """Evidence that users suffer now for want of capacity, or None.
 
     High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores. A p95 a little above
     the objective while most workers are free is no want of capacity either: more of the same would not help.
     """
     load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
-    short = load > policy.rho_one or latency.p95_s > MUCH * goal.p95_s
-    if goal.declared and latency.p95_s > goal.p95_s and short:
+    short = load > policy.rho_one or latency.p95_s > MUCH * objective.p95_s
+    if objective.declared and latency.p95_s > objective.p95_s and short:
         return Reason(
             Code.UNDER_PROVISIONED,
-            f"p95 is {latency.p95_s:.2f} s, above the objective of {goal.p95_s:.2f} s ({goal.source})",
+            f"p95 is {latency.p95_s:.2f} s, above the objective of {objective.p95_s:.2f} s ({objective.source})",
         )
-    allowed = policy.error_share if goal.error_share is None else goal.error_share
+    allowed = policy.error_share if objective.error_share is None else objective.error_share
     if demand.error_share > allowed and (demand.gpu_peak or 0) > 0.95:
         return Reason(
             Code.UNDER_PROVISIONED,

@@ -13,7 +13,7 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import DayDigest
+from rightsizer.domain.usage import DailyUsage
 
 PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
 """Servers that take a fixed share of whatever card they get, whatever the model needs."""
@@ -23,7 +23,7 @@ _GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CandidateLimits:
     """What the account and the Region allow for one candidate."""
 
     price: Price | None
@@ -35,7 +35,7 @@ class Limits:
     """Whether the endpoint runs on this type already, so that nobody has to sell it a first instance."""
 
 
-def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: Limits) -> Reason | None:
+def fit_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: CandidateLimits) -> Reason | None:
     """Why the candidate is no option, or None. Cheap checks first; memory before speed."""
     if limits.price is None:
         return Reason(Code.NO_PRICE, f"{candidate.name} has no price in this Region, so it is no candidate")
@@ -43,21 +43,21 @@ def refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limits: 
         sentence = f"no price list shows that {limits.price.region} sells {candidate.name} for hosting"
         return Reason(Code.NOT_SOLD, f"{sentence}; its price is an estimate of {limits.price.as_of}")
     return (
-        _hardware(now, candidate, spread_over(now, demand))
-        or _memory(now, candidate, demand, limits.memory_room)
-        or _host(now, candidate, demand)
-        or _quota(candidate, limits)
+        _hardware_refusal(now, candidate, gpus_per_request(now, demand))
+        or _memory_refusal(now, candidate, demand, limits.memory_room)
+        or _host_refusal(now, candidate, demand)
+        or _quota_refusal(candidate, limits)
     )
 
 
-def spread_over(now: InstanceType, demand: Demand) -> int:
+def gpus_per_request(now: InstanceType, demand: Demand) -> int:
     """GPUs that one request needs at once: one, unless it works longer than it takes."""
     if demand.gpu_s_per_request is None or demand.latency is None:
         return demand.gpus_used or now.accelerator_count
     return max(1, min(now.accelerator_count, round(demand.gpu_s_per_request / demand.latency.mean_s + 0.3)))
 
 
-def _hardware(now: InstanceType, candidate: InstanceType, used: int) -> Reason | None:
+def _hardware_refusal(now: InstanceType, candidate: InstanceType, used: int) -> Reason | None:
     chip, old = candidate.accelerator, now.accelerator
     if chip is None or old is None:
         return Reason(Code.NO_ACCELERATOR, f"{candidate.name} has no accelerator")
@@ -70,26 +70,26 @@ def _hardware(now: InstanceType, candidate: InstanceType, used: int) -> Reason |
         have = f"{now.name} has {now.accelerator_count}, of which a request may need {used}"
         sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {have}"
         return Reason(Code.OTHER_GPU_COUNT, sentence)
-    if _older(chip.compute_capability, old.compute_capability):
+    if _is_too_old(chip.compute_capability, old.compute_capability):
         return Reason(
             Code.COMPUTE_CAPABILITY_TOO_OLD,
-            f"{candidate.name} has compute capability {_dotted(chip.compute_capability)}, below 7.0",
+            f"{candidate.name} has compute capability {_capability_text(chip.compute_capability)}, below 7.0",
         )
     return None
 
 
-def _older(candidate: tuple[int, int] | None, now: tuple[int, int] | None) -> bool:
+def _is_too_old(candidate: tuple[int, int] | None, now: tuple[int, int] | None) -> bool:
     """Images built for today's frameworks begin at 7.0 (Volta, Turing)."""
     return candidate is not None and now is not None and candidate < (7, 0) <= now
 
 
-def _dotted(capability: tuple[int, int] | None) -> str:
+def _capability_text(capability: tuple[int, int] | None) -> str:
     return ".".join(map(str, capability)) if capability else "none"
 
 
-def _memory(now: InstanceType, candidate: InstanceType, demand: Demand, room: float) -> Reason | None:
+def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, room: float) -> Reason | None:
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
-    need, seen = (_on_one(gib, now, demand) for gib in (demand.memory.need_gib, demand.memory.peak_gib))
+    need, seen = (_need_of_gpu(gib, now, demand) for gib in (demand.memory.need_gib, demand.memory.peak_gib))
     if need is not None and now.accelerator and now.accelerator.model == candidate.accelerator.model:  # type: ignore[union-attr]
         return None
     if need is not None and need > usable:
@@ -113,7 +113,7 @@ def _memory(now: InstanceType, candidate: InstanceType, demand: Demand, room: fl
     return None
 
 
-def _on_one(gib: float | None, now: InstanceType, demand: Demand) -> float | None:
+def _need_of_gpu(gib: float | None, now: InstanceType, demand: Demand) -> float | None:
     """What one GPU holds was averaged over idle ones too; it ran on today's card, so it never needs more than that.
 
     Where single GPUs were seen it is the fullest one's already.
@@ -124,7 +124,7 @@ def _on_one(gib: float | None, now: InstanceType, demand: Demand) -> float | Non
     return max(gib, min(gib * now.accelerator_count / demand.gpus_used, whole))
 
 
-def _host(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
+def _host_refusal(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
     need, cores = demand.host_memory_gib, demand.vcpu
     if need is None and candidate.memory_gib < now.memory_gib:
         return Reason(
@@ -145,14 +145,14 @@ def _host(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason 
     return None
 
 
-def _quota(candidate: InstanceType, limits: Limits) -> Reason | None:
+def _quota_refusal(candidate: InstanceType, limits: CandidateLimits) -> Reason | None:
     if limits.quota is not None and limits.quota < 1:
         return Reason(Code.NO_QUOTA, f"the account's quota for {candidate.name} endpoints is {limits.quota}")
     return None
 
 
 def memory_need(
-    days: Sequence[DayDigest],
+    days: Sequence[DailyUsage],
     catalogue: Catalogue,
     policy: Policy,
     framework: str,
@@ -173,8 +173,8 @@ def memory_need(
     if kills:
         margin += policy.memory_bump_after_kill
     peak = max(top for _, top in seen)
-    if framework in PREALLOCATING or _preallocated([d for d, _ in seen], policy):
-        return _pooled([d for d, _ in seen], [top for _, top in seen], weights, margin, policy) or MemoryNeed(
+    if framework in PREALLOCATING or _is_preallocated([d for d, _ in seen], policy):
+        return _pool_need([d for d, _ in seen], [top for _, top in seen], weights, margin, policy) or MemoryNeed(
             MemoryClass.PREALLOCATED, None, weights, peak, margin
         )
     ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
@@ -184,21 +184,21 @@ def memory_need(
     return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing)
 
 
-def _pooled(
-    days: Sequence[DayDigest], held: Sequence[float], weights: float, margin: float, policy: Policy
+def _pool_need(
+    days: Sequence[DailyUsage], held: Sequence[float], weights: float, margin: float, policy: Policy
 ) -> MemoryNeed | None:
     """The need of a server that filled its only GPU; None where the use of its KV cache is not known of every day.
 
     A pool that was hardly ever in use when it was looked at tells nothing: the requests fell between two looks.
     """
     cards, pools = [], []
-    for digest, gib in zip(days, held, strict=True):
-        if digest.kv_cache is None or digest.gpu_memory is None or digest.gpus != 1 or not 0 < weights < gib:
+    for usage, gib in zip(days, held, strict=True):
+        if usage.kv_cache is None or usage.gpu_memory is None or usage.gpus != 1 or not 0 < weights < gib:
             return None
-        pool = KvPool(gib - weights, digest.kv_cache.peak, margin / digest.gpu_memory.peak)
-        cards.append((weights + pool.gib * pool.used) / digest.gpu_memory.peak)
+        pool = KvPool(gib - weights, usage.kv_cache.peak, margin / usage.gpu_memory.peak)
+        cards.append((weights + pool.gib * pool.used) / usage.gpu_memory.peak)
         pools.append(pool)
-    if not any(digest.kv_cache and digest.kv_cache.p95 > 0 for digest in days):
+    if not any(usage.kv_cache and usage.kv_cache.p95 > 0 for usage in days):
         return None
     growth, growing = _growth(cards, policy)
     most = pools[cards.index(max(cards))]
@@ -217,24 +217,24 @@ def _growth(tops: Sequence[float], policy: Policy) -> tuple[float, bool]:
     return growth, slope > 0 or jump > JUMP
 
 
-def _per_gpu(digest: DayDigest, catalogue: Catalogue, fewest: int) -> float:
+def _per_gpu(usage: DailyUsage, catalogue: Catalogue, fewest: int) -> float:
     """GiB that one GPU held. With more GPUs than the `fewest` some may have been idle: all of it may have been on one,
     though never more than its card offers. Where single GPUs were seen it is the fullest one's.
     """
-    if digest.each_gpu is not None:
-        return _gib(digest, catalogue)
-    mean, found = _gib(digest, catalogue), catalogue.find(digest.instance_type)
+    if usage.each_gpu is not None:
+        return _gib(usage, catalogue)
+    mean, found = _gib(usage, catalogue), catalogue.find(usage.instance_type)
     card = found.accelerator.usable_gib if found and found.accelerator else mean
-    return max(mean, min(mean * max(digest.gpus, 1) / fewest, card))
+    return max(mean, min(mean * max(usage.gpus, 1) / fewest, card))
 
 
-def _gib(digest: DayDigest, catalogue: Catalogue) -> float:
-    found = catalogue.find(digest.instance_type)
+def _gib(usage: DailyUsage, catalogue: Catalogue) -> float:
+    found = catalogue.find(usage.instance_type)
     listed = found.accelerator.memory_gib if found and found.accelerator else 0.0
-    return digest.gpu_memory.peak * listed if digest.gpu_memory else 0.0
+    return usage.gpu_memory.peak * listed if usage.gpu_memory else 0.0
 
 
-def _preallocated(days: Sequence[DayDigest], policy: Policy) -> bool:
+def _is_preallocated(days: Sequence[DailyUsage], policy: Policy) -> bool:
     spreads = [d.gpu_memory for d in days if d.gpu_memory is not None]
     flat = all(s.p99 < policy.prealloc_ratio * max(s.p5, 1e-9) for s in spreads)
     return flat and all(s.p50 > policy.prealloc_share for s in spreads)

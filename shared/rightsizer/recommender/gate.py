@@ -9,17 +9,17 @@ from datetime import datetime, timedelta
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, paid_back
+from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 
-type Verdict = tuple[Gate, Reason]
+type GateAnswer = tuple[Gate, Reason]
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
 
 
-def why_report(endpoint: Endpoint) -> Reason:
+def report_mode_reason(endpoint: Endpoint) -> Reason:
     """Why nobody is asked about an endpoint whose mode is `report`: its tag, or tags that could not be read."""
     if endpoint.tags_unread is None:
         return REPORT
@@ -28,7 +28,7 @@ def why_report(endpoint: Endpoint) -> Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class GateCase:
     """Everything the gate looks at."""
 
     endpoint: Endpoint
@@ -45,25 +45,25 @@ class Case:
     """GPUs of one instance, now and then."""
 
 
-def gate(case: Case, history: History, policy: Policy, now: datetime) -> Verdict:
+def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer:
     """The strictest answer that applies; each names the number that decided."""
     return (
-        _silent(case, history, policy, now)
+        _silence_reason(case, history, policy, now)
         or _propose_only(case, policy)
-        or _failing(case, policy)
-        or _not_yet(case, policy)
+        or _error_rate_reason(case, policy)
+        or _too_early_reason(case, policy)
         or (
             Gate.APPLY,
             Reason(
                 Code.SAFE_TO_APPLY,
                 f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
-                f" {case.demand.confidence:.1f} days' worth of evidence, {paid_back(case.option)}",
+                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}",
             ),
         )
     )
 
 
-def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verdict | None:
+def _silence_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer | None:
     option, endpoint = case.option, case.endpoint
     if endpoint.mode is Mode.OFF:
         return Gate.SILENT, OFF
@@ -81,16 +81,16 @@ def _silent(case: Case, history: History, policy: Policy, now: datetime) -> Verd
             f"too likely to harm: its performance risk is {int(option.risk)} of 4, and rightsizer asks up to"
             f" {policy.risk_propose}",
         )
-    if (waits := cooling(history, policy, now, option.target.instance_type)) is not None:
+    if (waits := cooldown_reason(history, policy, now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
-    if (banned := blacklisted(case, history, policy, now)) is not None:
+    if (banned := rest_reason(case, history, policy, now)) is not None:
         return Gate.SILENT, banned
     if endpoint.mode is Mode.REPORT:
-        return Gate.SILENT, why_report(endpoint)
+        return Gate.SILENT, report_mode_reason(endpoint)
     return None
 
 
-def saving_too_small(case: Case, policy: Policy) -> Reason | None:
+def saving_too_small(case: GateCase, policy: Policy) -> Reason | None:
     """Which of both least savings the option misses, with the figures, or None."""
     usd, least_usd = case.option.saving_usd_per_month, policy.minimum_saving_usd
     dollars, percent = usd < least_usd, case.share < policy.minimum_saving_share
@@ -108,13 +108,13 @@ def saving_too_small(case: Case, policy: Policy) -> Reason | None:
     return Reason(Code.SAVING_TOO_SMALL, f"not worth a change: the saving of {text}")
 
 
-def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
+def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: str) -> Reason | None:
     """The reason to wait after the endpoint's last change, or None.
 
     Where another type had no capacity, nothing was served differently: this type need not wait for that.
     """
     for past in reversed(history.endpoint):
-        if past.ended is PastEnd.TESTED or (past.lacked and past.to_type != to_type):
+        if past.ended is PastEnd.TESTED or (past.was_without_capacity and past.to_type != to_type):
             continue
         hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
         left = past.at + timedelta(hours=hours) - now
@@ -128,63 +128,63 @@ def cooling(history: History, policy: Policy, now: datetime, to_type: str) -> Re
     return None
 
 
-def blacklisted(case: Case, history: History, policy: Policy, now: datetime) -> Reason | None:
+def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> Reason | None:
     """The reason why this target must rest after failures, or None. Each failure doubles the rest."""
     target = case.option.target
-    failures = [p for p in history.endpoint if p.refuted and _same(p, target)]
+    failures = [p for p in history.endpoint if p.is_refuted and _is_same_count_change(p, target)]
     if not failures:
         return None
     until = failures[-1].at + timedelta(days=policy.blacklist_days * 2 ** (len(failures) - 1))
     model = case.endpoint.variants[0].model_name if case.endpoint.variants else ""
-    lifted = failures[-1].outgrown(case.demand.load.peak_busy_gpus, policy.blacklist_demand)
-    if now >= until or lifted or (len(failures) == 1 and failures[-1].of_another(model)):
+    lifted = failures[-1].is_outgrown(case.demand.load.peak_busy_gpus, policy.blacklist_demand)
+    if now >= until or lifted or (len(failures) == 1 and failures[-1].is_of_another_model(model)):
         return None
     return Reason(
         Code.BLACKLISTED,
-        f"{target.instance_count} × {target.instance_type} failed here {times(len(failures))}, last on"
+        f"{target.instance_count} × {target.instance_type} failed here {times_text(len(failures))}, last on"
         f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown cause'}); it is not tried again before"
         f" {until:%Y-%m-%d}",
     )
 
 
-def _same(past: PastChange, target: Target) -> bool:
+def _is_same_count_change(past: PastChange, target: Target) -> bool:
     """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    return _mean(target) <= 1.02 * (past.mean_instances or past.to_count)
+    return _mean_instances(target) <= 1.02 * (past.mean_instances or past.to_count)
 
 
-def times(number: int) -> str:
+def times_text(number: int) -> str:
     """How often: ``once``, ``3 times``."""
     return "once" if number == 1 else f"{number} times"
 
 
-def _mean(target: Target) -> float:
+def _mean_instances(target: Target) -> float:
     """Instances on average over the day."""
     return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
 
 
-def restoring(endpoint: Endpoint, why: Reason) -> Verdict:
+def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
     """Growth is always fast: no cooldown, no minimum saving; only a person's mode and a stack hold it back."""
-    if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.plain:
+    if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.is_plain:
         return Gate.APPLY, why
-    return asked(endpoint, why)
+    return ask_person(endpoint, why)
 
 
-def asked(endpoint: Endpoint, why: Reason) -> Verdict:
+def ask_person(endpoint: Endpoint, why: Reason) -> GateAnswer:
     """A person is asked for `why`, unless the owner's tag says that nobody is."""
     match endpoint.mode:
         case Mode.OFF:
             return Gate.SILENT, OFF
         case Mode.REPORT:
-            return Gate.SILENT, why_report(endpoint)
+            return Gate.SILENT, report_mode_reason(endpoint)
         case _:
             return Gate.PROPOSE, why
 
 
-def _propose_only(case: Case, policy: Policy) -> Verdict | None:
+def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     endpoint, option = case.endpoint, case.option
-    if not endpoint.plain:
+    if not endpoint.is_plain:
         return Gate.PROPOSE, Reason(
             Code.OTHER_KIND, f"needs your approval: {endpoint.kind.value} endpoints are never changed automatically"
         )
@@ -212,11 +212,11 @@ def _propose_only(case: Case, policy: Policy) -> Verdict | None:
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
     if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
-        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _by_hand(option))
+        return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
     return None
 
 
-def _by_hand(option: Option) -> str:
+def _manual_reason(option: Option) -> str:
     """Why a person does what is no change of the same endpoint."""
     if option.kind is OptionKind.DELETE:
         return (
@@ -225,7 +225,7 @@ def _by_hand(option: Option) -> str:
     return f"its owner has to do this: rightsizer cannot carry out {option.kind.value} here"
 
 
-def _failing(case: Case, policy: Policy) -> Verdict | None:
+def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     """More requests fail already than may, by the owner's tag or else by the share that a guarded change may have."""
     declared, failed = case.endpoint.objective.error_share, case.demand.error_share
     allowed = policy.error_share if declared is None else declared
@@ -236,7 +236,7 @@ def _failing(case: Case, policy: Policy) -> Verdict | None:
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 
-def _no_objective(case: Case, policy: Policy, smaller: bool) -> str:
+def _no_objective_text(case: GateCase, policy: Policy, smaller: bool) -> str:
     """Why a person decides where nobody declared a latency objective."""
     if smaller and case.lengthening > policy.lengthening:
         grow = f"the p95 latency may grow by {100 * case.lengthening:.0f} %"
@@ -244,7 +244,7 @@ def _no_objective(case: Case, policy: Policy, smaller: bool) -> str:
     return "needs your approval: no tag rightsizer:p95-ms says which latency is too much"
 
 
-def _not_yet(case: Case, policy: Policy) -> Verdict | None:
+def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     endpoint, option = case.endpoint, case.option
     if endpoint.mode is not Mode.AUTO:
         return Gate.PROPOSE, Reason(
@@ -253,7 +253,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
     if policy.ask_without_objective and not case.declared:
-        return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective(case, policy, smaller))
+        return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective_text(case, policy, smaller))
     today = endpoint.variants[0].desired_count  # one variant: others were asked about before
     if case.demand.confidence < needed:
         return Gate.PROPOSE, Reason(
@@ -273,7 +273,7 @@ def _not_yet(case: Case, policy: Policy) -> Verdict | None:
             f"needs your approval: its performance risk is {int(option.risk)} of 4, and automatic changes take"
             f" {policy.risk_apply} at most",
         )
-    mean = _mean(option.target)
+    mean = _mean_instances(option.target)
     if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

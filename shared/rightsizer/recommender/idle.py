@@ -14,35 +14,41 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.domain.usage import DayDigest
-from rightsizer.recommender.context import Given
-from rightsizer.recommender.gate import Case, gate
-from rightsizer.recommender.pricing import cost_of, delete_option, kept_by_commitment, monthly, nap_option
-from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, TIMEOUTS, Nap, awake, best_nap
+from rightsizer.domain.usage import DailyUsage
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.gate import GateCase, decide_gate
+from rightsizer.recommender.pricing import (
+    cost_of,
+    delete_option,
+    kept_by_commitment,
+    monthly_cost,
+    scale_to_zero_option,
+)
+from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, TIMEOUTS, IdleTime, best_timeout, stay_awake_reason
 
 
-def idled(
-    base: Recommendation, quiet: Reason, demand: Demand, price: Price, endpoint: Endpoint, given: Given
+def recommend_for_idle(
+    base: Recommendation, quiet: Reason, demand: Demand, price: Price, endpoint: Endpoint, inputs: AccountInputs
 ) -> Recommendation:
     """The recommendation for an endpoint that is proven idle: delete it, or let its queue wake it."""
     variant = endpoint.variants[0]
-    usd = monthly(price, variant.current_count)
+    usd = monthly_cost(price, variant.current_count)
     runs = (price.instance_type, variant.current_count)
-    saving = usd - kept_by_commitment(usd, given.prices.commitment)
+    saving = usd - kept_by_commitment(usd, inputs.prices.commitment)
     option = delete_option(runs, price, saving, demand.days, demand.silent_days)
     zero = any(target.minimum == 0 for target in endpoint.scaling)
-    other = Excluded(runs[0], _not_asleep(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)
+    other = Excluded(runs[0], _no_sleep_reason(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)
     if endpoint.kind is EndpointKind.ASYNC and not zero:
         # Its queue keeps what comes, so it can sleep and wake: deleting it would save no more.
         saved = Money(Decimal(0), saving, Decimal(0), 0.0)
-        option = nap_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
+        option = scale_to_zero_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
         why = f"it would save no more than scaling to zero (${saving:,.2f} a month), where its queue keeps what comes"
         other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
     found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,))
-    return _gated(found, option, demand, endpoint, given)
+    return _apply_gate(found, option, demand, endpoint, inputs)
 
 
-def _not_asleep(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
+def _no_sleep_reason(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
     """Why an idle endpoint that may be deleted is not put to sleep."""
     queued = EndpointKind.ASYNC in endpoint.kinds
     if queued and zero:
@@ -51,25 +57,30 @@ def _not_asleep(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
     return Reason(Code.NOT_CHEAPER, f"it would save no more than deletion does (${saving:,.2f} a month){woken}")
 
 
-def unheard(
-    base: Recommendation, days: Sequence[DayDigest], demand: Demand, price: Price, endpoint: Endpoint, given: Given
+def recommend_without_latency(
+    base: Recommendation,
+    days: Sequence[DailyUsage],
+    demand: Demand,
+    price: Price,
+    endpoint: Endpoint,
+    inputs: AccountInputs,
 ) -> Recommendation:
     """The recommendation where no latency is known: nothing to size, but who tolerates cold starts may sleep already.
 
     Too early to call it idle, and no reason to wait: whoever comes first wakes it, as its owner has agreed to.
     """
     reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
-    found = _first_nap(days, demand, endpoint, given)
-    used = Excluded(price.instance_type, delete_refusal(endpoint, demand, given.policy), OptionKind.DELETE)
+    found = _first_scale_to_zero(days, demand, endpoint, inputs)
+    used = Excluded(price.instance_type, delete_refusal(endpoint, demand, inputs.policy), OptionKind.DELETE)
     if isinstance(found, Reason):
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     count = variant.current_count
-    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in given.policy.by_itself
-    usd, awake, plan = monthly(price, count), count * (1 - found.asleep_share), given.prices.commitment
-    cost = cost_of(usd, price, awake, count, 0.0, plan, given.policy, new_fleet=not in_place)
-    option = nap_option(
+    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in inputs.policy.by_itself
+    usd, awake, plan = monthly_cost(price, count), count * (1 - found.asleep_share), inputs.prices.commitment
+    cost = cost_of(usd, price, awake, count, 0.0, plan, inputs.policy, new_fleet=not in_place)
+    option = scale_to_zero_option(
         (price.instance_type, count),
         price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
@@ -84,23 +95,27 @@ def unheard(
         f"no request in {demand.days:.1f} days, and rightsizer:cold-start-ok says that callers can wait for a start",
     )
     base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
-    return _gated(base, option, demand, endpoint, given)
+    return _apply_gate(base, option, demand, endpoint, inputs)
 
 
-def _first_nap(days: Sequence[DayDigest], demand: Demand, endpoint: Endpoint, given: Given) -> Nap | Reason:
+def _first_scale_to_zero(
+    days: Sequence[DailyUsage], demand: Demand, endpoint: Endpoint, inputs: AccountInputs
+) -> IdleTime | Reason:
     """The nap of an endpoint that its owner lets sleep and that nobody asked, or why it stays awake."""
-    reason = awake(endpoint, demand, given.policy)
+    reason = stay_awake_reason(endpoint, demand, inputs.policy)
     if reason is not None:
         return reason
-    return best_nap(days, True, given.policy.cold_share, given.policy.nap_days)
+    return best_timeout(days, True, inputs.policy.cold_share, inputs.policy.nap_days)
 
 
-def _gated(base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, given: Given) -> Recommendation:
+def _apply_gate(
+    base: Recommendation, option: Option, demand: Demand, endpoint: Endpoint, inputs: AccountInputs
+) -> Recommendation:
     today = base.usd_per_month  # nothing while no instance runs
     share = float(option.saving_usd_per_month / today) if today else 0.0
     surely = replace(demand, confidence=demand.days)
-    case = Case(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
-    verdict, why = gate(case, given.history, given.policy, given.now)
+    case = GateCase(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
+    verdict, why = decide_gate(case, inputs.history, inputs.policy, inputs.now)
     return replace(base, options=(option,), gate=verdict, gate_reason=why)
 
 

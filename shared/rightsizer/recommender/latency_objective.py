@@ -8,31 +8,31 @@ from collections.abc import Sequence
 
 from rightsizer.domain.demand import Latency
 from rightsizer.domain.endpoint import Endpoint, tracked_p95_s
-from rightsizer.domain.option import Goal
+from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN
 
 type Bins = Sequence[tuple[float, float]]
 
 
-def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> Goal:
+def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> LatencyObjective:
     """The p95 to keep, seconds: the tag, else what the owner's scaling holds, else nothing noticeably worse than now.
 
     Only the tag declares an objective, as automatic mode wants it.
     """
     declared = endpoint.objective
     if declared.p95_s is not None:
-        return Goal(declared.p95_s, True, "tag rightsizer:p95-ms", declared.error_share)
+        return LatencyObjective(declared.p95_s, True, "tag rightsizer:p95-ms", declared.error_share)
     tracked = tracked_p95_s(endpoint.scaling)
     if tracked is not None:
         held = f"its scaling policy holds the p95 of ModelLatency at {1000 * tracked:.0f} ms"
-        return Goal(tracked, False, held, declared.error_share)
-    usual = max(policy.objective_factor * latency.p95_s, latency.p99_s)
+        return LatencyObjective(tracked, False, held, declared.error_share)
+    baseline = max(policy.objective_factor * latency.p95_s, latency.p99_s)
     source = f"not worse than max({policy.objective_factor:g} x p95, p99) of the look-back"
-    return Goal(usual, False, source, declared.error_share)
+    return LatencyObjective(baseline, False, source, declared.error_share)
 
 
-def late_share(bins: Bins, limit_s: float) -> float:
+def share_of_late_requests(bins: Bins, limit_s: float) -> float:
     """Share of the requests above `limit_s`, with part of the bin that the limit falls into."""
     share = 0.0
     edge = math.sqrt(BIN)
@@ -46,9 +46,9 @@ def late_share(bins: Bins, limit_s: float) -> float:
     return share
 
 
-def stretch(bins: Bins, limit_s: float, excess: float) -> float:
+def allowed_latency_factor(bins: Bins, limit_s: float, excess: float) -> float:
     """The largest factor on every latency at which at most `excess` more of the requests exceed `limit_s`."""
-    allowed = late_share(bins, limit_s) + excess
+    allowed = share_of_late_requests(bins, limit_s) + excess
     share = 0.0
     for value, weight in reversed(bins):
         share += weight
@@ -57,10 +57,10 @@ def stretch(bins: Bins, limit_s: float, excess: float) -> float:
     return limit_s / bins[0][0] if bins else 1.0
 
 
-def room(latency: Bins, service: Bins, limit_s: float, excess: float) -> float:
+def allowed_slowdown(latency: Bins, service: Bins, limit_s: float, excess: float) -> float:
     """How much slower the `service` may become before `excess` more of the requests miss the limit than do today.
 
     Those that miss it today because they waited are no reason against it. At least 1.
     """
-    waiting = late_share(latency, limit_s) - late_share(service, limit_s)
-    return max(stretch(service, limit_s, excess + max(waiting, 0.0)), 1.0)
+    waiting = share_of_late_requests(latency, limit_s) - share_of_late_requests(service, limit_s)
+    return max(allowed_latency_factor(service, limit_s, excess + max(waiting, 0.0)), 1.0)

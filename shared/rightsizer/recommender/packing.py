@@ -13,7 +13,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
-from rightsizer.recommender.context import Situation
+from rightsizer.recommender.context import EvaluationContext
 
 CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
 NOT_CHECKED = (
@@ -23,17 +23,19 @@ NOT_CHECKED = (
 )
 
 
-def needs_at(at: Situation) -> Needs | Reason:
+def needs_at(context: EvaluationContext) -> Needs | Reason:
     """What it would ask of a shared card, for the fleet's report; where it runs on what it was measured on."""
-    if not at.endpoint.plain:
-        return Reason(Code.OTHER_KIND, f"only plain real-time endpoints are packed, not {at.endpoint.kind.value}")
-    if at.endpoint.scaling:
-        most = max(target.maximum for target in at.endpoint.scaling)
+    if not context.endpoint.is_plain:
+        return Reason(Code.OTHER_KIND, f"only plain real-time endpoints are packed, not {context.endpoint.kind.value}")
+    if context.endpoint.scaling:
+        most = max(target.maximum for target in context.endpoint.scaling)
         return Reason(Code.AUTOSCALED, f"autoscaling may set up to {most} instances; only what stays on one is packed")
-    if at.runs.name != at.reference.name:
-        text = f"it was measured on {at.reference.name}, whose days have to leave the look-back first"
+    if context.runs.name != context.reference.name:
+        text = f"it was measured on {context.reference.name}, whose days have to leave the look-back first"
         return Reason(Code.TOO_FEW_DAYS, text)
-    return needs_of(at.runs, at.variant.current_count, at.demand, at.endpoint.framework, at.policy)
+    return needs_of(
+        context.runs, context.variant.current_count, context.demand, context.endpoint.framework, context.policy
+    )
 
 
 def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str, policy: Policy) -> Needs | Reason:
@@ -70,7 +72,7 @@ def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str,
     )
 
 
-def partners_needed(needs: Needs, owner: str) -> Reason:
+def packing_reason(needs: Needs, owner: str) -> Reason:
     """Why one endpoint that could share a card is not told with whom: that takes the others."""
     asks = (
         f"it would ask for {needs.gpu_memory_gib:.1f} of {needs.usable_gib:.1f} GiB of a shared {needs.accelerator} and"
@@ -81,7 +83,7 @@ def partners_needed(needs: Needs, owner: str) -> Reason:
     return Reason(Code.NEEDS_PARTNERS, f"{asks}; the report names the endpoints of {owner} that fit beside it, if any")
 
 
-def packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
+def find_packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
     """The groups that save more together than their own options do, the largest saving first.
 
     Partners have one account, Region, named owner and card model; each joins the first group that still holds it,
@@ -104,7 +106,7 @@ def packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
 def _groups(partners: Sequence[Recommendation], policy: Policy) -> list[list[Recommendation]]:
     groups: list[list[Recommendation]] = []
     for one in sorted(partners, key=lambda p: (-_usd(p), p.ref.name)):
-        room = next((group for group in groups if _fits([*group, one], policy)), None)
+        room = next((group for group in groups if _is_fitting([*group, one], policy)), None)
         if room is None:
             groups.append([one])
         else:
@@ -112,7 +114,7 @@ def _groups(partners: Sequence[Recommendation], policy: Policy) -> list[list[Rec
     return [group for group in groups if len(group) > 1]
 
 
-def _fits(group: Sequence[Recommendation], policy: Policy) -> bool:
+def _is_fitting(group: Sequence[Recommendation], policy: Policy) -> bool:
     """Whether the type of the first, which is the dearest, holds them all."""
     needs = [one.needs for one in group if one.needs is not None]
     first = needs[0]
@@ -133,7 +135,7 @@ def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
     now, after = sum(map(_usd, group), Decimal(0)), _usd(first)
     saving = now - after
     beyond = saving - sum((one.identified_usd_per_month for one in group), Decimal(0))
-    if first.price is None or beyond < policy.minimum_saving_usd or saving < now * _share(policy):
+    if first.price is None or beyond < policy.minimum_saving_usd or saving < now * _minimum_share(policy):
         return None
     frameworks = {n.framework for n in needs}
     same = len(frameworks) == 1 and "" not in frameworks
@@ -158,7 +160,7 @@ def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
     )
 
 
-def _share(policy: Policy) -> Decimal:
+def _minimum_share(policy: Policy) -> Decimal:
     return Decimal(str(policy.minimum_saving_share))
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.usage import DayDigest
+from rightsizer.domain.usage import DailyUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MeasuredType:
     """How a type that served production compares with the reference type."""
 
     gpu: float
@@ -49,30 +49,30 @@ FALSE_ALARM = 1.05
 """Median latency ratio up to which a roll-back by alarm was not the new type's fault."""
 
 
-def of_model(history: History, model: str) -> History:
+def with_failed_starts(history: History, model: str) -> History:
     """The history with what the account knows of this model: failed starts belong to a model and a type.
 
     Those of other endpoints with the model count, own ones of a model that is not served any more do not.
     """
-    own = [p for p in history.endpoint if not (p.no_start and p.of_another(model))]
-    others = [p for p in history.account if p.no_start and model and model in p.models]
+    own = [p for p in history.endpoint if not (p.has_failed_start and p.is_of_another_model(model))]
+    others = [p for p in history.account if p.has_failed_start and model and model in p.models]
     return replace(history, endpoint=tuple(sorted((*own, *others), key=lambda past: past.at)))
 
 
-def taken_back(history: History, price_of: Callable[[str], Decimal | None]) -> History:
+def with_left_types(history: History, price_of: Callable[[str], Decimal | None]) -> History:
     """The history in which a cheaper fleet that a later change left for the type before counts as failed on that day.
 
     Two types do not take turns: a slower one rests at once, one that is no slower the second time.
     """
     past = list(history.endpoint)
     for index, change in enumerate(past):
-        left = _left(change, past[index + 1 :])
-        if left is not None and _cheaper(change, price_of):
+        left = _replaced_change(change, past[index + 1 :])
+        if left is not None and _is_cheaper(change, price_of):
             past[index] = replace(change, at=left.at, ended=PastEnd.ROLLED_BACK, failure=LEFT)
     return replace(history, endpoint=tuple(sorted(past, key=lambda p: p.at)))
 
 
-def _left(change: PastChange, later: Sequence[PastChange]) -> PastChange | None:
+def _replaced_change(change: PastChange, later: Sequence[PastChange]) -> PastChange | None:
     """The change by which the type was left for the one before; None where it still runs, or was left otherwise."""
     if change.ended not in STOOD or change.from_type == change.to_type:
         return None
@@ -83,7 +83,7 @@ def _left(change: PastChange, later: Sequence[PastChange]) -> PastChange | None:
     return None
 
 
-def _cheaper(change: PastChange, price_of: Callable[[str], Decimal | None]) -> bool:
+def _is_cheaper(change: PastChange, price_of: Callable[[str], Decimal | None]) -> bool:
     """Whether it led to a fleet that costs less by the hour; no where a price is not known."""
     new, old = price_of(change.to_type), price_of(change.from_type)
     if new is None or old is None:
@@ -91,7 +91,7 @@ def _cheaper(change: PastChange, price_of: Callable[[str], Decimal | None]) -> b
     return float(new) * (change.mean_instances or change.to_count) < float(old) * change.from_count
 
 
-def threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
+def host_threads(history: History, reference: InstanceType, find: Find, share: float) -> float | None:
     """vCPUs that the host's part uses, as tests on the same accelerator with fewer vCPUs showed; None without one."""
     for past in reversed(history.endpoint):
         target = find(past.to_type)
@@ -104,41 +104,41 @@ def threads(history: History, reference: InstanceType, find: Find, share: float)
     return None
 
 
-def gpu_ratios(days: Sequence[DayDigest], base: Sequence[DayDigest], least: float) -> Mapping[str, float]:
+def gpu_ratios(days: Sequence[DailyUsage], base: Sequence[DailyUsage], least: float) -> Mapping[str, float]:
     """GPU seconds of a request on each type that ran, over those of the `base` days; types with `least` requests.
 
     What serves is measured: no test says as much as thousands of production requests.
     """
-    usual = _work_each(base, least)
-    if usual is None:
+    baseline = _gpu_seconds_each(base, least)
+    if baseline is None:
         return {}
     mine = {d.instance_type for d in base}
     found: dict[str, float] = {}
     for name in {d.instance_type for d in days} - mine:
-        there = _work_each([d for d in days if d.instance_type == name], least)
+        there = _gpu_seconds_each([d for d in days if d.instance_type == name], least)
         if there is not None:
-            found[name] = there / usual
+            found[name] = there / baseline
     return found
 
 
-def _work_each(days: Sequence[DayDigest], least: float) -> float | None:
+def _gpu_seconds_each(days: Sequence[DailyUsage], least: float) -> float | None:
     """GPU seconds of a request on these days; None with fewer than `least` requests that tell."""
     work = calls = 0.0
-    for digest in days:
-        for busy, count in zip(digest.busy_s, digest.requests, strict=True):
+    for usage in days:
+        for busy, count in zip(usage.busy_s, usage.requests, strict=True):
             if busy is not None and count is not None:
                 work += busy
                 calls += count
     return work / calls if calls >= least and work > 0 else None
 
 
-def lesson(
+def learn_about(
     history: History,
     reference: InstanceType,
     candidate: InstanceType,
     find: Find,
     phi_of: Callable[[InstanceType], float],
-    links: Mapping[str, Link] | None = None,
+    links: Mapping[str, MeasuredType] | None = None,
 ) -> Lesson:
     """Everything the endpoint's own past says about `candidate`; ratios are against `reference`.
 
@@ -153,15 +153,15 @@ def lesson(
         if target is None or source is None or target.accelerator is None or source.accelerator is None:
             continue
         same_source = reference.accelerator is not None and source.accelerator.model == reference.accelerator.model
-        link = links.get(past.from_type, Link(1.0, 1.0) if same_source else None)
+        link = links.get(past.from_type, MeasuredType(1.0, 1.0) if same_source else None)
         same_chip = candidate.accelerator is not None and target.accelerator.model == candidate.accelerator.model
-        if past.refuted and past.failure == "memory":
+        if past.is_refuted and past.failure == "memory":
             small = max(small, target.accelerator.usable_gib)
-        elif past.failure == LEFT or not (past.refuted or past.silent):
-            started = started or _no_smaller(candidate, target)
+        elif past.failure == LEFT or not (past.is_refuted or past.is_silent):
+            started = started or _is_no_smaller(candidate, target)
         if past.to_type == candidate.name:
             latency = past.latency_ratio * link.latency if past.latency_ratio and link else latency
-            refuted = refuted if past.silent else (past if past.refuted else None)
+            refuted = refuted if past.is_silent else (past if past.is_refuted else None)
         if link is None or not past.realised_slowdown:
             continue
         if same_chip:
@@ -176,7 +176,7 @@ def _chip(hardware: InstanceType | None) -> str | None:
     return hardware.accelerator.model if hardware and hardware.accelerator else None
 
 
-def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
+def _is_no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
     """Whether what fitted `target` fits the candidate: as much memory per GPU, as many GPUs."""
     if candidate.accelerator is None or target.accelerator is None:
         return False
@@ -184,12 +184,14 @@ def _no_smaller(candidate: InstanceType, target: InstanceType) -> bool:
     return enough and candidate.accelerator_count >= target.accelerator_count
 
 
-def resting(past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime) -> datetime | None:
+def rest_until(
+    past: PastChange, times: int, demand_now: float | None, policy: Policy, now: datetime
+) -> datetime | None:
     """Until when a refuted type rests, or None when it may be tried again. Each failure doubles the rest.
 
     A quarter less demand lifts it: the failure belonged to another load. A failed start belongs to none.
     """
-    if not past.no_start and past.outgrown(demand_now, policy.blacklist_demand):
+    if not past.has_failed_start and past.is_outgrown(demand_now, policy.blacklist_demand):
         return None
     until = past.at + timedelta(days=policy.blacklist_days * 2 ** (times - 1))
     return until if now < until else None
@@ -197,4 +199,4 @@ def resting(past: PastChange, times: int, demand_now: float | None, policy: Poli
 
 def failures(history: Sequence[PastChange], to_type: str) -> int:
     """How often a change or test to the type was refuted."""
-    return sum(1 for p in history if p.to_type == to_type and p.refuted)
+    return sum(1 for p in history if p.to_type == to_type and p.is_refuted)

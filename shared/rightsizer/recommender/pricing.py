@@ -19,8 +19,8 @@ from rightsizer.domain.option import (
     Risk,
     RiskResource,
     Target,
-    payback_of,
-    priced,
+    new_option,
+    payback_days,
 )
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Commitment, Price
@@ -54,10 +54,10 @@ def type_option(
     As many instances of the same card with fewer of them each are fewer GPUs.
     """
     now = (runs[0].name, runs[1])
-    kind, fewer = _kind(now, target), to.accelerator_count < runs[0].accelerator_count
+    kind, fewer = _option_kind(now, target), to.accelerator_count < runs[0].accelerator_count
     if fewer and kind is OptionKind.INSTANCE_TYPE and to.accelerator == runs[0].accelerator:
         kind = OptionKind.FEWER_GPUS
-    return priced(
+    return new_option(
         kind,
         target,
         price,
@@ -82,15 +82,15 @@ def _break_even(money: Money) -> str:
     return f"as dear as today at {ratio:.2f} times the planned instance hours"
 
 
-def tested(option: Option, test_usd: Decimal) -> Option:
+def with_test_cost(option: Option, test_usd: Decimal) -> Option:
     """The option behind a shadow test of `test_usd`: the saving has to pay for the test and for the change after it."""
-    payback = payback_of(option.switch_usd + test_usd, option.saving_usd_per_month)
+    payback = payback_days(option.switch_usd + test_usd, option.saving_usd_per_month)
     return replace(option, test_usd=test_usd, payback_days=payback)
 
 
 def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: float, silent_days: int) -> Option:
     """Deleting an idle endpoint: a person's act, the configuration is kept to bring it back."""
-    return priced(
+    return new_option(
         OptionKind.DELETE,
         Target(instance_type=now[0], instance_count=0),
         price,
@@ -108,7 +108,7 @@ def delete_option(now: tuple[str, int], price: Price, usd: Decimal, confidence: 
     )
 
 
-def nap_option(
+def scale_to_zero_option(
     now: tuple[str, int],
     price: Price,
     money: Money,
@@ -123,7 +123,7 @@ def nap_option(
     `of_components`: the endpoint is made of them, so that its owner changes their copies and its callers name them.
     """
     asked = WAITS if of_components else f"must name an inference component and {WAITS.removeprefix('must ')}"
-    return priced(
+    return new_option(
         OptionKind.SCALE_TO_ZERO,
         Target(instance_type=now[0], instance_count=now[1], minimum=0, idle_minutes=minutes),
         price,
@@ -148,8 +148,8 @@ def restore_option(
     endpoint: EndpointKind, now: tuple[str, int], target: Target, price: Price, money: Money, confidence: float
 ) -> Option:
     """Back to the last configuration that was good; in place where the program changes such an endpoint."""
-    return priced(
-        _kind(now, target),
+    return new_option(
+        _option_kind(now, target),
         target,
         price,
         money,
@@ -168,7 +168,7 @@ def _deployed(now: tuple[str, int], target: Target) -> bool:
     return target.instance_type != now[0] or target.routing is not None
 
 
-def _kind(now: tuple[str, int], target: Target) -> OptionKind:
+def _option_kind(now: tuple[str, int], target: Target) -> OptionKind:
     if target.hourly_counts is not None:
         return OptionKind.SCHEDULE
     if target.instance_type == now[0]:
@@ -179,7 +179,7 @@ def _kind(now: tuple[str, int], target: Target) -> OptionKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class FleetCost:
     """US dollars of one option."""
 
     usd_per_month: Decimal
@@ -191,7 +191,7 @@ class Cost:
     payback_days: float
 
 
-def monthly(price: Price, instances: float) -> Decimal:
+def monthly_cost(price: Price, instances: float) -> Decimal:
     """US dollars of a month of that many instances on average."""
     return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(CENT)
 
@@ -206,12 +206,12 @@ def cost_of(
     policy: Policy,
     new_fleet: bool,
     beside_usd_per_hour: Decimal = Decimal(0),
-) -> Cost:
+) -> FleetCost:
     """Cost of `instances` on average, at most `fleet` of them; `new_fleet` when both fleets run during the change.
 
     A deployment starts the fleets of all variants anew: `beside_usd_per_hour` is what the others cost.
     """
-    after = monthly(price, instances)
+    after = monthly_cost(price, instances)
     gross = now_usd - after
     committed = kept_by_commitment(gross, commitment)
     saving = (gross - committed).quantize(CENT)
@@ -219,7 +219,7 @@ def cost_of(
     if new_fleet:
         hours = Decimal(str(policy.provision_minutes / 60 * (1 + risk_share)))
         overlap = ((price.usd_per_hour * fleet + beside_usd_per_hour) * hours).quantize(CENT)
-    return Cost(after, saving, committed, overlap, payback_of(overlap, saving))
+    return FleetCost(after, saving, committed, overlap, payback_days(overlap, saving))
 
 
 def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:
@@ -236,7 +236,7 @@ def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:
     return Decimal(0)
 
 
-def step(probability: float, policy: Policy) -> Risk:
+def risk_level(probability: float, policy: Policy) -> Risk:
     """The risk level of a probability of harm."""
     return Risk(sum(1 for limit in policy.risk_steps if probability >= limit))
 

@@ -19,13 +19,13 @@ TERRAFORM = ("terraform", "opentofu")
 
 type Keyed = str | int | float | tuple[Keyed, ...] | None
 """What the key of a target is made of."""
-type Value = str | int | float | None
-type Line = tuple[str, str, Value, Value]
+type DiffValue = str | int | float | None
+type DiffLine = tuple[str, str, DiffValue, DiffValue]
 """Name in CloudFormation, name in HCL, old and new value; equal values are context."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ChangePermission:
     """What the deployed role can do to one endpoint."""
 
     approvable: bool
@@ -36,55 +36,61 @@ class Reach:
     """The owner's tag is all that is missing."""
 
 
-def reach_of(endpoint: Endpoint, *, writes: bool, untagged: bool) -> Reach:
+def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool) -> ChangePermission:
     """What the role may do to this endpoint, and how to allow more.
 
     `writes`: the stack was deployed with write permissions. `untagged`: it may change endpoints without the mode tag.
     The answer mirrors the IAM conditions of the template, so that no button is shown that IAM would refuse.
     """
     if endpoint.tags_unread is not None:
-        return Reach(False, f"its tags could not be read: {endpoint.tags_unread.sentence}")
+        return ChangePermission(False, f"its tags could not be read: {endpoint.tags_unread.sentence}")
     if endpoint.owned_by:
-        return Reach(False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted")
+        return ChangePermission(
+            False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted"
+        )
     if endpoint.kind not in CHANGEABLE:
-        return Reach(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
+        return ChangePermission(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
-        return Reach(False, "deploy the stack with MayChange=tagged; this one changes nothing")
+        return ChangePermission(False, "deploy the stack with MayChange=tagged; this one changes nothing")
     if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (endpoint.mode_declared or untagged):
-        return Reach(True, "")
+        return ChangePermission(True, "")
     said = endpoint.mode.value if endpoint.mode_declared else "absent"
-    return Reach(False, f"its tag {MODE_TAG} is {said}; its owner lets it be changed with", tag=True)
+    return ChangePermission(False, f"its tag {MODE_TAG} is {said}; its owner lets it be changed with", tag=True)
 
 
-def reach_for(option: Option, reach: Reach) -> Reach:
+def permission_for_option(option: Option, permission: ChangePermission) -> ChangePermission:
     """The same for one option: what is not carried out on the same endpoint needs its owner, whatever the tag says."""
-    if option.in_place or option.kind is OptionKind.DELETE or not (reach.approvable or reach.tag):
-        return reach  # a deletion begins with a mark; the deleting itself stays its owner's
+    if option.in_place or option.kind is OptionKind.DELETE or not (permission.approvable or permission.tag):
+        return permission  # a deletion begins with a mark; the deleting itself stays its owner's
     text = option.client_change or "it is not done on the same endpoint"
-    return Reach(False, f"{option.kind.value} is done by the owner: {text}")
+    return ChangePermission(False, f"{option.kind.value} is done by the owner: {text}")
 
 
-def unless_undone(endpoint: Endpoint, recommendation: Recommendation, reach: Reach) -> Reach:
+def withhold_undone_count(
+    endpoint: Endpoint, recommendation: Recommendation, permission: ChangePermission
+) -> ChangePermission:
     """The same where the option is a count that the owner's scaling policies would undo: the bounds are theirs.
 
     `apply` refuses it, so that no button is shown; the line lowers their minimum where that is above the count.
     """
-    option = recommendation.chosen
+    option = recommendation.chosen_option
     own = next((t for t in endpoint.scaling if t.variant_name == recommendation.variant and t.policies), None)
     if option is None or option.kind is not OptionKind.INSTANCE_COUNT or own is None:
-        return reach
+        return permission
     target, text = option.target, "the policies of Application Auto Scaling set its count"
     bounds = (target.minimum, target.maximum, target.target_value)
-    if not (reach.approvable or reach.tag) or any(bound is not None for bound in bounds):
-        return reach
+    if not (permission.approvable or permission.tag) or any(bound is not None for bound in bounds):
+        return permission
     count = target.instance_count
     if count >= own.minimum:
-        return Reach(False, f"{text}, from {own.minimum} to {own.maximum}; its owner changes the target of its policy")
+        return ChangePermission(
+            False, f"{text}, from {own.minimum} to {own.maximum}; its owner changes the target of its policy"
+        )
     text += f" and would undo another one; its owner can lower the minimum of its scalable target to {count}, from "
     line = f"aws application-autoscaling register-scalable-target --region {endpoint.ref.region} "
     line += "--service-namespace sagemaker"
     line += f" --resource-id {own.resource_id} --scalable-dimension {own.dimension}"
-    return Reach(False, f"{text}{own.minimum}:\n{line} --min-capacity {count}")
+    return ChangePermission(False, f"{text}{own.minimum}:\n{line} --min-capacity {count}")
 
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
@@ -137,17 +143,20 @@ def _value(value: Keyed) -> str:
     return str(value)
 
 
-def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: datetime) -> Proposal | None:
+def proposal_for(
+    recommendation: Recommendation, permission: ChangePermission, days: int, now: datetime
+) -> Proposal | None:
     """The proposal that follows from a recommendation, or None when the gate says silence or there is no option.
 
-    A gate of APPLY makes a proposal that the policy has approved already. It still needs `reach`: IAM would refuse the
+    A gate of APPLY makes a proposal that the policy has approved already. It still needs `permission`: IAM would
+    refuse the
     write otherwise, so it is asked instead.
     """
-    option = recommendation.chosen
+    option = recommendation.chosen_option
     if option is None or recommendation.gate is Gate.SILENT:
         return None
-    reach = reach_for(option, reach)
-    automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and reach.approvable
+    permission = permission_for_option(option, permission)
+    automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and permission.approvable
     decision = (
         Decision(
             ProposalState.APPROVED, DecidedBy(DecisionSource.POLICY).text, now, recommendation.gate_reason.sentence
@@ -161,14 +170,14 @@ def proposal_for(recommendation: Recommendation, reach: Reach, days: int, now: d
         created_at=now,
         expires_at=now + timedelta(days=days),
         state=ProposalState.APPROVED if automatic else ProposalState.PENDING,
-        approvable=reach.approvable,
-        enable=reach.enable,
+        approvable=permission.approvable,
+        enable=permission.enable,
         decision=decision,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class CurrentFleet:
     """What a variant runs, as far as its owner's source says it too."""
 
     instance_type: str
@@ -184,18 +193,18 @@ def tag_command(ref: EndpointRef, mode: str = "propose") -> str:
     )
 
 
-def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -> str:
+def permission_instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -> str:
     """`why` it cannot be approved, and the exact thing to do: a diff for an owned endpoint, a command otherwise.
 
     Total: without an option only `why` is left to say.
     """
-    option = recommendation.chosen
+    option = recommendation.chosen_option
     if option is None or not endpoint.owned_by:
         return why
     if option.kind is OptionKind.DELETE:
         return f"{why}\n- the endpoint resource of {endpoint.ref.name} (keep its configuration: it brings it back)"
     target = next((t for t in endpoint.scaling if t.variant_name == recommendation.variant), None)
-    today = Today(
+    today = CurrentFleet(
         recommendation.instance_type,
         recommendation.instance_count,
         (target.minimum, target.maximum) if target is not None else None,
@@ -204,14 +213,14 @@ def instructions(endpoint: Endpoint, recommendation: Recommendation, why: str) -
     return f"{why}\n{diff}"
 
 
-def property_diff(owned_by: str, variant: str, today: Today, target: Target) -> str:
+def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Target) -> str:
     """The lines to change in the owner's source, as a unified diff; HCL for Terraform, else CloudFormation YAML."""
     hcl = any(tool in owned_by.lower() for tool in TERRAFORM)
     if target.placement:
-        return "\n".join(_placed(hcl, target.placement))
+        return "\n".join(_placement_lines(hcl, target.placement))
     name = f'variant_name = "{variant}"' if hcl else f"VariantName: {variant}"
     rows = [f"  {name}"]
-    rows += _diff(hcl, _serving(today, target))
+    rows += _diff(hcl, _serving_lines(today, target))
     if not hcl and target.pools:
         rows += ["+ InstancePools:"]
         rows += [f"+   - {{InstanceType: {t}, Priority: {i}}}" for i, t in enumerate(target.pools, start=1)]
@@ -220,18 +229,18 @@ def property_diff(owned_by: str, variant: str, today: Today, target: Target) -> 
             f'+ instance_pools {{ instance_type = "{t}", priority = {i} }}' for i, t in enumerate(target.pools, start=1)
         ]
     if target.scale_in is not None:
-        rows += _scale_in(hcl, target.scale_in)
-    bounds = _bounds(today, target)
+        rows += _scale_in_lines(hcl, target.scale_in)
+    bounds = _bounds_lines(today, target)
     if bounds:
         rows += ["  # the scalable target of the variant", *_diff(hcl, bounds)]
     if target.hourly_counts:
-        rows += _schedule(hcl, target.hourly_counts)
+        rows += _schedule_lines(hcl, target.hourly_counts)
     return "\n".join(rows)
 
 
-def _serving(today: Today, target: Target) -> list[Line]:
-    kind: Value = None if target.pools else target.instance_type
-    lines: list[Line] = [
+def _serving_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
+    kind: DiffValue = None if target.pools else target.instance_type
+    lines: list[DiffLine] = [
         ("InstanceType", "instance_type", today.instance_type, kind),
         ("InitialInstanceCount", "initial_instance_count", today.count, target.instance_count),
     ]
@@ -240,7 +249,7 @@ def _serving(today: Today, target: Target) -> list[Line]:
     return lines
 
 
-def _scale_in(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
+def _scale_in_lines(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
     """The policy as it shall be; what its source says of it today is not known here."""
     if not hcl:
         body = ", ".join(f"{key}: {value}" for key, value in wanted.policy.items())
@@ -251,7 +260,7 @@ def _scale_in(hcl: bool, wanted: ScaleIn) -> Iterable[str]:
     return ["  managed_instance_scaling", f"+   scale_in_policy {{ {body} }}"]
 
 
-def _placed(hcl: bool, placement: Iterable[tuple[str, str]]) -> Iterable[str]:
+def _placement_lines(hcl: bool, placement: Iterable[tuple[str, str]]) -> Iterable[str]:
     """The placement of each component as it shall be, in the source of the component's own resource."""
     if not hcl:
         yield "  # AWS::SageMaker::InferenceComponent wants an AvailabilityZoneBalance beside it"
@@ -264,11 +273,11 @@ def _placed(hcl: bool, placement: Iterable[tuple[str, str]]) -> Iterable[str]:
         )
 
 
-def _bounds(today: Today, target: Target) -> list[Line]:
+def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
     old_least, old_most = today.bounds or (None, None)
     least = target.minimum if target.minimum is not None else old_least
     most = target.maximum if target.maximum is not None else old_most
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     if (least, most) != (old_least, old_most):
         lines = [
             ("MinCapacity", "min_capacity", old_least, least),
@@ -279,7 +288,7 @@ def _bounds(today: Today, target: Target) -> list[Line]:
     return lines
 
 
-def _schedule(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
+def _schedule_lines(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
     """One scheduled action for each hour (UTC) at which the count changes."""
     for hour, count in enumerate(counts):
         if count == counts[hour - 1]:
@@ -291,7 +300,7 @@ def _schedule(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
             yield f'+ - {{Schedule: "{when}", ScalableTargetAction: {{MinCapacity: {count}, MaxCapacity: {count}}}}}'
 
 
-def _diff(hcl: bool, lines: Iterable[Line]) -> Iterable[str]:
+def _diff(hcl: bool, lines: Iterable[DiffLine]) -> Iterable[str]:
     for cloudformation, terraform, old, new in lines:
         label = terraform if hcl else cloudformation
         if old == new and old is not None:
@@ -303,7 +312,7 @@ def _diff(hcl: bool, lines: Iterable[Line]) -> Iterable[str]:
             yield f"+ {_line(hcl, label, new)}"
 
 
-def _line(hcl: bool, label: str, value: Value) -> str:
+def _line(hcl: bool, label: str, value: DiffValue) -> str:
     if not hcl:
         return f"{label}: {value}" + ("}" if "{" in label else "")
     return f'{label} = "{value}"' if isinstance(value, str) else f"{label} = {value}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.domain.demand import Latency
-from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest
+from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
 
 CLEAR = 0.75
 """Load of a worker up to which its service time can be told from its latency."""
@@ -24,7 +24,7 @@ type Rates = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unqueued:
+class ServiceTime:
     """How to take the waiting out of a latency: service = mean_s x (latency / its mean) ** power."""
 
     mean_s: float
@@ -35,7 +35,7 @@ class Unqueued:
         return min(self.mean_s / latency.mean_s, 1.0) if latency.mean_s > 0 else 1.0
 
 
-def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, float], ...]:
+def rates_of(days: Sequence[DailyUsage], queues: float) -> tuple[tuple[float, float], ...]:
     """(requests per second before each of `queues`, requests) in LEVELS groups of stretches, quiet ones first.
 
     A stretch is long enough to have TOGETHER requests on average: fewer would be busy or quiet by chance. A request
@@ -44,7 +44,7 @@ def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, flo
     seen: list[float] = []
     width = SLOTS
     for width in STRETCHES:
-        seen = sorted(v for d in days for v in _stretches(d.requests, width) if v > 0)
+        seen = sorted(v for d in days for v in _request_sums(d.requests, width) if v > 0)
         if seen and sum(seen) >= TOGETHER * len(seen):
             break
     out = []
@@ -57,7 +57,7 @@ def rates_of(days: Sequence[DayDigest], queues: float) -> tuple[tuple[float, flo
     return tuple(out)
 
 
-def _stretches(requests: Sequence[float | None], width: int) -> list[float]:
+def _request_sums(requests: Sequence[float | None], width: int) -> list[float]:
     """Requests of each `width` slots, those without a datapoint taken as the others."""
     if width == 1:
         return [v for v in requests if v is not None]
@@ -69,7 +69,7 @@ def _stretches(requests: Sequence[float | None], width: int) -> list[float]:
     return out
 
 
-def unqueued(latency: Latency, rates: Rates, workers: float) -> Unqueued:
+def find_service_time(latency: Latency, rates: Rates, workers: float) -> ServiceTime:
     """Mean and spread of the service behind a latency, for one queue before `workers`, with log-normal service.
 
     Both moments must match: E(L) = S + W, Var(L) = Var(S) + Var(W). One worker waits by Pollaczek and Khinchine,
@@ -78,17 +78,17 @@ def unqueued(latency: Latency, rates: Rates, workers: float) -> Unqueued:
     total = latency.squared_variation
     rates = [(rate, calls) for rate, calls in rates if rate > 0 and calls > 0]
     if workers <= 0 or not rates or total <= 0:
-        return Unqueued(latency.mean_s, 1.0)
+        return ServiceTime(latency.mean_s, 1.0)
     spread, mean = total, latency.mean_s
     for _ in range(ROUNDS):
         mean = _service(latency.mean_s, rates, workers, spread)
         variance = total * latency.mean_s**2 - _variance(mean, rates, workers, spread)
         spread = (spread + max(variance / mean**2, 0.0)) / 2 if mean > 0 else spread
     power = math.sqrt(math.log1p(spread) / math.log1p(total))
-    return Unqueued(_service(latency.mean_s, rates, workers, spread), min(power, 1.0))
+    return ServiceTime(_service(latency.mean_s, rates, workers, spread), min(power, 1.0))
 
 
-def without_waiting(mean_s: float, rate: float, spread: float) -> float | None:
+def service_time_of(mean_s: float, rate: float, spread: float) -> float | None:
     """The service time behind a mean latency of one worker at `rate` requests a second (Pollaczek-Khinchine).
 
     `spread` is the squared variation of the service. None where the worker was so busy that waiting hides it.
@@ -117,7 +117,7 @@ class ShadowRun:
     """Whether production served exactly the requests that the shadow got copies of."""
 
 
-def ratios(run: ShadowRun) -> tuple[float | None, float | None]:
+def shadow_ratios(run: ShadowRun) -> tuple[float | None, float | None]:
     """GPU seconds and latency of a request on the shadow over production's; None where too little was seen.
 
     The shadow is one instance with a queue of its own, however many serve: the waiting is taken out of its latency, and
@@ -129,13 +129,13 @@ def ratios(run: ShadowRun) -> tuple[float | None, float | None]:
         gpu = run.gpu_s / run.live_gpu_s
     if run.mean_s and run.live_mean_s and run.requests >= PAIRED and run.hours > 0:
         rate = run.requests / (3600 * run.hours)
-        shadow = without_waiting(run.mean_s, rate, run.spread)
-        live = without_waiting(run.live_mean_s, rate, run.spread) if run.queued else None
+        shadow = service_time_of(run.mean_s, rate, run.spread)
+        live = service_time_of(run.live_mean_s, rate, run.spread) if run.queued else None
         latency = shadow / (live or run.live_mean_s) if shadow else None
     return gpu, latency
 
 
-def service_bins(latency: Latency, taken: Unqueued) -> tuple[tuple[float, float], ...]:
+def service_bins(latency: Latency, taken: ServiceTime) -> tuple[tuple[float, float], ...]:
     """The latency histogram without its waiting, (seconds, share), ascending, with the mean of the service."""
     raw = [((value / latency.mean_s) ** taken.power, share) for value, share in latency.bins]
     mean = sum(value * share for value, share in raw)

@@ -20,16 +20,16 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import DayDigest, MetricWindow, NoMetrics, UsageDigest
-from rightsizer.recommender.alternatives import with_alternatives
-from rightsizer.recommender.choose import chosen_or_kept
-from rightsizer.recommender.context import Given, seen_of
-from rightsizer.recommender.daily_usage import Setup, fold, with_each_gpu, with_kv_cache
+from rightsizer.domain.usage import DailyUsage, MetricWindow, NoMetrics, VariantUsage
+from rightsizer.recommender.alternatives import add_alternatives
+from rightsizer.recommender.choose import choose_option
+from rightsizer.recommender.context import AccountInputs, analyse_workload
+from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
-from rightsizer.recommender.finding import idle_reason, too_little
-from rightsizer.recommender.idle import idled, unheard
-from rightsizer.recommender.pricing import monthly
+from rightsizer.recommender.finding import idle_reason, too_little_data_reason
+from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
+from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.recommender.usage_cache import complete_until, known_until
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
@@ -40,83 +40,92 @@ POOLED = (
 TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
-def judge(
-    endpoint: Endpoint, metrics: Sequence[MetricWindow | NoMetrics], given: Given, dimensions: Sequence[Offering]
+def recommend_from_metrics(
+    endpoint: Endpoint,
+    metrics: Sequence[MetricWindow | NoMetrics],
+    inputs: AccountInputs,
+    dimensions: Sequence[Offering],
 ) -> Recommendation:
-    """The judgement of one endpoint from its metric windows. Every answer has a reason; nothing is written."""
+    """The recommendation of one endpoint from its metric windows. Every answer has a reason; nothing is written."""
     unread = next((m for m in metrics if isinstance(m, NoMetrics)), None)
     windows = [m for m in metrics if isinstance(m, MetricWindow)]
     variant = endpoint.variants[0] if endpoint.variants else None
-    hardware = given.catalogue.find(variant.instance_type) if variant else None
+    hardware = inputs.catalogue.find(variant.instance_type) if variant else None
     if unread is not None and not windows:
-        return _told(bare(endpoint, given, unread.reason), endpoint, given.prices)
+        return add_unchanged_parts(empty_recommendation(endpoint, inputs, unread.reason), endpoint, inputs.prices)
     if variant is None or hardware is None:
-        return judge_digests(endpoint, None, given, dimensions)
-    usage = digested(endpoint, windows, hardware, given.history, given.policy)
-    return judge_digests(endpoint, usage, given, dimensions)
+        return recommend(endpoint, None, inputs, dimensions)
+    usage = add_daily_usage(endpoint, windows, hardware, inputs.history, inputs.policy)
+    return recommend(endpoint, usage, inputs, dimensions)
 
 
-def digested(
+def add_daily_usage(
     endpoint: Endpoint,
     windows: Sequence[MetricWindow],
     hardware: InstanceType,
     history: History,
     policy: Policy,
-    known: Sequence[DayDigest] = (),
-) -> UsageDigest:
+    known: Sequence[DailyUsage] = (),
+) -> VariantUsage:
     """The windows of the first variant as digests, on top of those already `known`; a day read again counts once."""
     variant = endpoint.variants[0]
-    since = _since(endpoint, history, policy)
-    setup = Setup(hardware, variant.current_count, since, publish_s=endpoint.publish_s)
+    since = _configuration_start(endpoint, history, policy)
+    setup = VariantSetup(hardware, variant.current_count, since, publish_s=endpoint.publish_s)
     days = {(d.day, d.instance_type): d for d in known}
     own = [w for w in windows if w.variant in ("", variant.name)]
-    fresh = (with_kv_cache(with_each_gpu(d, w, setup.since), w, setup.since) for w in own for d in fold(w, setup))
+    fresh = (add_kv_cache(add_each_gpu(d, w, setup.since), w, setup.since) for w in own for d in daily_usage(w, setup))
     days |= {(d.day, d.instance_type): d for d in fresh}
     notes = tuple(why for w in own for why in (w.gpus_unread, w.kv_cache_unread) if why is not None)
-    return UsageDigest(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)), notes)
+    return VariantUsage(endpoint.ref.name, variant.name, tuple(days[key] for key in sorted(days)), notes)
 
 
-def judge_digests(
-    endpoint: Endpoint, usage: UsageDigest | None, given: Given, dimensions: Sequence[Offering]
+def recommend(
+    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
-    """The judgement of one endpoint from digests already folded; of several variants of the first."""
-    return _told(_of_first(endpoint.first_alone, usage, given, dimensions), endpoint, given.prices)
+    """The recommendation of one endpoint from digests already folded; of several variants of the first."""
+    return add_unchanged_parts(
+        _recommend_first_variant(endpoint.with_first_variant, usage, inputs, dimensions), endpoint, inputs.prices
+    )
 
 
-def _told(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
-    """The judgement with what it leaves alone or does not know whatever it finds.
+def add_unchanged_parts(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
+    """The recommendation with what it leaves alone or does not know whatever it finds.
 
     Targets of policies, other variants, tags that could not be read, Savings Plans that another account bought.
     """
-    found = with_unknown_plans(of_several(with_targets_left(found, endpoint.first_alone), endpoint), prices)
-    return with_unread_tags(found, endpoint)
+    found = add_unknown_savings_plans(
+        limit_to_first_variant(add_unchanged_policies(found, endpoint.with_first_variant), endpoint), prices
+    )
+    return add_unread_tags(found, endpoint)
 
 
-def _of_first(
-    endpoint: Endpoint, usage: UsageDigest | None, given: Given, dimensions: Sequence[Offering]
+def _recommend_first_variant(
+    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
             sentence = POOLED
-        return bare(endpoint, given, Reason(Code.OTHER_KIND, sentence))
-    hardware = given.catalogue.find(variant.instance_type)
+        return empty_recommendation(endpoint, inputs, Reason(Code.OTHER_KIND, sentence))
+    hardware = inputs.catalogue.find(variant.instance_type)
     if hardware is None:
         sentence = f"{variant.instance_type} is not in the catalogue, so its memory and speed are unknown"
-        return bare(endpoint, given, Reason(Code.NO_SPECIFICATION, sentence))
+        return empty_recommendation(endpoint, inputs, Reason(Code.NO_SPECIFICATION, sentence))
     if hardware.accelerator is None:
-        return bare(endpoint, given, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator"))
-    days = _recent(usage, given.policy, given.now)
+        return empty_recommendation(
+            endpoint, inputs, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
+        )
+    days = _look_back(usage, inputs.policy, inputs.now)
     if not days:
-        since = _since(endpoint, given.history, given.policy)
-        return bare(endpoint, given, _silent(since, given.policy, given.now))
-    found = _judged(endpoint, hardware, days, given, dimensions)
-    return _unsaved(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+        since = _configuration_start(endpoint, inputs.history, inputs.policy)
+        return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
+    found = _recommend(endpoint, hardware, days, inputs, dimensions)
+    return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
 
 
-def _unsaved(found: Recommendation) -> Recommendation:
-    """The judgement of an endpoint on reserved capacity: users who wait are said, savings are none."""
+def _without_savings(found: Recommendation) -> Recommendation:
+    """The recommendation of an endpoint on reserved capacity: users who wait are said, savings are none."""
     if found.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
         return found
     why = Reason(Code.OTHER_KIND, PAID_FOR)
@@ -124,43 +133,43 @@ def _unsaved(found: Recommendation) -> Recommendation:
     return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 
-def _judged(
+def _recommend(
     endpoint: Endpoint,
     hardware: InstanceType,
-    days: Sequence[DayDigest],
-    given: Given,
+    days: Sequence[DailyUsage],
+    inputs: AccountInputs,
     dimensions: Sequence[Offering],
 ) -> Recommendation:
-    policy = given.policy
-    seen = seen_of(endpoint, hardware, days, given)
+    policy = inputs.policy
+    seen = analyse_workload(endpoint, hardware, days, inputs)
     demand = seen.demand
     plain = replace(
-        bare(endpoint, given, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, seen.reference, given.history.endpoint, known_until(given.now)),
-        hourly_requests=hourly_requests(days, known_until(given.now)),
+        empty_recommendation(endpoint, inputs, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
+        evidence=evidence_of(days, demand, seen.reference, inputs.history.endpoint, known_until(inputs.now)),
+        hourly_requests=hourly_requests(days, known_until(inputs.now)),
         peak=peak_of(days),
         finding=Finding.OPTIMIZED,
-        not_checked=not_checked(demand, days),
+        not_checked=not_checked_sentences(demand, days),
     )
-    little = too_little(endpoint, demand, policy)
+    little = too_little_data_reason(endpoint, demand, policy)
     if little is not None:
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=little, gate_reason=little)
     quiet = idle_reason(endpoint, demand, policy)
     if plain.price is None:
-        why = Reason(Code.NO_PRICE, f"{hardware.name} has no price in {given.prices.region}: no saving can be stated")
+        why = Reason(Code.NO_PRICE, f"{hardware.name} has no price in {inputs.prices.region}: no saving can be stated")
         if quiet is not None:
             return replace(plain, finding=Finding.IDLE, reason=quiet, gate_reason=why)
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
-        return idled(plain, quiet, demand, plain.price, endpoint, given)
+        return recommend_for_idle(plain, quiet, demand, plain.price, endpoint, inputs)
     if demand.latency is None:
-        return unheard(plain, days, demand, plain.price, endpoint, given)
-    at = seen.situation(plain.price, demand.latency)
-    found = chosen_or_kept(replace(plain, usd_per_month=at.usd), at, dimensions)
-    return with_policies(with_alternatives(found, at, dimensions), at.endpoint)
+        return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
+    context = seen.evaluation_context(plain.price, demand.latency)
+    found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
 
-def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
+def _configuration_start(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
     """Datapoints before this belong to another configuration. Scaling actions are not configuration changes."""
     if endpoint.scaling or endpoint.kind is not EndpointKind.REAL_TIME:
         return None
@@ -171,7 +180,7 @@ def _since(endpoint: Endpoint, history: History, policy: Policy) -> datetime | N
     return endpoint.modified_at + timedelta(minutes=policy.mask_minutes)
 
 
-def _silent(since: datetime | None, policy: Policy, now: datetime) -> Reason:
+def _no_data_reason(since: datetime | None, policy: Policy, now: datetime) -> Reason:
     """Why there is nothing to judge from: a new configuration, or no datapoint at all."""
     if since is not None and since > now - timedelta(days=1):
         changed = since - timedelta(minutes=policy.mask_minutes)  # whose datapoints mix both configurations
@@ -183,7 +192,7 @@ def _silent(since: datetime | None, policy: Policy, now: datetime) -> Reason:
     return Reason(Code.NO_DATAPOINTS, sentence)
 
 
-def _recent(usage: UsageDigest | None, policy: Policy, now: datetime) -> list[DayDigest]:
+def _look_back(usage: VariantUsage | None, policy: Policy, now: datetime) -> list[DailyUsage]:
     """The days of the look-back: those before the first day that is not known whole."""
     days = usage.days if usage else ()
     after = max((d.day for d in days), default=date.min) + timedelta(days=1)
@@ -191,11 +200,11 @@ def _recent(usage: UsageDigest | None, policy: Policy, now: datetime) -> list[Da
     return [d for d in days if d.day >= first]
 
 
-def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
+def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reason) -> Recommendation:
     """A recommendation that recommends nothing, for `reason`."""
     variant = endpoint.variants[0] if endpoint.variants else None
     instance_type = variant.instance_type if variant else ""
-    price = given.prices.find(instance_type) if instance_type else None
+    price = inputs.prices.find(instance_type) if instance_type else None
     return Recommendation(
         ref=endpoint.ref,
         variant=variant.name if variant else "",
@@ -203,11 +212,11 @@ def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
         mode=endpoint.mode,
         owner=endpoint.owner,
         fingerprint=endpoint.fingerprint,
-        evaluated_at=given.now,
+        evaluated_at=inputs.now,
         instance_type=instance_type,
         instance_count=variant.current_count if variant else 0,
         price=price,
-        usd_per_month=monthly(price, variant.current_count) if price and variant else None,
+        usd_per_month=monthly_cost(price, variant.current_count) if price and variant else None,
         finding=Finding.NOT_ENOUGH_DATA,
         reason=reason,
         gate=Gate.SILENT,
@@ -219,12 +228,14 @@ def bare(endpoint: Endpoint, given: Given, reason: Reason) -> Recommendation:
     )
 
 
-def of_several(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The judgement, said to be of the first variant alone where the endpoint has several."""
-    if not endpoint.beside:
+def limit_to_first_variant(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The recommendation, said to be of the first variant alone where the endpoint has several."""
+    if not endpoint.other_variants:
         return found
     first = endpoint.variants[0].name
-    beside = tuple(f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.beside)
+    beside = tuple(
+        f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.other_variants
+    )
     left = (
         f"the other variants, {', '.join(beside)}: their use and cost were not read; every figure is of {first} alone"
     )
@@ -233,7 +244,7 @@ def of_several(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
 
 
-def with_unknown_plans(found: Recommendation, prices: PriceTable) -> Recommendation:
+def add_unknown_savings_plans(found: Recommendation, prices: PriceTable) -> Recommendation:
     """The recommendation, which says that a Savings Plan may keep a part of its saving where none could be seen."""
     if prices.commitment.known or not found.options:
         return found
@@ -241,7 +252,7 @@ def with_unknown_plans(found: Recommendation, prices: PriceTable) -> Recommendat
     return replace(found, not_checked=(*found.not_checked, left))
 
 
-def with_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+def add_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation, which says that objective, owner and permission are unknown where the tags were not read."""
     if endpoint.tags_unread is None:
         return found
@@ -249,7 +260,7 @@ def with_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendatio
     return replace(found, not_checked=(left, *found.not_checked))
 
 
-def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:
+def not_checked_sentences(demand: Demand, days: Sequence[DailyUsage]) -> tuple[str, ...]:
     """What the evidence left open."""
     found = []
     if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
@@ -263,21 +274,21 @@ def not_checked(demand: Demand, days: Sequence[DayDigest]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def with_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The judgement with re-targeted policies named in each option of another type. Total."""
+def add_policy_changes(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The recommendation with re-targeted policies named in each option of another type. Total."""
     mine = tuple(t for t in endpoint.scaling if any(t.policies))
     if not mine:
         return found
-    return replace(found, options=tuple(_named(option, found, mine) for option in found.options))
+    return replace(found, options=tuple(_name_policies(option, found, mine) for option in found.options))
 
 
-def with_targets_left(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The judgement with the scaling policies whose targets it left alone, each under what was not checked."""
-    left = tuple(_left(policy) for target in endpoint.scaling for policy in target.policies)
+def add_unchanged_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+    """The recommendation with the scaling policies whose targets it left alone, each under what was not checked."""
+    left = tuple(_unchanged_policy_sentence(policy) for target in endpoint.scaling for policy in target.policies)
     return replace(found, not_checked=(*found.not_checked, *left)) if left else found
 
 
-def _left(policy: Mapping[str, Any]) -> str:
+def _unchanged_policy_sentence(policy: Mapping[str, Any]) -> str:
     """A target is not moved while the type stays (decision 33)."""
     name, config = policy.get("PolicyName", ""), policy.get(TRACKING)
     if not config:
@@ -286,11 +297,11 @@ def _left(policy: Mapping[str, Any]) -> str:
     return f"another target of the scaling policy {name} ({now}) on the type that runs: it was left alone"
 
 
-def _named(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
+def _name_policies(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
     count = option.target.instance_count
     if not option.in_place or option.target.instance_type == found.instance_type or count < 1:
         return option
-    capacity = policies.Capacity(max(1, found.instance_count), count)
+    capacity = policies.CapacityExchange(max(1, found.instance_count), count)
     after = policies.retarget(mine, option.target, capacity)
     pairs = [(p, q) for t, u in zip(mine, after, strict=True) for p, q in zip(t.policies, u.policies, strict=True)]
     ratio = option.target.per_instance or capacity.per_instance

@@ -9,9 +9,9 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rightsizer.domain.demand import Plan, Served, Stream
+from rightsizer.domain.demand import Fleet, ReplayResult, Stream
 from rightsizer.domain.recommendation import Replay
-from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DayDigest, busy, quantile
+from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, busy_days, quantile
 
 BUSY_TARGET = 0.7
 """Share of the workers that target tracking keeps busy."""
@@ -34,26 +34,26 @@ ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
 
 
-def serve(stream: Stream, plan: Plan, limit_s: float, usual: float = 0.0) -> Served:
-    """Serve every request; `late` counts the ones above `limit_s`, `usual` is the share of them today."""
+def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: float = 0.0) -> ReplayResult:
+    """Serve every request; `late` counts the ones above `limit_s`, `baseline` is the share of them today."""
     late = rung = drowned = 0
     worst = instances = 0.0
     for number, (arrivals, services) in enumerate(stream.days):
-        work = stream.slots[number][1] if stream.slots else _tallied(arrivals, services)
-        slots = _slots(work, plan)
-        drowned += 0 if stream.whole else _drowned(stream, number, plan, slots, limit_s)
-        run = _random if plan.random_routing and max(slots) > 1 else _central
-        latencies = run(arrivals, services, plan, slots)
+        work = stream.slots[number][1] if stream.slots else _service_by_slot(arrivals, services)
+        slots = _slots(work, fleet)
+        drowned += 0 if stream.whole else _late_in_backlog(stream, number, fleet, slots, limit_s)
+        run = _random_queues if fleet.random_routing and max(slots) > 1 else _central_queue
+        latencies = run(arrivals, services, fleet, slots)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
         late += len(over)
-        rung += len(over) >= WATCH_LATE and _rings(arrivals, over, max(WATCH_SHARE, 3 * usual))
-        worst = max(worst, _worst(arrivals, latencies))
+        rung += len(over) >= WATCH_LATE and _is_alarm_rung(arrivals, over, max(WATCH_SHARE, 3 * baseline))
+        worst = max(worst, _worst_p95_s(arrivals, latencies))
         instances += sum(slots) / SLOTS
     late += drowned
-    return Served(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned)
+    return ReplayResult(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned)
 
 
-def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
+def _service_by_slot(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
     """Seconds of service of each slot."""
     work = [0.0] * SLOTS
     for at, seconds in zip(arrivals, services, strict=True):
@@ -61,35 +61,35 @@ def _tallied(arrivals: Sequence[float], services: Sequence[float]) -> list[float
     return work
 
 
-def _slots(work: Sequence[float], plan: Plan) -> list[int]:
+def _slots(work: Sequence[float], fleet: Fleet) -> list[int]:
     """Instances of each slot: the counts by hour, raised by target tracking where it is on."""
-    counts = [count for count in plan.counts for _ in range(PER_HOUR)]
-    if plan.maximum <= min(counts):
+    counts = [count for count in fleet.counts for _ in range(PER_HOUR)]
+    if fleet.maximum <= min(counts):
         return counts
-    factor = plan.slower / (SLOT_S * BUSY_TARGET * plan.workers)
+    factor = fleet.slower / (SLOT_S * BUSY_TARGET * fleet.workers)
     for slot in range(LAGS[0], SLOTS):
         seen = max(work[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
-        wanted = min(math.ceil(seen * factor - 1e-9), plan.maximum)
+        wanted = min(math.ceil(seen * factor - 1e-9), fleet.maximum)
         if wanted > counts[slot]:
             counts[slot] = wanted
     return counts
 
 
-def _drowned(stream: Stream, number: int, plan: Plan, slots: Sequence[int], limit_s: float) -> int:
+def _late_in_backlog(stream: Stream, number: int, fleet: Fleet, slots: Sequence[int], limit_s: float) -> int:
     """Requests of slots that a backlog makes late: of a crowd that lasts for longer than what is kept of it."""
     calls, work = stream.slots[number]
     total = sum(calls)
-    usual = sum(work) / total * plan.slower if total > 0 else 0.0
+    baseline = sum(work) / total * fleet.slower if total > 0 else 0.0
     backlog = late = 0.0
     for n, seconds, count in zip(calls, work, slots, strict=True):
-        room = SLOT_S * plan.workers * count
-        backlog = max(backlog + seconds * plan.slower * plan.load - room, 0.0)
-        if backlog * SLOT_S / room + usual > limit_s:
+        room = SLOT_S * fleet.workers * count
+        backlog = max(backlog + seconds * fleet.slower * fleet.load - room, 0.0)
+        if backlog * SLOT_S / room + baseline > limit_s:
             late += n
     return round(late)
 
 
-def _rings(arrivals: Sequence[float], over: Sequence[float], share: float) -> bool:
+def _is_alarm_rung(arrivals: Sequence[float], over: Sequence[float], share: float) -> bool:
     """Whether half an hour has so many late requests that the guard would bring the old configuration back."""
     for number in range(WATCH_LATE - 1, len(over)):
         at = over[number]
@@ -100,19 +100,21 @@ def _rings(arrivals: Sequence[float], over: Sequence[float], share: float) -> bo
     return False
 
 
-def _worst(arrivals: Sequence[float], latencies: Sequence[float]) -> float:
+def _worst_p95_s(arrivals: Sequence[float], latencies: Sequence[float]) -> float:
     by_hour: list[list[float]] = [[] for _ in range(24)]
     for at, value in zip(arrivals, latencies, strict=True):
         by_hour[int(at // 3600)].append(value)
     return max((quantile(sorted(v), 0.95) for v in by_hour if len(v) >= 20), default=max(latencies, default=0.0))
 
 
-def _central(arrivals: Sequence[float], services: Sequence[float], plan: Plan, slots: Sequence[int]) -> list[float]:
+def _central_queue(
+    arrivals: Sequence[float], services: Sequence[float], fleet: Fleet, slots: Sequence[int]
+) -> list[float]:
     """One queue; idle workers leave first when an hour has fewer."""
-    counts = [c * plan.workers for c in slots]
+    counts = [c * fleet.workers for c in slots]
     free = [0.0] * counts[0]
     out = []
-    slower, busy, now_count = plan.slower, plan.slower * plan.load, counts[0]
+    slower, busy, now_count = fleet.slower, fleet.slower * fleet.load, counts[0]
     for at, work in zip(arrivals, services, strict=True):
         wanted = counts[int(at // SLOT_S)]
         if wanted != now_count:
@@ -129,21 +131,23 @@ def _central(arrivals: Sequence[float], services: Sequence[float], plan: Plan, s
     return out
 
 
-def _random(arrivals: Sequence[float], services: Sequence[float], plan: Plan, slots: Sequence[int]) -> list[float]:
+def _random_queues(
+    arrivals: Sequence[float], services: Sequence[float], fleet: Fleet, slots: Sequence[int]
+) -> list[float]:
     """One queue for each instance, chosen without looking."""
-    queues = [[0.0] * plan.workers for _ in range(max(slots))]
+    queues = [[0.0] * fleet.workers for _ in range(max(slots))]
     out = []
     state = 99991
     for at, work in zip(arrivals, services, strict=True):
         state = (1103515245 * state + 12345) & 0x7FFFFFFF
         free = queues[int(state / 0x80000000 * slots[int(at // SLOT_S)])]
         start = max(free[0], at)
-        heapq.heapreplace(free, start + work * plan.slower * plan.load)
-        out.append(start - at + work * plan.slower)
+        heapq.heapreplace(free, start + work * fleet.slower * fleet.load)
+        out.append(start - at + work * fleet.slower)
     return out
 
 
-def concurrency(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
+def concurrency_by_hour(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
     """Requests in service when each request arrives, itself included, were there workers enough; sorted, by hour."""
     by_hour: list[list[int]] = [[] for _ in range(24)]
     for arrivals, services in stream.days:
@@ -153,11 +157,11 @@ def concurrency(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
                 heapq.heappop(leaving)
             heapq.heappush(leaving, at + work * slower)
             by_hour[int(at // 3600)].append(len(leaving))
-    near = _near(by_hour, ENOUGH * stream.copies)
+    near = _neighbour_hours(by_hour, ENOUGH * stream.copies)
     return tuple(tuple(sorted(level for other in hours for level in by_hour[other])) for hours in near)
 
 
-def _near(by_hour: Sequence[Sequence[int]], enough: int) -> list[set[int]]:
+def _neighbour_hours(by_hour: Sequence[Sequence[int]], enough: int) -> list[set[int]]:
     """The hours that each hour borrows from: the two beside it, and further ones until there are requests enough.
 
     Slopes begin early, and an hour of few requests is a matter of luck: one burst in the night needs what ten quiet
@@ -195,12 +199,12 @@ def hourly_plan(
     return tuple(min(max(math.ceil(n + r - 1e-9), 1), most) for n, r in zip(need, room, strict=True))
 
 
-def strain_of(
-    days: Sequence[DayDigest],
+def replay_of(
+    days: Sequence[DailyUsage],
     service_s: float,
-    plan: Plan,
-    then: Served,
-    today: Served,
+    fleet: Fleet,
+    then: ReplayResult,
+    today: ReplayResult,
     copies: int,
     objective_s: float,
     memory_margin_gib: float | None,
@@ -211,10 +215,10 @@ def strain_of(
     a datapoint has none.
     """
     loads: list[float | None] = []
-    for digest in days:
+    for usage in days:
         for hour in range(24):
-            known = [v for v in digest.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            room = 3600 * plan.counts[hour] * max(plan.workers, 1)
+            known = [v for v in usage.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+            room = 3600 * fleet.counts[hour] * max(fleet.workers, 1)
             loads.append(round(sum(known) * service_s / room, 4) if known else None)
     seen = [load for load in loads if load is not None]
     return Replay(
@@ -231,40 +235,40 @@ def strain_of(
     )
 
 
-def stream_of(days: Sequence[DayDigest], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
+def stream_of(days: Sequence[DailyUsage], bins: Sequence[tuple[float, float]], limit: int) -> Stream:
     """Requests of the days, at most about `limit` of them: where there are more, the heaviest slots of each hour.
 
     What breaks a fleet are its heaviest minutes, so light slots may be left out; slots of more requests than an hour's
     part of the limit are cut short. Service times follow `bins`, (seconds, share) ascending.
     """
-    days = busy(days)
-    usual, mean = _usual(days), sum(value * share for value, share in bins)
+    days = busy_days(days)
+    usual, mean = _usual_requests(days), sum(value * share for value, share in bins)
     calls = [[usual[i] if v is None else v for i, v in enumerate(d.requests)] for d in days]
     factors = [_work(d) for d in days]
     work = [[n * mean * f[i] for i, n in enumerate(c)] for c, f in zip(calls, factors, strict=True)]
     whole = sum(map(sum, calls)) <= limit
     copies = min(math.ceil(FEW / max(sum(map(sum, calls)), 1.0)), COPIES) if whole else 1
     each = limit / 24
-    kept = [range(SLOTS)] * len(days) if whole else _heaviest(calls, work, each)
+    kept = [range(SLOTS)] * len(days) if whole else _heaviest_slots(calls, work, each)
     table = _table(bins)
     served = [
-        _scatter(c, k, f, table, number + 31 * copy, each if not whole else math.inf, roughness(d))
+        _scatter_arrivals(c, k, f, table, number + 31 * copy, each if not whole else math.inf, roughness(d))
         for copy in range(copies)
         for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
     ]
     return Stream(tuple(served), tuple(zip(calls, work, strict=True)) * copies, whole, copies)
 
 
-def roughness(digest: DayDigest) -> float:
+def roughness(usage: DailyUsage) -> float:
     """Squared variation of the rate between the minutes of a slot, chance taken out.
 
     Where only five-minute counts are known, half of what neighbouring slots show: what is rough there is rough inside.
     """
-    if digest.within is not None:
-        return min(digest.within, ROUGHEST)
+    if usage.within is not None:
+        return min(usage.within, ROUGHEST)
     above = square = 0.0
     for first in range(0, SLOTS, PER_HOUR):
-        part = [v for v in digest.requests[first : first + PER_HOUR] if v is not None]
+        part = [v for v in usage.requests[first : first + PER_HOUR] if v is not None]
         if len(part) < PER_HOUR // 2 or sum(part) <= 0:
             continue
         middle = sum(part) / len(part)
@@ -273,7 +277,7 @@ def roughness(digest: DayDigest) -> float:
     return min(max(above / square / 2, 0.0), ROUGHEST) if square > 0 else 0.0
 
 
-def _heaviest(calls: Sequence[Sequence[float]], work: Sequence[Sequence[float]], each: float) -> list[list[int]]:
+def _heaviest_slots(calls: Sequence[Sequence[float]], work: Sequence[Sequence[float]], each: float) -> list[list[int]]:
     """Of each day the slots to keep: in each hour of the day the heaviest over all days, about `each` requests."""
     kept: list[list[int]] = [[] for _ in calls]
     for first in range(0, SLOTS, PER_HOUR):
@@ -296,7 +300,7 @@ def _table(bins: Sequence[tuple[float, float]]) -> list[float]:
     return out + [bins[-1][0]] * (TABLE - len(out))
 
 
-def _usual(days: Sequence[DayDigest]) -> list[float]:
+def _usual_requests(days: Sequence[DailyUsage]) -> list[float]:
     """Mean requests of each slot over the days that know it; the mean of all where none does."""
     out: list[float] = []
     known = [v for d in days for v in d.requests if v is not None]
@@ -307,7 +311,7 @@ def _usual(days: Sequence[DayDigest]) -> list[float]:
     return out
 
 
-def _scatter(
+def _scatter_arrivals(
     calls: Sequence[float],
     slots: Sequence[int],
     factors: Sequence[float],
@@ -347,19 +351,19 @@ def _scatter(
     return arrivals, services
 
 
-def _work(digest: DayDigest) -> list[float]:
+def _work(usage: DailyUsage) -> list[float]:
     """GPU seconds of a request in each slot over those of the day: heavy requests come together.
 
     That of the slot's hour where the slot has fewer than HEAVY requests; 1 where the hour has too, or it is unknown.
     """
-    pairs = list(zip(digest.busy_s, digest.requests, strict=True))
-    mean = _each(pairs, 0.0)
-    hours = [_each(pairs[first : first + PER_HOUR], HEAVY) for first in range(0, SLOTS, PER_HOUR)]
-    found = (_each([pair], HEAVY) or hours[slot // PER_HOUR] for slot, pair in enumerate(pairs))
+    pairs = list(zip(usage.busy_s, usage.requests, strict=True))
+    mean = _gpu_seconds_each(pairs, 0.0)
+    hours = [_gpu_seconds_each(pairs[first : first + PER_HOUR], HEAVY) for first in range(0, SLOTS, PER_HOUR)]
+    found = (_gpu_seconds_each([pair], HEAVY) or hours[slot // PER_HOUR] for slot, pair in enumerate(pairs))
     return [each / mean if mean > 0 and each > 0 else 1.0 for each in found]
 
 
-def _each(pairs: Sequence[tuple[float | None, float | None]], least: float) -> float:
+def _gpu_seconds_each(pairs: Sequence[tuple[float | None, float | None]], least: float) -> float:
     """GPU seconds of a request where both are known; 0 with fewer than `least` requests."""
     known = [(work, count) for work, count in pairs if work is not None and count is not None]
     calls = sum(count for _, count in known)

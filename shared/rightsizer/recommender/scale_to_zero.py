@@ -8,9 +8,9 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Money, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import SLOT_S, SLOTS, DayDigest
-from rightsizer.recommender.context import Situation
-from rightsizer.recommender.pricing import cost_of, nap_option
+from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
@@ -22,7 +22,7 @@ ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
 
 @dataclass(frozen=True, slots=True)
-class Nap:
+class IdleTime:
     """Sleeping after `minutes` without a request."""
 
     minutes: int
@@ -34,60 +34,72 @@ class Nap:
     longest_gap_minutes: float
 
 
-def sleep(at: Situation) -> Option | Reason:
+def scale_to_zero(context: EvaluationContext) -> Option | Reason:
     """Scaling to zero, where the owner tolerates cold starts or nobody would have met one; or why not."""
-    found = _nap(at)
-    return found if isinstance(found, Reason) else _option(at, found)
+    found = _find_idle_time(context)
+    return found if isinstance(found, Reason) else _option(context, found)
 
 
-def _nap(at: Situation) -> Nap | Reason:
-    queued = EndpointKind.ASYNC in at.endpoint.kinds
-    if queued and any(target.minimum == 0 for target in at.endpoint.scaling):
+def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
+    queued = EndpointKind.ASYNC in context.endpoint.kinds
+    if queued and any(target.minimum == 0 for target in context.endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
-    tolerated = tolerates_cold(at.endpoint)
-    days = [_awake(d, at.policy) for d in at.days] if queued else at.days
-    found = stopped(days, at.policy.stopped_hours)
+    tolerated = may_start_cold(context.endpoint)
+    days = [_queue_day(d, context.policy) for d in context.days] if queued else context.days
+    found = find_stopped_traffic(days, context.policy.stopped_hours)
     if found is not None:
         return found
-    if not tolerated and at.peak > 1:
+    if not tolerated and context.peak_count > 1:
         return Reason(
             Code.NOT_OPTED_IN,
             f"not scaled to zero: callers would wait for a cold start (the tag {COLD_TAG}=true accepts that)",
         )
-    return best_nap(days, tolerated, at.policy.cold_share, at.policy.nap_days)
+    return best_timeout(days, tolerated, context.policy.cold_share, context.policy.nap_days)
 
 
-def _awake(digest: DayDigest, policy: Policy) -> DayDigest:
+def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
     """The day of a queue, whose requests are counted where they end: while the GPU works nobody sleeps."""
-    least = policy.cpu_class_share * SLOT_S * max(digest.gpus, 1)
-    rows = zip(digest.requests, digest.busy_s, strict=True)
+    least = policy.cpu_class_share * SLOT_S * max(usage.gpus, 1)
+    rows = zip(usage.requests, usage.busy_s, strict=True)
     known = tuple(None if calls == 0 and work is not None and work > least else calls for calls, work in rows)
-    return replace(digest, requests=known)
+    return replace(usage, requests=known)
 
 
-def _option(at: Situation, found: Nap) -> Option | Reason:
-    awake = at.instances * (1 - found.asleep_share)
-    plan = at.given.prices.commitment
-    in_place = at.may(OptionKind.SCALE_TO_ZERO) or at.endpoint.kind is EndpointKind.ASYNC
-    of_components = EndpointKind.INFERENCE_COMPONENTS in at.endpoint.kinds
+def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
+    awake = context.instances * (1 - found.asleep_share)
+    plan = context.inputs.prices.commitment
+    in_place = context.may_change(OptionKind.SCALE_TO_ZERO) or context.endpoint.kind is EndpointKind.ASYNC
+    of_components = EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds
     beside = not (in_place or of_components)
-    cost = cost_of(at.usd, at.price, awake, at.variant.current_count, 0.0, plan, at.policy, new_fleet=beside)
+    cost = cost_of(
+        context.usd_per_month,
+        context.price,
+        awake,
+        context.variant.current_count,
+        0.0,
+        plan,
+        context.policy,
+        new_fleet=beside,
+    )
     if cost.saving <= 0:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
-        return Reason(Code.NOT_CHEAPER, f"{slept} of ${at.usd:,.2f} a month (committed: ${plan.usd_per_hour} an hour)")
+        return Reason(
+            Code.NOT_CHEAPER,
+            f"{slept} of ${context.usd_per_month:,.2f} a month (committed: ${plan.usd_per_hour} an hour)",
+        )
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
-    now = (at.runs.name, at.variant.current_count)
-    sure, share = at.demand.confidence, found.asleep_share
-    nap = nap_option(now, at.price, money, sure, found.minutes, share, in_place, of_components)
+    now = (context.runs.name, context.variant.current_count)
+    sure, share = context.demand.confidence, found.asleep_share
+    nap = scale_to_zero_option(now, context.price, money, sure, found.minutes, share, in_place, of_components)
     return replace(nap, mean_instances=round(awake, 4))
 
 
-def tolerates_cold(endpoint: Endpoint) -> bool:
+def may_start_cold(endpoint: Endpoint) -> bool:
     """Whether the owner says by a tag that callers can wait for a start."""
     return endpoint.tags.get(COLD_TAG, "").lower() == "true"
 
 
-def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
+def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """Why an endpoint without a known latency stays awake, or None: its owner lets it sleep, and nobody asked it.
 
     Asynchronous endpoints publish no calls, only their backlog. A GPU of which nothing is known is not idle.
@@ -102,7 +114,7 @@ def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
         return Reason(Code.OTHER_KIND, text)
     if endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
         return Reason(Code.OTHER_KIND, f"sleep is not looked at for the kind {endpoint.kind.value}")
-    if not tolerates_cold(endpoint):
+    if not may_start_cold(endpoint):
         return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
     if queued and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
@@ -114,12 +126,12 @@ def awake(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     return None
 
 
-def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
+def idle_time(days: Sequence[DailyUsage], minutes: int) -> IdleTime:
     """The past days with that timeout. Slots without a datapoint count as busy: unknown is not idle."""
     silent = cold = asleep = requests = longest = 0.0
     slots = 0
-    for digest in days:
-        for count in digest.requests:
+    for usage in days:
+        for count in usage.requests:
             slots += 1
             if count is not None and count <= 0:
                 silent += SLOT_S
@@ -133,10 +145,10 @@ def nap(days: Sequence[DayDigest], minutes: int) -> Nap:
                 if silent > 60.0 * minutes:
                     cold += max(1.0, min(count, count * COLD_S / SLOT_S))
             silent = 0.0
-    return Nap(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
+    return IdleTime(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
 
 
-def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
+def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> IdleTime | None:
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
     In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
@@ -146,31 +158,31 @@ def stopped(days: Sequence[DayDigest], least_hours: float) -> Nap | None:
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
         return None
-    for digest in days:
-        for count in digest.requests:
+    for usage in days:
+        for count in usage.requests:
             if count is None or count > 0:
                 longest, silent = max(longest, silent), 0.0
             else:
                 silent += SLOT_S
     slots = round(silent / SLOT_S)
-    if silent < 3600 * least_hours or silent < 4 * longest or _expected(days, slots) < EXPECTED:
+    if silent < 3600 * least_hours or silent < 4 * longest or _expected_requests(days, slots) < EXPECTED:
         return None
-    if least_hours >= 24 and _weekend(days, slots):
+    if least_hours >= 24 and _is_weekly_silence(days, slots):
         return None
-    return Nap(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
+    return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
 
 
-def _expected(days: Sequence[DayDigest], slots: int) -> float:
+def _expected_requests(days: Sequence[DailyUsage], slots: int) -> float:
     """Requests that the last `slots` of a day had on the day with the fewest, of those before the silence."""
     dates = sorted({d.day for d in days})
     calls = dict.fromkeys(dates[: -slots // SLOTS], 0.0)
-    for digest in days:
-        if digest.day in calls:
-            calls[digest.day] += sum(count or 0.0 for count in digest.requests[-min(slots, SLOTS) :])
+    for usage in days:
+        if usage.day in calls:
+            calls[usage.day] += sum(count or 0.0 for count in usage.requests[-min(slots, SLOTS) :])
     return min(calls.values(), default=0.0)
 
 
-def _weekend(days: Sequence[DayDigest], slots: int) -> bool:
+def _is_weekly_silence(days: Sequence[DailyUsage], slots: int) -> bool:
     """Whether a whole silent day is of a weekday that was never seen with requests: it may be silent each week."""
     dates = sorted({d.day for d in days})
     whole = slots // SLOTS
@@ -178,28 +190,30 @@ def _weekend(days: Sequence[DayDigest], slots: int) -> bool:
     return any(date.weekday() not in asked for date in dates[len(dates) - whole :])
 
 
-def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, certain_days: float) -> Nap | Reason:
+def best_timeout(
+    days: Sequence[DailyUsage], tolerated: bool, cold_share: float, certain_days: float
+) -> IdleTime | Reason:
     """The timeout to take, or why there is none.
 
     Where cold starts are tolerated the shortest; else the shortest one that met nobody cold even at half of it in
     at least `certain_days` days, so that a gap twice as long as any seen is still covered.
     """
-    quiet = sum(digest.requests.count(0.0) for digest in days) * SLOT_S / 60 / max(len(days), 1)
+    quiet = sum(usage.requests.count(0.0) for usage in days) * SLOT_S / 60 / max(len(days), 1)
     if quiet < TIMEOUTS[0]:
         sentence = (
             f"never idle for long: {quiet:.0f} quiet minutes a day, and scaling to zero takes at least {TIMEOUTS[0]}"
         )
         return Reason(Code.NOT_CHEAPER, sentence)
     if tolerated:
-        return _asleep(nap(days, TIMEOUTS[0]))
+        return _idle_time_or_reason(idle_time(days, TIMEOUTS[0]))
     seen = len({d.day for d in days})
     if seen < certain_days:
         sentence = f"{seen} days were seen, and without the tag {COLD_TAG}=true it takes {certain_days:g}"
         return Reason(Code.TOO_FEW_DAYS, sentence)
     for minutes in TIMEOUTS:
-        tight = nap(days, minutes // 2)
+        tight = idle_time(days, minutes // 2)
         if tight.cold <= cold_share * tight.requests / 4:
-            return _asleep(nap(days, minutes))
+            return _idle_time_or_reason(idle_time(days, minutes))
     return Reason(
         Code.NOT_OPTED_IN,
         f"not scaled to zero: even after {tight.minutes} minutes without a request, {tight.cold:.0f} of"
@@ -208,7 +222,7 @@ def best_nap(days: Sequence[DayDigest], tolerated: bool, cold_share: float, cert
     )
 
 
-def _asleep(found: Nap) -> Nap | Reason:
+def _idle_time_or_reason(found: IdleTime) -> IdleTime | Reason:
     """That nap, where it would have been one."""
     if found.asleep_share > 0:
         return found

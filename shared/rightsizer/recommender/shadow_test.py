@@ -31,7 +31,7 @@ ENOUGH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
+class ShadowTestCandidate:
     """An option that would save, were it fast enough and did it fit."""
 
     option: Option
@@ -39,16 +39,16 @@ class Unsure:
     """0..1 that both hold."""
     cost: float
     """US dollars of its test."""
-    telling: float = 1.0
+    share_of_wanted_requests: float = 1.0
     """0..1 that enough requests come during the test to say so."""
 
     @property
-    def prize(self) -> float:
+    def expected_saving(self) -> float:
         """Expected saving, USD per month."""
         return self.chance * float(self.option.saving_usd_per_month)
 
 
-def impossible(endpoint: Endpoint) -> Reason | None:
+def test_refusal(endpoint: Endpoint) -> Reason | None:
     """Why the endpoint cannot have a shadow test, or must not: its requests would run twice. None where it may."""
     for kind in endpoint.kinds:
         if kind in NO_SHADOW:
@@ -61,13 +61,13 @@ def impossible(endpoint: Endpoint) -> Reason | None:
         )
         return Reason(Code.TEST_NOT_POSSIBLE, text)
     if endpoint.mode is not Mode.AUTO:
-        twice = f" and {SHADOW_TAG}=true (it serves each request twice)" if forbidden(endpoint.tags) else ""
+        twice = f" and {SHADOW_TAG}=true (it serves each request twice)" if tag_refusal(endpoint.tags) else ""
         text = f"a shadow test needs the tag rightsizer:mode=auto{twice}; the mode is {endpoint.mode.value}"
         return Reason(Code.TEST_NOT_ALLOWED, text)
-    return forbidden(endpoint.tags)
+    return tag_refusal(endpoint.tags)
 
 
-def forbidden(tags: Mapping[str, str]) -> Reason | None:
+def tag_refusal(tags: Mapping[str, str]) -> Reason | None:
     """Why the tags of an endpoint do not allow that a request is served twice, or None where they do."""
     if tags.get(SHADOW_TAG, "").strip().lower() == "true":
         return None
@@ -82,16 +82,18 @@ def hours_of_test(hourly: Sequence[Sequence[float]], instances: float, policy: P
     """
     least, most = max(1, math.ceil(policy.test_hours)), math.floor(policy.test_hours_most)
     for hours in range(least, most):
-        if telling(hourly, instances, hours, policy) >= ENOUGH:
+        if share_of_wanted_requests(hourly, instances, hours, policy) >= ENOUGH:
             return float(max(hours, policy.test_hours))
     return float(max(least, most))
 
 
-def telling(hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy) -> float:
+def share_of_wanted_requests(
+    hourly: Sequence[Sequence[float]], instances: float, hours: float, policy: Policy
+) -> float:
     """How much such a test would tell, 0..1: the share of `test_requests` that past days would have brought.
 
     Around the busiest hour of the day before: sparse requests come at other hours tomorrow. A test begins before the
-    busiest hour of all days (`window.over_peak`), which is known better than from one day.
+    busiest hour of all days (`window.next_test_start`), which is known better than from one day.
     """
     shares = []
     length = min(math.ceil(hours), 24)
@@ -116,16 +118,20 @@ def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> f
     return float(option.price.usd_per_hour) * (hours + provision) + 2 * provision * fleet_usd_per_hour
 
 
-def worth_testing(
-    unsure: Sequence[Unsure], sure: Decimal, history: History, policy: Policy
-) -> tuple[Unsure, Reason] | None:
+def choose_test(
+    test_candidates: Sequence[ShadowTestCandidate], sure: Decimal, history: History, policy: Policy
+) -> tuple[ShadowTestCandidate, Reason] | None:
     """The test with the largest expected gain over the `sure` saving, or None when none is worth its cost.
 
     It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
     """
     if not policy.tests or history.tests_this_month >= policy.tests_per_month:
         return None
-    worth = [row for row in _worth(unsure, sure, policy) if _over_budget(row[1], history, policy) is None]
+    worth = [
+        row
+        for row in _worthwhile_tests(test_candidates, sure, policy)
+        if _budget_refusal(row[1], history, policy) is None
+    ]
     if not worth:
         return None
     gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
@@ -138,25 +144,27 @@ def worth_testing(
     )
 
 
-def promising(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> bool:
+def is_promising(test_candidates: Sequence[ShadowTestCandidate], sure: Decimal, policy: Policy) -> bool:
     """Whether a test would be worth its cost over the `sure` saving, were it allowed.
 
     The finding goes by this: what an endpoint needs does not depend on its kind, its tags or a budget of tests.
     """
-    return bool(_worth(unsure, sure, policy))
+    return bool(_worthwhile_tests(test_candidates, sure, policy))
 
 
-def _worth(unsure: Sequence[Unsure], sure: Decimal, policy: Policy) -> list[tuple[float, Unsure]]:
+def _worthwhile_tests(
+    test_candidates: Sequence[ShadowTestCandidate], sure: Decimal, policy: Policy
+) -> list[tuple[float, ShadowTestCandidate]]:
     """Candidates whose test wins enough over the `sure` saving, each with what it wins, USD per month."""
     found = []
-    for item in unsure:
-        gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+    for item in test_candidates:
+        gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
         if item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost:
             found.append((gain, item))
     return found
 
 
-def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:
+def _budget_refusal(item: ShadowTestCandidate, history: History, policy: Policy) -> str | None:
     """Why the account has no money left for the test this month, or None; None too where its spending is not known."""
     if history.gpu_usd_per_month is None:
         return None
@@ -170,25 +178,27 @@ def _over_budget(item: Unsure, history: History, policy: Policy) -> str | None:
     )
 
 
-def not_planned(item: Unsure, sure: Decimal, endpoint: Endpoint, history: History, policy: Policy) -> str:
+def no_test_reason(
+    item: ShadowTestCandidate, sure: Decimal, endpoint: Endpoint, history: History, policy: Policy
+) -> str:
     """Why the shadow test of `item` is not run now, as the end of a sentence."""
     if not policy.tests:
         return "shadow tests are switched off"
-    if (reason := impossible(endpoint)) is not None:
+    if (reason := test_refusal(endpoint)) is not None:
         return reason.sentence
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
     if item.chance < policy.test_chance:
         return f"a shadow test takes a chance of {100 * policy.test_chance:.0f} % at least"
-    if (spent := _over_budget(item, history, policy)) is not None:
+    if (spent := _budget_refusal(item, history, policy)) is not None:
         return spent
-    gain = item.telling * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+    gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
         f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring ${max(gain, 0.0):,.0f} a"
         f" month on average; it has to bring {1 + policy.test_value:g} times its cost"
     )
 
 
-def before_sure(test: Unsure, sure: Decimal) -> bool:
+def is_test_first(test: ShadowTestCandidate, sure: Decimal) -> bool:
     """Whether to test first although a sure change waits."""
-    return test.prize > (1 + test.chance) * float(sure)
+    return test.expected_saving > (1 + test.chance) * float(sure)

@@ -22,10 +22,13 @@ TOO_SLOW = ("alarm", "performance")
 type Find = Callable[[str], InstanceType | None]
 
 
-def slowdown(
+def expected_slowdown(
     now: Accelerator, candidate: Accelerator, policy: Policy, width: float | None = None, middle: float | None = None
 ) -> Slowdown:
-    """Bound, middle and hopeful slowdown. `width` and `middle` are the account's own over phi, where it taught them."""
+    """Bound, middle and hopeful slowdown.
+
+    `slowdown_bound` and `slowdown_middle` are the account's own over phi, where it taught them.
+    """
     if now.model == candidate.model:
         return Slowdown(1.0, 1.0, 1.0, 1.0, SlowdownSource.SAME)
     ratio = now.phi(candidate)
@@ -36,23 +39,23 @@ def slowdown(
     return Slowdown(bound, mid, hopeful, ratio, SlowdownSource.LEARNT if width else SlowdownSource.DATASHEET)
 
 
-def measured(now: Accelerator, candidate: Accelerator, ratio: float, error: float) -> Slowdown:
+def measured_slowdown(now: Accelerator, candidate: Accelerator, ratio: float, error: float) -> Slowdown:
     """A ratio that a test or a change of this endpoint showed, with the `error` of such a measurement."""
     return Slowdown(ratio * (1 + error), ratio, ratio * (1 - error), now.phi(candidate), SlowdownSource.TESTED)
 
 
-def chance(limit: float, ratio: float, seen: Sequence[float] = (), weight: float = 0.0) -> float:
+def chance_within(limit: float, ratio: float, seen: Sequence[float] = (), weight: float = 0.0) -> float:
     """Probability that the true slowdown is at most `limit`, by the quantiles of slowdown over phi.
 
-    Those `seen` in the account have that `weight` beside the measured ones of other people's moves.
+    Those `seen` in the account have that `outcome_weight` beside the measured ones of other people's moves.
     """
     if ratio <= 0:
         return 0.0
     own = sum(1 for q in seen if q <= limit / ratio) / len(seen) if seen else 0.0
-    return weight * own + (1 - weight) * _prior(limit / ratio)
+    return weight * own + (1 - weight) * _prior_share(limit / ratio)
 
 
-def _prior(q: float) -> float:
+def _prior_share(q: float) -> float:
     """Share of the measured moves with at most this slowdown over phi."""
     for (low, below), (high, above) in itertools.pairwise(QUANTILES):
         if q <= high:
@@ -108,10 +111,10 @@ def ratio_of(demand: Demand, speed: Slowdown, host: float, measured: float | Non
     return Ratio(measured, measured * (1 + policy.measured_error))
 
 
-def gpu_room(demand: Demand, host: float, stretch: float) -> float:
-    """The slowdown of the GPU part at which the latency grows by `stretch`."""
+def allowed_gpu_slowdown(demand: Demand, host: float, allowed_slowdown: float) -> float:
+    """The slowdown of the GPU part at which the latency grows by `allowed_slowdown`."""
     share = demand.gpu_share
-    return max((stretch - (1 - share) * host) / share, 0.0) if share > 0 else float("inf")
+    return max((allowed_slowdown - (1 - share) * host) / share, 0.0) if share > 0 else float("inf")
 
 
 def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, latency: Latency) -> int:
@@ -124,7 +127,7 @@ def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, laten
     return max(used // together, 1)
 
 
-def outcomes(history: History, find: Find, framework: str, policy: Policy) -> tuple[float, ...]:
+def measured_outcomes(history: History, find: Find, framework: str, policy: Policy) -> tuple[float, ...]:
     """Slowdown over phi of the account's moves and tests of a framework, ascending.
 
     A move to the same chip, or to one that is faster in FLOPS and bandwidth, tells nothing about slower ones. A change
@@ -150,13 +153,14 @@ def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
     return old.accelerator.phi(new.accelerator)
 
 
-def weight(seen: Sequence[float], policy: Policy) -> float:
+def outcome_weight(seen: Sequence[float], policy: Policy) -> float:
     """How much the account's own outcomes count beside the prior: n / (n + 20) (docs/decisions/0037)."""
     return len(seen) / (len(seen) + policy.shrinkage)
 
 
-def width(seen: Sequence[float], policy: Policy) -> float:
-    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `outcomes`, shrunk to the prior.
+def slowdown_bound(seen: Sequence[float], policy: Policy) -> float:
+    """Bound of slowdown over phi: the conformal 97.5 % quantile of the account's `measured_outcomes`, shrunk to the
+    prior.
 
     With too few for such a quantile the worst stands for it, and one of them as at most twice the prior. Nor do they
     say that everything is quicker than its datasheet: what is below 1 is believed bit by bit up to twice as many, or
@@ -170,13 +174,13 @@ def width(seen: Sequence[float], policy: Policy) -> float:
     else:
         own = min(seen[-1], 2 * policy.slowdown_bound)
     own = max(own, min(2 - n / CONFORMAL, 1.0))
-    share = weight(seen, policy)
+    share = outcome_weight(seen, policy)
     return share * own + (1 - share) * policy.slowdown_bound
 
 
-def middle(seen: Sequence[float], policy: Policy) -> float:
-    """Middle of slowdown over phi: the median of the account's `outcomes`, shrunk to the prior."""
+def slowdown_middle(seen: Sequence[float], policy: Policy) -> float:
+    """Middle of slowdown over phi: the median of the account's `measured_outcomes`, shrunk to the prior."""
     if not seen:
         return policy.slowdown_mid
-    share = weight(seen, policy)
+    share = outcome_weight(seen, policy)
     return share * quantile(seen, 0.5) + (1 - share) * policy.slowdown_mid

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
-from rightsizer.domain.usage import DayDigest, KeptUsage
+from rightsizer.domain.usage import DailyUsage, KeptUsage
 
 LATE = timedelta(hours=1)
 """Datapoints may come so late: a day is complete this long after its end."""
@@ -22,14 +22,14 @@ ENDPOINTS, DAYS = 256, 14
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadPlan:
     """What to read of a variant, from `start` to `end`, and what is known of the days before."""
 
     start: datetime
     end: datetime
     first: date
     """First day that is known then."""
-    known: tuple[DayDigest, ...] = ()
+    known: tuple[DailyUsage, ...] = ()
 
 
 def complete_until(now: datetime) -> date:
@@ -42,7 +42,9 @@ def known_until(now: datetime) -> datetime:
     return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def reading(endpoint: Endpoint, kept: KeptUsage | None, history: History, lookback_days: int, now: datetime) -> Reading:
+def plan_reading(
+    endpoint: Endpoint, kept: KeptUsage | None, history: History, lookback_days: int, now: datetime
+) -> ReadPlan:
     """The part that is not kept. Everything, where the endpoint was modified by others since, or too little is kept.
 
     No period that is still open is read: a second more of it would be another answer. The complete hours of the
@@ -58,14 +60,14 @@ def reading(endpoint: Endpoint, kept: KeptUsage | None, history: History, lookba
         or kept.first > first
         or kept.until <= first
         or kept.until > now.date()
-        or (kept.modified_at != endpoint.modified_at and not _ours(endpoint, history))
+        or (kept.modified_at != endpoint.modified_at and not _is_own_scaling(endpoint, history))
     ):
-        return Reading(max(_midnight(first), oldest), end, first)
+        return ReadPlan(max(_midnight(first), oldest), end, first)
     known = tuple(d for d in kept.days if first <= d.day < kept.until)
-    return Reading(_midnight(kept.until), end, kept.first, known)
+    return ReadPlan(_midnight(kept.until), end, kept.first, known)
 
 
-def keep(endpoint: Endpoint, done: Reading, days: Sequence[DayDigest], now: datetime) -> KeptUsage:
+def usage_to_keep(endpoint: Endpoint, done: ReadPlan, days: Sequence[DailyUsage], now: datetime) -> KeptUsage:
     """What to keep after `done` was read: complete days only, the first of which may be read in part."""
     until = complete_until(now)
     variant = endpoint.variants[0].name
@@ -73,7 +75,7 @@ def keep(endpoint: Endpoint, done: Reading, days: Sequence[DayDigest], now: date
     return KeptUsage(endpoint.ref.name, variant, endpoint.modified_at, min(done.first, until), until, complete)
 
 
-def _ours(endpoint: Endpoint, history: History) -> bool:
+def _is_own_scaling(endpoint: Endpoint, history: History) -> bool:
     """Scaling modifies an endpoint too, but leaves what one request costs as it was."""
     return bool(endpoint.scaling) or any(abs(p.at - endpoint.modified_at) < OURS for p in history.endpoint)
 

@@ -8,7 +8,7 @@ ten fields of 2000, header 150, button text 75, value 2000, ten context elements
 import re
 from typing import Any
 
-from rightsizer.domain.reason import cleaned, one_line, shortened
+from rightsizer.domain.reason import clean_text, one_line, shorten
 
 SECTION = 2900
 FIELD = 1900
@@ -27,7 +27,7 @@ type Block = dict[str, Any]
 
 def header(text: str) -> Block:
     """A header, cut to Slack's limit."""
-    return {"type": "header", "text": plain(shortened(text, HEADER))}
+    return {"type": "header", "text": plain(shorten(text, HEADER))}
 
 
 def plain(text: str) -> Block:
@@ -47,7 +47,7 @@ def section(text: str) -> Block:
 
 def fields(facts: list[tuple[str, str]]) -> Block:
     """Names and what belongs to them, ten at most."""
-    fields = [markdown(f"*{escaped(name, 200)}*\n{escaped_lines(said, FIELD - 210)}") for name, said in facts[:10]]
+    fields = [markdown(f"*{escape(name, 200)}*\n{escape_lines(said, FIELD - 210)}") for name, said in facts[:10]]
     return {"type": "section", "fields": fields}
 
 
@@ -56,21 +56,21 @@ def context(parts: list[str]) -> Block:
     return {"type": "context", "elements": [markdown(part) for part in parts[:10]]}
 
 
-def escaped(text: str, most: int) -> str:
+def escape(text: str, most: int) -> str:
     """What others may have written, as one line without style, mention or link, cut to fit."""
     said = ITALIC.sub("ˍ", one_line(text, most + 1).translate(UNSTYLED))
     return _entities("›" + said[1:] if said.startswith(">") else said, most)
 
 
-def escaped_lines(text: str, most: int) -> str:
+def escape_lines(text: str, most: int) -> str:
     """The same of several lines that are ours."""
-    lines = shortened(text, most).split("\n")
-    return _whole("\n".join(escaped(line, most) for line in lines), most)
+    lines = shorten(text, most).split("\n")
+    return _whole("\n".join(escape(line, most) for line in lines), most)
 
 
 def code(text: str, most: int) -> str:
     """A block of code to be copied; nothing in the text ends it."""
-    return f"```{_entities(cleaned(text, most + 1).replace('`', 'ˋ'), most)}```"
+    return f"```{_entities(clean_text(text, most + 1).replace('`', 'ˋ'), most)}```"
 
 
 def _entities(text: str, most: int) -> str:
@@ -101,10 +101,10 @@ def answer(text: str, link: str = "") -> dict[str, Any]:
 
     A link that is too long for a button, as one signed with a long session token may be, stands in the text.
     """
-    said = escaped(text, LONGEST)
+    said = escape(text, LONGEST)
     made: dict[str, Any] = {"response_type": "ephemeral", "replace_original": False, "text": said}
     if len(link) > SHORT_LINK:
-        return made | {"text": f"{said}\n{escaped(link, 2 * len(link))}", "unfurl_links": False}
+        return made | {"text": f"{said}\n{escape(link, 2 * len(link))}", "unfurl_links": False}
     if link:
         opened = {"type": "actions", "elements": [link_button("Open the page", link, "rightsizer_open")]}
         made["blocks"] = [section(said), opened]

@@ -18,24 +18,24 @@ HEADS = (
     *("stage", "funnel_usd_per_month", "proposal"),
 )
 WIDTH = len(HEADS) - 3
-"""Columns of the judgement; those of the funnel come after them."""
+"""Columns of the recommendation; those of the funnel come after them."""
 DANGEROUS = ("=", "+", "-", "@")
 """A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection"), as are their full-width forms."""
 
 
-def report(told: Report) -> str:
+def report(report: Report) -> str:
     """The table with a head row; CRLF line ends, as RFC 4180 asks. `funnel_usd_per_month` adds up to the totals."""
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(HEADS)
-    asked = {one.id: one.recommendation for one in told.proposals}
-    latest = {one.ref.name: one for one in told.recommendations}
-    for saving in told.funnel:
+    asked = {one.id: one.recommendation for one in report.proposals}
+    latest = {one.ref.name: one for one in report.recommendations}
+    for saving in report.funnel:
         found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.endpoint)
         known = _row(found) if found else ["", "", _safe(saving.endpoint), _safe(saving.owner), *[""] * (WIDTH - 4)]
         rows.writerow([*known, saving.stage, saving.usd_per_month, saving.proposal_id])
-    counted = {one.endpoint for one in told.funnel}
-    for one in told.recommendations:
+    counted = {one.endpoint for one in report.funnel}
+    for one in report.recommendations:
         if one.ref.name not in counted:
             rows.writerow([*_row(one), "", "", ""])
     return text.getvalue()
@@ -46,10 +46,15 @@ def _row(one: Recommendation) -> list[object]:
     named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
     cost = "" if one.usd_per_month is None else one.usd_per_month
     today = [_safe(one.instance_type), one.instance_count, cost]
-    return [*(_safe(str(part)) for part in named), *today, *_then(one.chosen), one.evaluated_at.isoformat()]
+    return [
+        *(_safe(str(part)) for part in named),
+        *today,
+        *_target_cells(one.chosen_option),
+        one.evaluated_at.isoformat(),
+    ]
 
 
-def _then(option: Option | None) -> list[object]:
+def _target_cells(option: Option | None) -> list[object]:
     if option is None:
         return [""] * 7
     target = option.target

@@ -6,31 +6,31 @@ from rightsizer.domain.option import Option, fleet
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import charts, effects, sentences
-from rightsizer.render.charts import highest
-from rightsizer.render.html import Cell, Markup, Node, badge, card, facts, join, page, section, table, tag
+from rightsizer.render.charts import highest_value
+from rightsizer.render.html import Cell, HtmlNode, Markup, badge, card, facts, join, page, section, table, tag
 
 
-def details(proposal: Proposal) -> str:
+def details_page(proposal: Proposal) -> str:
     """The page of a proposal as it stands."""
     found = proposal.recommendation
     return page(
         sentences.headline(found),
         tag("h1", sentences.headline(found)),
-        tag("p", sentences.standing(proposal), class_="soft"),
+        tag("p", sentences.standing_sentence(proposal), class_="soft"),
         _cards(found),
         section("Why", tag("p", found.reason.sentence), _notes(found)),
         _weeks(found),
         section("Evidence", _evidence(found)),
         section("Options, best first", _options(proposal)),
-        section("Ruled out", _excluded(found)),
-        section("Not checked", _unchecked(found)),
+        section("Ruled out", _exclusions(found)),
+        section("Not checked", _open_questions(found)),
         section("Answer", _answer(proposal)),
         _source(found),
     )
 
 
-def _cards(found: Recommendation) -> Node:
-    option = found.chosen
+def _cards(found: Recommendation) -> HtmlNode:
+    option = found.chosen_option
     today = card(f"a month today: {sentences.today(found)}", _usd(found.usd_per_month))
     if option is None:
         return tag("div", today, class_="cards")
@@ -51,15 +51,15 @@ def _usd(amount: Decimal | None) -> str:
 
 
 def _weeks(found: Recommendation) -> Markup:
-    parts: list[Node] = []
+    parts: list[HtmlNode] = []
     if found.hourly_requests:
-        peak = highest(found.hourly_requests)
+        peak = highest_value(found.hourly_requests)
         label = f"Requests in each hour of the look-back; at most {peak:,.0f}"
-        parts += [tag("p", label, class_="note"), charts.course(found.hourly_requests, label)]
+        parts += [tag("p", label, class_="note"), charts.line_chart(found.hourly_requests, label)]
     if found.replay and found.replay.hourly_load:
         over = f"{found.replay.hours_above_80:g} h above 80 %, {found.replay.hours_above_100:g} h above 100 %"
         label = f"The past days replayed on the option: share of its capacity; {over}"
-        parts += [tag("p", label, class_="note"), charts.load(found.replay.hourly_load, label)]
+        parts += [tag("p", label, class_="note"), charts.load_chart(found.replay.hourly_load, label)]
     if not parts:
         return section("The look-back period", tag("p", "There is no hourly series to draw.", class_="soft"))
     return section("The look-back period", tag("div", *parts, class_="panel"))
@@ -67,19 +67,19 @@ def _weeks(found: Recommendation) -> Markup:
 
 def _evidence(found: Recommendation) -> Markup:
     seen = found.evidence
-    pairs: list[tuple[str, Node]] = []
+    pairs: list[tuple[str, HtmlNode]] = []
     if seen:
         pairs += [
-            ("Window", f"{sentences.when(seen.start)} to {sentences.when(seen.end)} ({seen.days:.1f} days)"),
+            ("Window", f"{sentences.time_text(seen.start)} to {sentences.time_text(seen.end)} ({seen.days:.1f} days)"),
             ("Periods with data", sentences.percent(seen.valid_share)),
             ("Requests", f"{seen.requests:,}"),
             ("Known from", sentences.signals(seen.rung)),
             *sentences.figures(seen),
         ]
-    panel: list[Node] = [facts(pairs) if pairs else "Nothing was measured."]
+    panel: list[HtmlNode] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
-        said = tag("p", sentences.replayed(found), class_="note", style="margin-top:12px")
-        panel += [said, facts([(name[0].upper() + name[1:], told) for name, told in sentences.replay(found)])]
+        said = tag("p", sentences.replay_heading(found), class_="note", style="margin-top:12px")
+        panel += [said, facts([(name[0].upper() + name[1:], told) for name, told in sentences.replay_figures(found)])]
     return tag("div", *panel, class_="panel")
 
 
@@ -98,19 +98,19 @@ def _option(number: int, option: Option, ours: bool) -> list[Cell]:
         Cell(join(sentences.change(option), *(tag("div", note, class_="note") for note in option.notes)), look="why"),
         Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
-        Cell(_once(option), float(option.switch_usd + option.test_usd), "n"),
+        Cell(_one_time_cost(option), float(option.switch_usd + option.test_usd), "n"),
         Cell(join(sentences.risk(option.risk), tag("div", risks, class_="note")), int(option.risk)),
         Cell(
             join(
                 sentences.EFFORTS[option.effort],
-                tag("div", effects.asked(option, ours), class_="note"),
+                tag("div", effects.effect_note(option, ours), class_="note"),
             )
         ),
         Cell(option.client_change or "change nothing"),
     ]
 
 
-def _once(option: Option) -> Node:
+def _one_time_cost(option: Option) -> HtmlNode:
     """What the change costs once, and the shadow test before it."""
     switch = sentences.money(option.switch_usd)
     if not option.test_usd:
@@ -118,18 +118,18 @@ def _once(option: Option) -> Node:
     return join(switch, tag("div", f"and {sentences.money(option.test_usd)} for the test first", class_="note"))
 
 
-def _excluded(found: Recommendation) -> Markup:
+def _exclusions(found: Recommendation) -> Markup:
     rows = [
-        [Cell(one.what, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
+        [Cell(one.title, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
         for one in found.excluded
     ]
     return table("Ruled out", ("Candidate", "Reason", "Why"), rows, "No candidate had to be ruled out.")
 
 
-def _unchecked(found: Recommendation) -> Markup:
-    if not found.unchecked:
+def _open_questions(found: Recommendation) -> Markup:
+    if not found.open_questions:
         return tag("p", "Nothing is known to be unchecked.", class_="soft")
-    return tag("ul", *(tag("li", one) for one in found.unchecked))
+    return tag("ul", *(tag("li", one) for one in found.open_questions))
 
 
 def _notes(found: Recommendation) -> Markup:
@@ -150,11 +150,11 @@ def _answer(proposal: Proposal) -> Markup:
 
 
 def _source(found: Recommendation) -> Markup:
-    prices = [p for p in (found.price, found.chosen.price if found.chosen else None) if p]
+    prices = [p for p in (found.price, found.chosen_option.price if found.chosen_option else None) if p]
     said = "; ".join(
-        f"{p.instance_type} in {p.region} USD {sentences.rate(p.usd_per_hour)} an hour"
+        f"{p.instance_type} in {p.region} USD {sentences.hourly_price(p.usd_per_hour)} an hour"
         f" ({p.source}, {p.basis}, {p.as_of})"
         for p in prices
     )
-    text = f"{found.ref.arn}. Evaluated {sentences.when(found.evaluated_at)}. Prices: {said or 'not known'}."
+    text = f"{found.ref.arn}. Evaluated {sentences.time_text(found.evaluated_at)}. Prices: {said or 'not known'}."
     return tag("p", f"{text} A month has 730 hours.", class_="note", style="margin-top:40px")

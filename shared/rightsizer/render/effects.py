@@ -12,19 +12,19 @@ TEST_DEPLOYS = "the fleet is deployed twice, to add and to remove the shadow"
 TEST_ENDS = "the shadow of the test is removed when it ends"
 
 
-def restart(option: Option) -> str:
+def restart_text(option: Option) -> str:
     """Whether the model starts again: ``the model starts on new instances``."""
     return dimension_of(option.kind).restart if option.restart_needed else Restart.NOTHING
 
 
 def way_back(option: Option, ours: bool = True) -> WayBack:
-    """Who brings back what was there before; `ours` as of `undone`."""
+    """Who brings back what was there before; `ours` as of `rollback_text`."""
     if not dimension_of(option.kind).keeps:
         return WayBack.NONE
     return WayBack.PROGRAM if option.in_place and ours else WayBack.OWNER
 
 
-def undone(option: Option, ours: bool = True) -> str:
+def rollback_text(option: Option, ours: bool = True) -> str:
     """Who can bring back what: ``can be rolled back: rightsizer deploys the old configuration again``.
 
     `ours`: the program may change the endpoint; where it may not, who changes it also undoes it.
@@ -41,17 +41,17 @@ def undone(option: Option, ours: bool = True) -> str:
             assert_never(unreachable)
 
 
-def asked(option: Option, ours: bool = True) -> str:
+def effect_note(option: Option, ours: bool = True) -> str:
     """Both, as a note beside the effort; of a shadow test before it too."""
     test = f"the test first: {TEST_DEPLOYS}; then: " if option.test_usd else ""
-    return f"{test}{restart(option)}; {undone(option, ours)}"
+    return f"{test}{restart_text(option)}; {rollback_text(option, ours)}"
 
 
 def restart_of(found: Recommendation) -> str:
     """What approving what is recommended restarts; a shadow test deploys all that serves, though it changes nothing."""
     if found.gate is Gate.TEST:
         return TEST_DEPLOYS
-    return restart(found.chosen) if found.chosen is not None else "nothing restarts"
+    return restart_text(found.chosen_option) if found.chosen_option is not None else "nothing restarts"
 
 
 def way_back_of(found: Recommendation, approvable: bool = True) -> str:
@@ -59,12 +59,12 @@ def way_back_of(found: Recommendation, approvable: bool = True) -> str:
     if found.gate is Gate.TEST:
         return TEST_ENDS
     ours = approvable and not found.owned_by
-    return undone(found.chosen, ours) if found.chosen is not None else "nothing is changed"
+    return rollback_text(found.chosen_option, ours) if found.chosen_option is not None else "nothing is changed"
 
 
-def guarded(found: Recommendation) -> str:
+def guard_sentence(found: Recommendation) -> str:
     """What happens to an approved change without anybody asking, as a sentence; empty where nothing is changed."""
-    option = found.chosen
+    option = found.chosen_option
     if option is None:
         return ""
     if found.gate is Gate.TEST:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rightsizer.domain.reason import cleaned, one_line
+from rightsizer.domain.reason import clean_text, one_line
 
 LONGEST = 100_000
 """Characters of one text on a page: a diff of a template fits, and so do the points of a course."""
@@ -99,12 +99,12 @@ class Markup(str):
     __slots__ = ()
 
 
-type Node = Markup | str | int | float | None
+type HtmlNode = Markup | str | int | float | None
 
 VOID = frozenset({"meta", "br", "line", "rect", "path", "polyline", "circle"})
 
 
-def tag(element: str, /, *children: Node, **attributes: str | int | float | bool | None) -> Markup:
+def tag(element: str, /, *children: HtmlNode, **attributes: str | int | float | bool | None) -> Markup:
     """An element. Plain text is escaped, None is left out; ``class_`` is class, and ``aria_label`` is aria-label."""
     given = "".join(_attribute(key, value) for key, value in attributes.items())
     if element in VOID and not children:
@@ -112,7 +112,7 @@ def tag(element: str, /, *children: Node, **attributes: str | int | float | bool
     return Markup(f"<{element}{given}>{join(*children)}</{element}>")
 
 
-def join(*children: Node) -> Markup:
+def join(*children: HtmlNode) -> Markup:
     """Nodes one after the other."""
     return Markup("".join(_node(child) for child in children))
 
@@ -122,10 +122,10 @@ def raw(constant: str) -> Markup:
     return Markup(constant)
 
 
-def _node(child: Node) -> str:
+def _node(child: HtmlNode) -> str:
     if child is None:
         return ""
-    return str(child) if isinstance(child, Markup) else escape(cleaned(str(child), LONGEST))
+    return str(child) if isinstance(child, Markup) else escape(clean_text(str(child), LONGEST))
 
 
 def _attribute(key: str, value: str | int | float | bool | None) -> str:
@@ -139,12 +139,12 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
 class Cell:
     """One cell: what is shown, what it is sorted by, and its class."""
 
-    shown: Node
+    shown: HtmlNode
     key: str | float | None = None
     look: str | None = None
 
 
-def page(title: str, *content: Node) -> str:
+def page(title: str, *content: HtmlNode) -> str:
     """A whole document."""
     head = tag(
         "head",
@@ -159,7 +159,7 @@ def page(title: str, *content: Node) -> str:
     return "<!doctype html>\n" + tag("html", head, body, lang="en") + "\n"
 
 
-def section(title: str, *content: Node) -> Markup:
+def section(title: str, *content: HtmlNode) -> Markup:
     """A headed part."""
     return tag("section", tag("h2", title), *content)
 
@@ -198,7 +198,7 @@ def _share(value: float, top: float) -> float:
     return 100 * max(0.0, value) / top if top > 0 and math.isfinite(top) and math.isfinite(value) else 0.0
 
 
-def facts(pairs: Sequence[tuple[str, Node]]) -> Markup:
+def facts(pairs: Sequence[tuple[str, HtmlNode]]) -> Markup:
     """Names and what belongs to them."""
     return tag("dl", *(join(tag("dt", name), tag("dd", said)) for name, said in pairs))
 

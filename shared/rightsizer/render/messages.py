@@ -43,7 +43,7 @@ def slack_line(message: Message) -> str:
 
             return text.report_subject(report)
         case Notice(subject):
-            return blocks.escaped(subject, blocks.SECTION)
+            return blocks.escape(subject, blocks.SECTION)
         case _:
             assert_never(message)
 
@@ -85,6 +85,6 @@ def _blocks(message: Message) -> list[blocks.Block]:
 
             return slack.report_blocks(report, page)
         case Notice(subject, body):
-            return [blocks.header(subject), blocks.section(blocks.escaped_lines(body, blocks.SECTION))]
+            return [blocks.header(subject), blocks.section(blocks.escape_lines(body, blocks.SECTION))]
         case _:
             assert_never(message)

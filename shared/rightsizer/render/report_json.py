@@ -15,21 +15,21 @@ _REPORT = {"recommendations": {"__all__": _OPTIONS}, "proposals": {"__all__": {"
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
-def report(told: Report) -> str:
+def report(report: Report) -> str:
     """The report as one JSON document. Characters that are not printable are written as ``\\u`` and four digits."""
-    return _printable(wire.dumps(report_tables.shown(told), left_out=_REPORT))
+    return _printable(wire.dumps(report_tables.cut_report(report), left_out=_REPORT))
 
 
 def line(found: Recommendation) -> str:
-    """One judgement as JSON in one line, in printable characters."""
+    """One recommendation as JSON in one line, in printable characters."""
     return _printable(wire.dumps(found, left_out=_OPTIONS))
 
 
 def _printable(text: str) -> str:
-    return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
+    return text if text.isprintable() else _NOT_ASCII.sub(_escape, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     letter = found.group()
     return letter if letter.isprintable() else json.dumps(letter)[1:-1]
 

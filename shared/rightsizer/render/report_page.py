@@ -9,7 +9,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import charts, report_promises, report_tables, sentences
-from rightsizer.render.html import Cell, Markup, Node, badge, bars, card, join, page, section, table, tag
+from rightsizer.render.html import Cell, HtmlNode, Markup, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
@@ -20,52 +20,52 @@ STATES: Mapping[ProposalState, str] = {
 }
 
 
-def report(told: Report) -> str:
+def report(report: Report) -> str:
     """The whole report as one file."""
-    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
-    saves = report_tables.could_be_saved(told)
+    window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
+    saves = report_tables.could_be_saved(report)
     open_ones = {one.ref for one in saves}
-    left = [one for one in told.recommendations if one.ref not in open_ones]
+    left = [one for one in report.recommendations if one.ref not in open_ones]
     return page(
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
-        tag("p", f"{window} · account {told.account} · {told.region}", class_="soft"),
-        _cards(told),
-        section("Where the money goes, by owner", _owners(told)),
+        tag("p", f"{window} · account {report.account} · {report.region}", class_="soft"),
+        _cards(report),
+        section("Where the money goes, by owner", _owners(report)),
         section("What could still be saved", _recommendations(saves)),
-        section("Small endpoints that would fit on one card", _packs(told)),
-        section("What was asked and changed", _proposals(told)),
-        section("By week", _weeks(told)),
-        section("Promised and kept", report_promises.savings(told)),
-        section("Slowdown, promised and measured", report_promises.slowdowns(told.track_record)),
-        section("Performance risk, stated and seen", report_promises.risks(told.track_record)),
-        section("What happened", _occurrences(told)),
-        section("Left alone, and why", _left(left)),
-        section("Settings that cannot be understood", tag("p", sentences.misread_line(told.misread)))
-        if told.misread
+        section("Small endpoints that would fit on one card", _packs(report)),
+        section("What was asked and changed", _proposals(report)),
+        section("By week", _weeks(report)),
+        section("Promised and kept", report_promises.savings_section(report)),
+        section("Slowdown, promised and measured", report_promises.slowdowns_section(report.track_record)),
+        section("Performance risk, stated and seen", report_promises.risks_section(report.track_record)),
+        section("What happened", _occurrences(report)),
+        section("Left alone, and why", _unobserved(left)),
+        section("Settings that cannot be understood", tag("p", sentences.misread_line(report.misread)))
+        if report.misread
         else "",
-        section("Could not be read", _unread(told)),
-        section("What rightsizer itself costs", _running(told)),
-        _method(told),
+        section("Could not be read", _unread(report)),
+        section("What rightsizer itself costs", _running_cost(report)),
+        _method(report),
     )
 
 
-def _cards(told: Report) -> Markup:
-    totals = told.totals
-    own = "not known" if told.running_cost is None else sentences.money(told.running_cost.usd)
+def _cards(report: Report) -> Markup:
+    totals = report.totals
+    own = "not known" if report.running_cost is None else sentences.money(report.running_cost.usd)
     return tag(
         "div",
-        card("saved in this window", sentences.exact(totals.realised), "main"),
-        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact(totals.spend)),
-        card("a month could still be saved", sentences.exact(totals.open)),
-        *(card(f"a month {name}", sentences.exact(usd)) for name, usd in report_tables.funnel(totals)),
+        card("saved in this window", sentences.exact_money(totals.realised), "main"),
+        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact_money(totals.spend)),
+        card("a month could still be saved", sentences.exact_money(totals.open)),
+        *(card(f"a month {name}", sentences.exact_money(usd)) for name, usd in report_tables.funnel(totals)),
         card("rightsizer itself, this window, estimated", own),
         class_="cards",
     )
 
 
-def _owners(told: Report) -> Markup:
-    owners = report_tables.by_owner(told)
+def _owners(report: Report) -> Markup:
+    owners = report_tables.by_owner(report)
     spent = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
     rows = [
         [
@@ -86,10 +86,10 @@ def _owners(told: Report) -> Markup:
 def _recommendations(found: list[Recommendation]) -> Markup:
     heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
     empty = "Nothing: every endpoint runs as it should."
-    return _cut("What could still be saved", heads, [_row(one) for one in found[:SHOWN]], empty, len(found))
+    return _cut_table("What could still be saved", heads, [_row(one) for one in found[:SHOWN]], empty, len(found))
 
 
-def _cut(label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str, every: int) -> Markup:
+def _cut_table(label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str, every: int) -> Markup:
     """A table of the largest rows, and how many others there are."""
     listed = table(label, heads, rows, empty)
     if every <= len(rows):
@@ -98,7 +98,7 @@ def _cut(label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str,
     return tag("div", tag("p", more, class_="note"), listed)
 
 
-def _packs(told: Report) -> Markup:
+def _packs(report: Report) -> Markup:
     rows = [
         [
             Cell(
@@ -114,16 +114,16 @@ def _packs(told: Report) -> Markup:
             Cell(f"{one.headroom:g} times the load"),
             Cell(join(*(tag("div", said, class_="note") for said in one.not_checked))),
         ]
-        for one in told.packs[:SHOWN]
+        for one in report.packs[:SHOWN]
     ]
     heads = ("Together", "Owner", "On one", "Saving a month", "Beyond their own", "Needs", "Until", "Not checked")
-    return _cut("Packing", heads, rows, PACKLESS, len(told.packs))
+    return _cut_table("Packing", heads, rows, PACKLESS, len(report.packs))
 
 
 def _row(one: Recommendation) -> list[Cell]:
-    option = one.chosen
+    option = one.chosen_option
     label = f"Requests of {one.ref.name} in the look-back period"
-    drawn: Node = charts.course(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
+    drawn: HtmlNode = charts.line_chart(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
     change = join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
     return [
         _name(one),
@@ -132,16 +132,16 @@ def _row(one: Recommendation) -> list[Cell]:
         Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
         Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),
-        Cell(_why(one), look="why"),
+        Cell(_reason_cell(one), look="why"),
     ]
 
 
-def _why(one: Recommendation) -> Node:
+def _reason_cell(one: Recommendation) -> HtmlNode:
     """The reason, why it is not asked where it is not, and what the past days would have been on it."""
     twice = one.gate_reason.sentence == one.reason.sentence
     silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
-    told = "; ".join(f"{name} {said}" for name, said in sentences.replay(one))
-    replay = tag("div", f"{sentences.replayed(one)}: {told}", class_="note") if told else None
+    told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(one))
+    replay = tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note") if told else None
     return join(one.reason.sentence, silent, replay)
 
 
@@ -150,29 +150,31 @@ def _name(one: Recommendation) -> Cell:
     return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
 
 
-def _proposals(told: Report) -> Markup:
+def _proposals(report: Report) -> Markup:
     heads = ("Endpoint", "State", "Change", "Saving a month", "Asked", "Decided by", "How it went")
-    largest = sorted(told.proposals, key=lambda one: one.recommendation.identified_usd_per_month, reverse=True)[:SHOWN]
-    rows = [_asked(one) for one in sorted(largest, key=lambda one: one.created_at, reverse=True)]
-    return _cut("Proposals", heads, rows, "Nothing was asked in this window.", len(told.proposals))
+    largest = sorted(report.proposals, key=lambda one: one.recommendation.identified_usd_per_month, reverse=True)[
+        :SHOWN
+    ]
+    rows = [_proposal_row(one) for one in sorted(largest, key=lambda one: one.created_at, reverse=True)]
+    return _cut_table("Proposals", heads, rows, "Nothing was asked in this window.", len(report.proposals))
 
 
-def _asked(one: Proposal) -> list[Cell]:
-    option, saving = one.recommendation.chosen, one.recommendation.saving_usd_per_month
+def _proposal_row(one: Proposal) -> list[Cell]:
+    option, saving = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
     waits = one.state is ProposalState.PENDING and not one.approvable
-    said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing(one)
+    said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing_sentence(one)
     return [
         Cell(tag("b", one.ref.name), one.ref.name, "name"),
         Cell(badge(one.state, STATES.get(one.state, ""))),
         Cell(sentences.change(option) if option else ""),
         Cell(sentences.money(saving), float(saving), "n"),
-        Cell(sentences.day(one.created_at), one.created_at.timestamp(), "nowrap"),
-        Cell(sentences.who(one.decision.by) if one.decision else "", look="name"),
+        Cell(sentences.day_text(one.created_at), one.created_at.timestamp(), "nowrap"),
+        Cell(sentences.decider_name(one.decision.by) if one.decision else "", look="name"),
         Cell(join(said, tag("pre", one.enable) if waits and one.enable else None), look="why"),
     ]
 
 
-def _weeks(told: Report) -> Markup:
+def _weeks(report: Report) -> Markup:
     rows = [
         [
             Cell(one.label, look="nowrap"),
@@ -181,54 +183,55 @@ def _weeks(told: Report) -> Markup:
             Cell(one.rejected, one.rejected, "n"),
             Cell(sentences.money(one.saved), float(one.saved), "n"),
         ]
-        for one in report_tables.by_week(told)
+        for one in report_tables.by_week(report)
     ]
     heads = ("Week", "Asked", "Approved", "Rejected", "Saved")
     return table("By week", heads, rows, "The window holds no week with anything in it.")
 
 
-def _occurrences(told: Report) -> Markup:
+def _occurrences(report: Report) -> Markup:
     rows = [
         [
-            Cell(sentences.when(one.at), one.at.timestamp(), "nowrap"),
+            Cell(sentences.time_text(one.at), one.at.timestamp(), "nowrap"),
             Cell(badge(one.kind)),
             Cell(one.subject, look="nowrap"),
             Cell(one.text, look="why"),
         ]
-        for one in told.occurrences[-SHOWN:]
+        for one in report.occurrences[-SHOWN:]
     ]
     heads = ("When", "What", "About", "In words")
-    return _cut("What happened", heads, rows, "Nothing out of the ordinary.", len(told.occurrences))
+    return _cut_table("What happened", heads, rows, "Nothing out of the ordinary.", len(report.occurrences))
 
 
-def _left(found: list[Recommendation]) -> Markup:
+def _unobserved(found: list[Recommendation]) -> Markup:
     rows = [
         [
             _name(one),
             Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
             Cell(sentences.today(one), look="nowrap"),
-            Cell(sentences.a_month(one.usd_per_month), float(one.usd_per_month or 0), "n"),
-            Cell(_why(one), look="why"),
+            Cell(sentences.monthly_price(one.usd_per_month), float(one.usd_per_month or 0), "n"),
+            Cell(_reason_cell(one), look="why"),
         ]
         for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)[:SHOWN]
     ]
     heads = ("Endpoint", "Finding", "Today", "Spend", "Why")
-    return _cut("Left alone", heads, rows, "No endpoint was left alone.", len(found))
+    return _cut_table("Left alone", heads, rows, "No endpoint was left alone.", len(found))
 
 
-def _unread(told: Report) -> Markup:
+def _unread(report: Report) -> Markup:
     rows = [
-        [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")] for ref, reason in told.unobserved
+        [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")]
+        for ref, reason in report.unobserved
     ]
-    rows += [[Cell(one.key), Cell(badge(Code.READ_FAILED)), Cell(one.cause, look="why")] for one in told.unread]
+    rows += [[Cell(one.key), Cell(badge(Code.READ_FAILED)), Cell(one.cause, look="why")] for one in report.unread]
     heads = ("Endpoint or stored row", "Reason", "Why")
     listed = table("Could not be read", heads, rows, "Every endpoint and every stored row could be read.")
-    lost = report_tables.unread(told.unread)
+    lost = report_tables.unread_text(report.unread)
     return tag("div", tag("p", lost) if lost else None, listed)
 
 
-def _running(told: Report) -> Markup:
-    cost = told.running_cost
+def _running_cost(report: Report) -> Markup:
+    cost = report.running_cost
     if cost is None:
         return tag("p", "Not known: no function of the stack was seen in this window, or its metrics cannot be read.")
     rows = [
@@ -239,12 +242,12 @@ def _running(told: Report) -> Markup:
     return tag("div", listed, tag("p", cost.basis, class_="note", style="margin-top:10px"))
 
 
-def _method(told: Report) -> Markup:
-    prices = "; ".join(told.price_sources) or "none was needed"
-    missing = sentences.count(told.totals.unpriced, "endpoint")
-    unpriced = f" Without a known price, and not part of the spend: {missing}." if told.totals.unpriced else ""
+def _method(report: Report) -> Markup:
+    prices = "; ".join(report.price_sources) or "none was needed"
+    missing = sentences.count(report.totals.unpriced, "endpoint")
+    unpriced = f" Without a known price, and not part of the spend: {missing}." if report.totals.unpriced else ""
     text = (
-        f"Made {sentences.when(told.made_at)}. A month has 730 hours. Savings are estimates net of commitments."
+        f"Made {sentences.time_text(report.made_at)}. A month has 730 hours. Savings are estimates net of commitments."
         " Identified is everything that the window knew of; proposed, approved, applied and proven are each a part of"
         " the one before, as it stood at the end of the window. “Could still be saved” leaves out what was declined,"
         " was rolled back or already runs. “Saved” is counted at the hours billed since each change, "

@@ -37,7 +37,7 @@ ENDED = {
 UNREAD = "Not part of this report: it was made before this was kept."
 
 
-def savings(told: Report) -> Markup:
+def savings_section(report: Report) -> Markup:
     """Dollars, by change."""
     rows = [
         [
@@ -47,17 +47,17 @@ def savings(told: Report) -> Markup:
             Cell(sentences.money(one.realised), float(one.realised), "n"),
             Cell(NOT_RECONCILED),
         ]
-        for one in report_tables.kept(told)
+        for one in report_tables.kept_promises(report)
     ]
     heads = ("Endpoint", "Change", "Promised for the hours", "Saved by price and hours", "Against the bill")
     return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
 
 
-def slowdowns(record: TrackRecord | None) -> Markup:
+def slowdowns_section(record: TrackRecord | None) -> Markup:
     """Slowdowns: in a sentence, by framework, by endpoint, and by change or test."""
     if record is None:
         return tag("p", UNREAD, class_="soft")
-    said = tag("p", slowdown(record))
+    said = tag("p", slowdown_text(record))
     if not record.outcomes:
         return said
     groups = [_groups("Framework", record.frameworks), _groups("Endpoint", record.endpoints)]
@@ -114,19 +114,19 @@ def _factor(value: float | None) -> Cell:
     return Cell(UNKNOWN, -1.0, "n") if value is None else Cell(factor(value), value, "n")
 
 
-def risks(record: TrackRecord | None) -> Markup:
+def risks_section(record: TrackRecord | None) -> Markup:
     """What became of changes by the performance risk that was stated of them."""
     if record is None:
         return tag("p", UNREAD, class_="soft")
-    said = tag("p", risk(record))
+    said = tag("p", risk_text(record))
     if not record.levels:
         return said
     rows = [
         [
             Cell(sentences.risk(Risk(level.risk)), level.risk),
-            Cell(stated(level), level.chance, "nowrap"),
-            Cell(seen(level), level.share),
-            Cell(judged(level)),
+            Cell(stated_chance(level), level.chance, "nowrap"),
+            Cell(observed_share(level), level.share),
+            Cell(risk_assessment(level)),
         ]
         for level in record.levels
     ]
@@ -139,12 +139,12 @@ def factor(value: float) -> str:
     return f"{value:.2f} ×" if value >= 0.1 else f"{value:.2g} ×"
 
 
-def slowdown(record: TrackRecord) -> str:
+def slowdown_text(record: TrackRecord) -> str:
     """How the slowdowns that were measured compare with the promised ones, in one or two sentences."""
     if not record.ended:
-        return f"No change and no shadow test ended {_when(record)}, so there is no speed to compare."
+        return f"No change and no shadow test ended {_window_text(record)}, so there is no speed to compare."
     ended = f"Of {sentences.count(record.ended, 'change or shadow test', 'changes and shadow tests')} that ended"
-    ended += f" {_when(record)}"
+    ended += f" {_window_text(record)}"
     measured, every = len(record.outcomes), record.overall
     if not measured:
         return (
@@ -153,7 +153,7 @@ def slowdown(record: TrackRecord) -> str:
     if every.bias is None:
         return f"{ended}, {measured} showed how fast the new type is, and none of them was promised a speed."
     pace = f"It ran {_pace(every.bias)}" if every.n == 1 else f"They ran {_pace(every.bias)} on average"
-    said = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound(every)}."
+    said = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound_text(every)}."
     return f"{said} One outcome tells nothing about the next." if every.spread is None else said
 
 
@@ -165,7 +165,7 @@ def _pace(ratio: float) -> str:
     return f"{abs(slower)} % {'slower' if slower > 0 else 'faster'} than promised"
 
 
-def bound(group: SpeedSummary) -> str:
+def bound_text(group: SpeedSummary) -> str:
     """How many outcomes were slower than the bound that was promised."""
     if not group.bounded:
         return "no limit was promised"
@@ -177,20 +177,20 @@ def bound(group: SpeedSummary) -> str:
     return f"{told} (it takes {CONFORMAL} outcomes to see whether 97.5 % stay within it)"
 
 
-def risk(record: TrackRecord) -> str:
+def risk_text(record: TrackRecord) -> str:
     """How the stated performance risk compares with what happened, in a few sentences."""
     if not record.changes:
-        return f"No change ended {_when(record)}."
-    ended = f"{sentences.count(record.changes, 'change')} ended {_when(record)}"
+        return f"No change ended {_window_text(record)}."
+    ended = f"{sentences.count(record.changes, 'change')} ended {_window_text(record)}"
     if record.brier is None or record.brier_without is None:
         of = "and it does not tell" if record.changes == 1 else "and none tells"
         why = "a change shows that once it is proven, or is rolled back for how it served"
         return f"{ended}, {of} whether a stated risk was right: {why}."
-    stood, back = record.told - record.fell_short, record.fell_short
+    stood, back = record.rated_changes - record.short_changes, record.short_changes
     it = "it" if back == 1 else "they"
     parts = [f"{stood} proven"] * bool(stood) + [f"{back} rolled back for how {it} served"] * bool(back)
-    tell = "tells" if record.told == 1 else "tell"
-    said = f"{ended}; {record.told} {tell} whether the stated risk was right: {', '.join(parts)}."
+    tell = "tells" if record.rated_changes == 1 else "tell"
+    said = f"{ended}; {record.rated_changes} {tell} whether the stated risk was right: {', '.join(parts)}."
     if all(level.missing for level in record.levels):
         least = min(level.missing for level in record.levels)
         return f"{said} That is too few to say anything of the stated risk: at least {least} more are needed."
@@ -198,22 +198,22 @@ def risk(record: TrackRecord) -> str:
     return f"{said} {score}"
 
 
-def _when(record: TrackRecord) -> str:
-    return f"between {sentences.day(record.since)} and {sentences.day(record.until)}"
+def _window_text(record: TrackRecord) -> str:
+    return f"between {sentences.day_text(record.since)} and {sentences.day_text(record.until)}"
 
 
-def stated(level: RiskLevel) -> str:
+def stated_chance(level: RiskLevel) -> str:
     """The chance of harm that a risk states: ``0.5 to 2 %``."""
     return f"{100 * level.chance_from:g} to {100 * level.chance:g} %"
 
 
-def seen(level: RiskLevel) -> str:
+def observed_share(level: RiskLevel) -> str:
     """The share that went back, with the range in which the chance lies."""
     share = f"{level.fell_short} of {level.n} ({sentences.percent(level.share)})"
     return f"{share}; at 95 % confidence {sentences.percent(level.low)} to {sentences.percent(level.high)}"
 
 
-def judged(level: RiskLevel) -> str:
+def risk_assessment(level: RiskLevel) -> str:
     """Whether what was seen contradicts what was stated; where it is too little to tell, how much is missing."""
     if level.missing:
         return f"too few to tell: {level.missing} more are needed"

@@ -40,7 +40,7 @@ class Week:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptPromise:
     """What a change promised for the hours billed, and what it saved in them."""
 
     endpoint: str
@@ -54,41 +54,41 @@ def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
     return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
 
 
-def could_be_saved(told: Report) -> list[Recommendation]:
-    """The judgements behind what could still be saved, the largest saving first."""
-    asked = {one.id: one.recommendation for one in told.proposals}
-    latest = {one.ref.name: one for one in told.recommendations}
-    still = [one for one in told.funnel if one.stage in OPEN]
+def could_be_saved(report: Report) -> list[Recommendation]:
+    """The recommendations behind what could still be saved, the largest saving first."""
+    asked = {one.id: one.recommendation for one in report.proposals}
+    latest = {one.ref.name: one for one in report.recommendations}
+    still = [one for one in report.funnel if one.stage in OPEN]
     found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.endpoint) for one in still)
     return [one for one in found if one is not None]
 
 
-def shown(told: Report) -> Report:
+def cut_report(report: Report) -> Report:
     """The report as the JSON has it: of each kind of row the largest, and how many are left out."""
 
     def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
         return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
 
-    if len(told.recommendations) <= SHOWN and len(told.proposals) <= SHOWN:
-        return told
-    largest = sorted(told.recommendations, key=worth, reverse=True)[:SHOWN]
-    asked = sorted(told.proposals, key=lambda one: worth(one.recommendation), reverse=True)[:SHOWN]
-    every = len(told.recommendations) + len(told.proposals)
+    if len(report.recommendations) <= SHOWN and len(report.proposals) <= SHOWN:
+        return report
+    largest = sorted(report.recommendations, key=worth, reverse=True)[:SHOWN]
+    asked = sorted(report.proposals, key=lambda one: worth(one.recommendation), reverse=True)[:SHOWN]
+    every = len(report.recommendations) + len(report.proposals)
     return replace(
-        told,
+        report,
         recommendations=tuple(sorted(largest, key=lambda one: one.ref.name)),
         proposals=tuple(sorted(asked, key=lambda one: one.created_at, reverse=True)),
         not_shown=every - len(largest) - len(asked),
     )
 
 
-def by_owner(told: Report) -> list[Owner]:
+def by_owner(report: Report) -> list[Owner]:
     """Owners by their spend, the largest first; their figures add up to the totals."""
     spend, still, proven = (defaultdict[str, Decimal](Decimal) for _ in range(3))
-    endpoints = Counter(one.owner or NOBODY for one in told.recommendations)
-    for one in told.recommendations:
+    endpoints = Counter(one.owner or NOBODY for one in report.recommendations)
+    for one in report.recommendations:
         spend[one.owner or NOBODY] += one.usd_per_month or Decimal(0)
-    for saving in told.funnel:
+    for saving in report.funnel:
         sums = still if saving.stage in OPEN else proven if saving.stage is Stage.PROVEN else None
         if sums is not None:
             sums[saving.owner or NOBODY] += saving.usd_per_month
@@ -97,45 +97,46 @@ def by_owner(told: Report) -> list[Owner]:
     return sorted(owners, key=lambda one: (-one.spend, one.name))
 
 
-def by_week(told: Report) -> list[Week]:
+def by_week(report: Report) -> list[Week]:
     """The weeks of the window with anything in them, oldest first; a week begins on Monday, UTC."""
     asked, approved, rejected = (defaultdict[datetime, int](int) for _ in range(3))
     saved: dict[datetime, Decimal] = defaultdict(Decimal)
-    for one in told.proposals:
-        if told.start <= one.created_at < told.end:
+    for one in report.proposals:
+        if report.start <= one.created_at < report.end:
             asked[_monday(one.created_at)] += 1
-        if one.decision and told.start <= one.decision.at < told.end:
+        if one.decision and report.start <= one.decision.at < report.end:
             sort = {ProposalState.APPROVED: approved, ProposalState.REJECTED: rejected}.get(one.decision.state)
             if sort is not None:
                 sort[_monday(one.decision.at)] += 1
-    for entry in _billed(told):
+    for entry in _billed_entries(report):
         if entry.kind in ("realised", "switch-cost"):
             saved[_monday(entry.at)] += entry.usd if entry.kind == "realised" else -abs(entry.usd)
     weeks = sorted({*asked, *approved, *rejected, *saved})
     return [
-        Week(f"from {sentences.day(week)}", asked[week], approved[week], rejected[week], saved[week]) for week in weeks
+        Week(f"from {sentences.day_text(week)}", asked[week], approved[week], rejected[week], saved[week])
+        for week in weeks
     ]
 
 
-def kept(told: Report) -> list[Kept]:
+def kept_promises(report: Report) -> list[KeptPromise]:
     """The changes with billed hours, against their own promise prorated to those hours."""
-    promised = {entry.change_id: entry.usd for entry in told.ledger if entry.kind == "estimated"}
+    promised = {entry.change_id: entry.usd for entry in report.ledger if entry.kind == "estimated"}
     hours: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     saved: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
-    for entry in _billed(told):
+    for entry in _billed_entries(report):
         if entry.kind == "realised":
             hours[entry.endpoint, entry.change_id] += Decimal(str(entry.hours))
             saved[entry.endpoint, entry.change_id] += entry.usd
     return [
-        Kept(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
+        KeptPromise(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
         for (endpoint, change), usd in sorted(saved.items())
         if change in promised
     ]
 
 
-def _billed(told: Report) -> list[LedgerEntry]:
+def _billed_entries(report: Report) -> list[LedgerEntry]:
     """The window's own entries; older ones are in the report only as promises."""
-    return [entry for entry in told.ledger if told.start <= entry.at < told.end]
+    return [entry for entry in report.ledger if report.start <= entry.at < report.end]
 
 
 def _monday(at: datetime) -> datetime:
@@ -143,7 +144,7 @@ def _monday(at: datetime) -> datetime:
     return day - timedelta(days=day.weekday())
 
 
-def unread(rows: Sequence[UnreadRow]) -> str:
+def unread_text(rows: Sequence[UnreadRow]) -> str:
     """How many stored rows could not be read; empty where every one could."""
     if not rows:
         return ""

@@ -56,9 +56,11 @@ SIGNALS = {
     "L4": "the endpoint's own metrics, and a shadow test",
     "L5": "the endpoint's own metrics, and what an earlier change showed",
 }
-"""What each rung of a stored judgement means to a reader."""
+"""What each rung of a stored recommendation means to a reader."""
 ELSEWHERE = frozenset({"requests", "confidence"})
-"""Figures of judgements that earlier releases stored: the requests stand beside them, an option has the confidence."""
+"""Figures of recommendations that earlier releases stored: the requests stand beside them, an option has the
+confidence.
+"""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
@@ -71,20 +73,20 @@ def money(usd: Decimal) -> str:
     return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
 
 
-def exact(usd: Decimal) -> str:
+def exact_money(usd: Decimal) -> str:
     """US dollars with cents, as the sums of a report are told everywhere: ``$4,140.50``."""
     rounded = abs(usd).quantize(Decimal("0.01"), ROUND_HALF_UP)
     return f"{'-' if usd < 0 and rounded else ''}${rounded:,}"
 
 
-def rate(usd: Decimal) -> str:
+def hourly_price(usd: Decimal) -> str:
     """A price per hour without the zeros that AWS pads it with, cents at least: ``2.27``, ``0.1125``."""
     plain = f"{usd.normalize():f}"
     whole, _, part = plain.partition(".")
     return f"{whole}.{part:0<2}"
 
 
-def a_month(usd: Decimal | None) -> str:
+def monthly_price(usd: Decimal | None) -> str:
     """``$4,140 a month``; says so when the price is not known."""
     return "price not known" if usd is None else f"{money(usd)} a month"
 
@@ -117,12 +119,12 @@ def span(length: timedelta) -> str:
     return " ".join(parts[:2])
 
 
-def when(at: datetime) -> str:
+def time_text(at: datetime) -> str:
     """``Mon 12 Jan 2026, 09:30 UTC``."""
     return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
 
 
-def day(at: datetime) -> str:
+def day_text(at: datetime) -> str:
     """``12 Jan 2026``."""
     return f"{at.day} {at:%b %Y}"
 
@@ -147,7 +149,7 @@ def change(option: Option) -> str:
 
 def headline(recommendation: Recommendation) -> str:
     """The ten-second sentence: endpoint, change, saving."""
-    option = recommendation.chosen
+    option = recommendation.chosen_option
     name, variant = recommendation.ref.name, recommendation.variant
     if recommendation.beside:
         name = f"variant {variant} of {name}"
@@ -156,7 +158,7 @@ def headline(recommendation: Recommendation) -> str:
     saving = option.saving_usd_per_month
     if option.kind in ORDERED:
         return one_line(f"{name} can {change(option)}: no saving is promised")
-    verb = f"saves {a_month(saving)}" if saving >= 0 else f"costs {a_month(-saving)} more"
+    verb = f"saves {monthly_price(saving)}" if saving >= 0 else f"costs {monthly_price(-saving)} more"
     return one_line(f"{name} can {change(option)}: {verb}")
 
 
@@ -165,7 +167,7 @@ def figures(seen: Evidence) -> list[tuple[str, str]]:
     return [(name, said) for name, said in seen.figures.items() if name not in ELSEWHERE]
 
 
-def replayed(found: Recommendation) -> str:
+def replay_heading(found: Recommendation) -> str:
     """What was replayed, as the heading of its figures: of many requests the heaviest minutes alone."""
     some = found.replay.requests if found.replay else 0
     every = found.evidence.requests if found.evidence else some
@@ -174,7 +176,7 @@ def replayed(found: Recommendation) -> str:
     return f"The past days replayed on it{part}{speed}"
 
 
-def replay(found: Recommendation) -> list[tuple[str, str]]:
+def replay_figures(found: Recommendation) -> list[tuple[str, str]]:
     """The predicted figures of the replay with their names; none where nothing was replayed."""
     then = found.replay
     if then is None:
@@ -210,7 +212,7 @@ def signals(rung: str) -> str:
     return SIGNALS.get(rung, rung)
 
 
-def starts(found: Recommendation) -> str:
+def start_sentence(found: Recommendation) -> str:
     """When what was approved begins, in one sentence."""
     if found.gate is Gate.TEST and found.peak is not None:
         hour = f"{found.peak.hour:02d}:00 UTC"
@@ -218,15 +220,15 @@ def starts(found: Recommendation) -> str:
     return "The change starts within minutes, or when the change window opens."
 
 
-def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
+def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
     """Where the proposal stands, in one sentence; the change's own words follow it."""
-    by = f" by {who(proposal.decision.by)}" if proposal.decision else ""
+    by = f" by {decider_name(proposal.decision.by)}" if proposal.decision else ""
     said = f" “{one_line(proposal.decision.comment)}”" if proposal.decision and proposal.decision.comment else ""
     match proposal.state:
         case ProposalState.PENDING:
-            words = f"Waiting for an answer until {when(proposal.expires_at)}."
+            words = f"Waiting for an answer until {time_text(proposal.expires_at)}."
         case ProposalState.APPROVED:
-            words = f"Approved{by}.{said} {starts(proposal.recommendation)}"
+            words = f"Approved{by}.{said} {start_sentence(proposal.recommendation)}"
         case ProposalState.REJECTED:
             words = f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
@@ -249,11 +251,11 @@ def standing(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
             assert_never(unreachable)
     back = ""
     if proposal.asked_back_by and proposal.state is not ProposalState.ROLLED_BACK:
-        back = f" {who(proposal.asked_back_by)} asked to roll it back."
+        back = f" {decider_name(proposal.asked_back_by)} asked to roll it back."
     return f"{words}{back} {one_line(proposal.outcome)}".strip()
 
 
-def who(by: str) -> str:
+def decider_name(by: str) -> str:
     """A decider for people: ``policy`` is the automatic mode, ``cli:`` names the caller's ARN."""
     decider = DecidedBy.read(by)
     if decider.source is DecisionSource.POLICY:
@@ -268,7 +270,7 @@ def unread_row(row: UnreadRow) -> str:
 
 def misread_block(misread: Sequence[str]) -> blocks.Block:
     """The small print of a Slack message."""
-    return blocks.context([blocks.escaped(misread_line(misread), blocks.FIELD)])
+    return blocks.context([blocks.escape(misread_line(misread), blocks.FIELD)])
 
 
 def misread_line(misread: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
-from rightsizer.domain.reason import one_line, shortened
+from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import effects, report_promises, report_tables, sentences
@@ -16,21 +16,21 @@ from rightsizer.render.blocks import (
     button,
     code,
     context,
-    escaped,
-    escaped_lines,
+    escape,
+    escape_lines,
     fields,
     header,
     plain,
     section,
 )
-from rightsizer.render.charts import highest, sparkline
+from rightsizer.render.charts import highest_value, sparkline
 
 
 def proposal_text(proposal: Proposal) -> str:
     """What the notification says: one line."""
     said = sentences.headline(proposal.recommendation)
-    whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing(proposal)}"
-    return escaped(whole, SECTION)
+    whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing_sentence(proposal)}"
+    return escape(whole, SECTION)
 
 
 def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
@@ -39,11 +39,11 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     `details` is where its page is kept, empty where it is not.
     """
     found = proposal.recommendation
-    option = found.chosen
+    option = found.chosen_option
     blocks = [header(sentences.headline(found)), section(_standing(proposal))]
     if option:
         blocks.append(fields(_facts(proposal, option)))
-    blocks.append(section(escaped(found.reason.sentence, SECTION)))
+    blocks.append(section(escape(found.reason.sentence, SECTION)))
     if found.hourly_requests:
         blocks.append(section(_picture(found)))
     if found.evidence:
@@ -62,36 +62,36 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     """The summary of a report for the channel; `page` is where the whole is kept, empty where it is not."""
     totals = report.totals
     facts = [
-        ("Spend on what was looked at", f"{sentences.exact(totals.spend)} a month"),
-        ("Could still be saved", f"{sentences.exact(totals.open)} a month"),
-        *((name.capitalize(), f"{sentences.exact(usd)} a month") for name, usd in report_tables.funnel(totals)),
-        ("Saved in this window", sentences.exact(totals.realised)),
+        ("Spend on what was looked at", f"{sentences.exact_money(totals.spend)} a month"),
+        ("Could still be saved", f"{sentences.exact_money(totals.open)} a month"),
+        *((name.capitalize(), f"{sentences.exact_money(usd)} a month") for name, usd in report_tables.funnel(totals)),
+        ("Saved in this window", sentences.exact_money(totals.realised)),
     ]
-    title = f"GPU endpoints, {sentences.day(report.start)} to {sentences.day(report.end)}"
+    title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     blocks = [header(title), fields(facts)]
     blocks += [
-        section(f"• {escaped(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]
+        section(f"• {escape(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]
     ]
     if report.track_record is not None:
-        said = report_promises.slowdown(report.track_record), report_promises.risk(report.track_record)
-        blocks.append(section(escaped_lines("\n".join(said), SECTION)))
+        said = report_promises.slowdown_text(report.track_record), report_promises.risk_text(report.track_record)
+        blocks.append(section(escape_lines("\n".join(said), SECTION)))
     if report.unread:
-        blocks.append(section(report_tables.unread(report.unread)))
+        blocks.append(section(report_tables.unread_text(report.unread)))
     if page:
         name = PurePosixPath(page).stem
         blocks.append({"type": "actions", "elements": [button("Open the report", "report", name)]})
     seen = sentences.count(totals.endpoints, "endpoint")
     return [
         *blocks,
-        context([f"{escaped(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
+        context([f"{escape(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
     ]
 
 
 def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
     facts = [
-        (label, f"{sentences.today(found)}, {sentences.a_month(found.usd_per_month)}"),
-        ("Then", f"{sentences.change(option)}, {sentences.a_month(option.usd_per_month)}"),
+        (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
+        ("Then", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
         ("Restart", effects.restart_of(found)),
         ("Rollback", effects.way_back_of(found, proposal.approvable)),
@@ -100,8 +100,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     if option.p95_s is not None:
         facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
     if found.replay:
-        told = (f"{name}: {said}" for name, said in sentences.replay(found))
-        facts.append((sentences.replayed(found), "\n".join(told)))
+        told = (f"{name}: {said}" for name, said in sentences.replay_figures(found))
+        facts.append((sentences.replay_heading(found), "\n".join(told)))
     if option.client_change:
         facts.append(("Callers must", one_line(option.client_change)))
     return [
@@ -115,15 +115,15 @@ def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
         f"{sentences.count(evidence.requests, 'request')} in {evidence.days:.0f} days,"
         f" {sentences.percent(evidence.valid_share)} of the periods with data"
     )
-    unchecked = f"not checked: {'; '.join(found.unchecked)}" if found.unchecked else ""
+    unchecked = f"not checked: {'; '.join(found.open_questions)}" if found.open_questions else ""
     price = found.price
     source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
-    return [escaped(part, FIELD) for part in (seen, source, unchecked) if part]
+    return [escape(part, FIELD) for part in (seen, source, unchecked) if part]
 
 
 def _picture(found: Recommendation) -> str:
     hours = found.hourly_requests
-    peak = highest(hours)
+    peak = highest_value(hours)
     days = found.evidence.days if found.evidence else len(hours) / 24
     return f"```{sparkline(hours)}```\nrequests over {days:.0f} days, at most {peak:,.0f} in an hour"
 
@@ -144,16 +144,16 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     made = button(text, verb, proposal.id, style)
     if verb == "approve":
-        done = effects.guarded(proposal.recommendation)
-        saved = shortened(sentences.headline(proposal.recommendation), 298 - len(done))
+        done = effects.guard_sentence(proposal.recommendation)
+        saved = shorten(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
             "title": plain("Change this endpoint?"),
-            "text": plain(shortened(f"{saved}. {done}", 300)),
+            "text": plain(shorten(f"{saved}. {done}", 300)),
             "confirm": plain("Approve"),
             "deny": plain("Cancel"),
         }
     if verb == "rollback":
-        runs = shortened(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
+        runs = shorten(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
         made["confirm"] = {
             "title": plain("Undo this change?"),
             "text": plain(runs),
@@ -173,12 +173,12 @@ def _commands(proposal: Proposal) -> list[str]:
 
 
 def _name(proposal: Proposal) -> str:
-    return escaped(proposal.ref.name, 100)
+    return escape(proposal.ref.name, 100)
 
 
 def _standing(proposal: Proposal) -> str:
     """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
-    said = escaped(sentences.standing(proposal), SECTION - 100)
+    said = escape(sentences.standing_sentence(proposal), SECTION - 100)
     decider = proposal.decision.decider if proposal.decision else None
     if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
         name = decider.person

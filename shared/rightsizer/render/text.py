@@ -11,12 +11,12 @@ from rightsizer.render.charts import sparkline
 
 def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
     """Subject and body."""
-    found, option = asked.recommendation, asked.recommendation.chosen
-    lines = [sentences.headline(found), sentences.standing(asked), ""]
+    found, option = asked.recommendation, asked.recommendation.chosen_option
+    lines = [sentences.headline(found), sentences.standing_sentence(asked), ""]
     if option:
         lines += [
-            f"Today:   {sentences.today(found)}, {sentences.a_month(found.usd_per_month)}",
-            f"Then:    {sentences.change(option)}, {sentences.a_month(option.usd_per_month)}",
+            f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
+            f"Then:    {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
             f"Undo:    {effects.way_back_of(found, asked.approvable)}",
@@ -24,48 +24,51 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
     lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
-    told = "; ".join(f"{name} {said}" for name, said in sentences.replay(found))
-    lines += [f"{sentences.replayed(found)}: {told}"] if told else []
-    lines += [f"Not checked: {'; '.join(found.unchecked)}"] if found.unchecked else []
+    told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(found))
+    lines += [f"{sentences.replay_heading(found)}: {told}"] if told else []
+    lines += [f"Not checked: {'; '.join(found.open_questions)}"] if found.open_questions else []
     if found.hourly_requests:
         days = found.evidence.days if found.evidence else len(found.hourly_requests) / 24
         lines += ["", f"{sparkline(found.hourly_requests)}  requests, {days:.0f} days"]
     lines += ["", *_answers(asked)]
-    lines += stored("Details", details)
+    lines += stored_lines("Details", details)
     return f"rightsizer: {sentences.headline(found)}", body(lines)
 
 
-def report(told: Report, page: str = "") -> tuple[str, str]:
+def report(report: Report, page: str = "") -> tuple[str, str]:
     """Subject and body."""
-    totals = told.totals
-    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
+    totals = report.totals
+    window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     lines = [
-        f"GPU endpoints of {told.account} in {told.region}, {window}",
+        f"GPU endpoints of {report.account} in {report.region}, {window}",
         "",
-        f"Spend:      {sentences.exact(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
-        f"Still open: {sentences.exact(totals.open)} a month could still be saved",
-        *(f"{name.capitalize() + ':':12}{sentences.exact(usd)} a month" for name, usd in report_tables.funnel(totals)),
-        f"Saved:      {sentences.exact(totals.realised)} in this window",
+        f"Spend:      {sentences.exact_money(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
+        f"Still open: {sentences.exact_money(totals.open)} a month could still be saved",
+        *(
+            f"{name.capitalize() + ':':12}{sentences.exact_money(usd)} a month"
+            for name, usd in report_tables.funnel(totals)
+        ),
+        f"Saved:      {sentences.exact_money(totals.realised)} in this window",
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
-    if told.unread:
-        lines.append(f"Not read:   {report_tables.unread(told.unread)}")
-    if told.running_cost is not None:
-        lines.append(f"Rightsizer itself, estimated: {sentences.money(told.running_cost.usd)}")
-    if told.track_record is not None:
+    if report.unread:
+        lines.append(f"Not read:   {report_tables.unread_text(report.unread)}")
+    if report.running_cost is not None:
+        lines.append(f"Rightsizer itself, estimated: {sentences.money(report.running_cost.usd)}")
+    if report.track_record is not None:
         lines += [
-            f"Slowdown:   {report_promises.slowdown(told.track_record)}",
-            f"Risk:       {report_promises.risk(told.track_record)}",
+            f"Slowdown:   {report_promises.slowdown_text(report.track_record)}",
+            f"Risk:       {report_promises.risk_text(report.track_record)}",
         ]
-    lines += ["", *stored("The whole report", page)] if page else []
-    return report_subject(told), body(lines)
+    lines += ["", *stored_lines("The whole report", page)] if page else []
+    return report_subject(report), body(lines)
 
 
-def report_subject(told: Report) -> str:
+def report_subject(report: Report) -> str:
     """What the report is about, on one line."""
-    window = f"{sentences.day(told.start)} to {sentences.day(told.end)}"
-    return f"rightsizer: {sentences.exact(told.totals.realised)} saved, {window}"
+    window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
+    return f"rightsizer: {sentences.exact_money(report.totals.realised)} saved, {window}"
 
 
 def body(lines: Sequence[str]) -> str:
@@ -73,7 +76,7 @@ def body(lines: Sequence[str]) -> str:
     return "\n".join(one_line(line) for line in lines) + "\n"
 
 
-def stored(name: str, where: str) -> list[str]:
+def stored_lines(name: str, where: str) -> list[str]:
     """Where a file is kept, and the command that fetches it; nothing where it is not kept.
 
     A link would end with the session of the role that signed it, long before anybody may read this.
@@ -97,7 +100,7 @@ def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
         return [f"More: rightsizer explain {asked.ref.name}"]
     approve = [f"  rightsizer approve {asked.id}"] if asked.approvable else []
-    enable = [] if asked.approvable else ["It cannot be approved here:", *_indented(asked.enable), ""]
+    enable = [] if asked.approvable else ["It cannot be approved here:", *_indent(asked.enable), ""]
     return [
         *enable,
         "Answer with:",
@@ -107,6 +110,6 @@ def _answers(asked: Proposal) -> list[str]:
     ]
 
 
-def _indented(text: str) -> list[str]:
+def _indent(text: str) -> list[str]:
     """A command or a diff as it has to be copied, two columns in."""
     return [f"  {line}" for line in (text or "ask whoever runs rightsizer").splitlines()]

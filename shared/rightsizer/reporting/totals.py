@@ -1,6 +1,7 @@
 """From what is stored to a report: the totals, what belongs into the window, and what rightsizer itself costs.
 
-Of thousands of judgements the largest alone are shown with all they have. What rightsizer costs is an estimate from
+Of thousands of recommendations the largest alone are shown with all they have. What rightsizer costs is an estimate
+from
 what the functions used and from list prices, never a bill.
 """
 
@@ -47,7 +48,7 @@ STANDING = frozenset({Stage.WAITING, Stage.DECLINED, Stage.UNDER_WAY})
 """Stages that belong into each window until something moves."""
 MOMENT = timedelta(microseconds=1)
 RENEWED = timedelta(days=14)
-"""A judgement of an endpoint that was made so long after a window says nothing about what ran in it."""
+"""A recommendation of an endpoint that was made so long after a window says nothing about what ran in it."""
 AS_OF = "2026-11-20"
 PER_GB_SECOND = {True: Decimal("0.0000133334"), False: Decimal("0.0000166667")}
 """US dollars for a GB-second, arm64 and x86_64; first tier, us-east-1 (AWS Lambda pricing)."""
@@ -65,7 +66,7 @@ BASIS = (
     "queues, topic, events."
 )
 LINES = 1000
-"""Judgements in one file of JSON lines: about 27 MB before it is compressed."""
+"""Recommendations in one file of JSON lines: about 27 MB before it is compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ class Records:
     """When each change ended, by its id, those after the window too."""
 
 
-def tally(records: Records, start: datetime, end: datetime, made_at: datetime) -> Report:
+def make_report(records: Records, start: datetime, end: datetime, made_at: datetime) -> Report:
     """The report of one window, `start` included and `end` not. Nothing of another window is in any figure."""
-    found = [one for one in records.recommendations if judged_in(one, start, end)]
+    found = [one for one in records.recommendations if is_evaluated_in(one, start, end)]
     records = replace(records, recommendations=found)
     stages = {one.id: stage_of(one, records.ended, start, end) for one in records.proposals}
     funnel = _funnel(records, stages)
@@ -100,7 +101,7 @@ def tally(records: Records, start: datetime, end: datetime, made_at: datetime) -
         totals=totals(records, funnel, start, end),
         recommendations=tuple(found),
         funnel=funnel,
-        proposals=tuple(one for one in records.proposals if stages[one.id] or _lapsed_in(one, start, end)),
+        proposals=tuple(one for one in records.proposals if stages[one.id] or _has_lapsed_in(one, start, end)),
         ledger=tuple(records.ledger),
         occurrences=tuple(records.occurrences),
         unobserved=tuple(records.unobserved),
@@ -109,7 +110,7 @@ def tally(records: Records, start: datetime, end: datetime, made_at: datetime) -
     )
 
 
-def judged_in(one: Recommendation, start: datetime, end: datetime) -> bool:
+def is_evaluated_in(one: Recommendation, start: datetime, end: datetime) -> bool:
     """Whether days of the window are among those that it was judged by; one without evidence counts by its time."""
     begin = one.evidence.start if one.evidence else min(one.evaluated_at, end - MOMENT)
     return begin < end and one.evaluated_at >= start and one.evaluated_at - end < RENEWED
@@ -120,7 +121,7 @@ def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end:
 
     `ended` has the time at which each change ended. An end that is not known is taken to be the approval.
     """
-    if one.created_at >= end or (one.state in LAPSED and _lapsed_at(one, ended) < end):
+    if one.created_at >= end or (one.state in LAPSED and _lapse_time(one, ended) < end):
         return None
     decision = one.decision
     if decision is None or decision.at >= end:
@@ -134,7 +135,7 @@ def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end:
     return stage if max(at, decision.at, one.created_at) >= start else None
 
 
-def _lapsed_at(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
+def _lapse_time(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
     """When it lapsed: an unanswered one at its end, an approval when its change ended, or could begin no more.
 
     When one was withdrawn is not stored: it counts in no window.
@@ -147,7 +148,7 @@ def _lapsed_at(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
 
 
 def _funnel(records: Records, stages: Mapping[str, Stage | None]) -> tuple[Saving, ...]:
-    """The savings that were asked about, and those of the latest judgements that were not. None is in it twice."""
+    """The savings that were asked about, and those of the latest recommendations that were not. None is in it twice."""
     asked = [(one.recommendation, one.id, stage) for one in records.proposals if (stage := stages[one.id]) is not None]
     found = [
         Saving(stage, one.identified_usd_per_month, one.ref.name, one.owner, name)
@@ -193,11 +194,13 @@ def totals(records: Records, funnel: Sequence[Saving], start: datetime, end: dat
 
 def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:
     """Where the prices came from and their dates, each once: law 8."""
-    prices = [price for one in found for price in (one.price, one.chosen.price if one.chosen else None) if price]
+    prices = [
+        price for one in found for price in (one.price, one.chosen_option.price if one.chosen_option else None) if price
+    ]
     return tuple(sorted({f"{price.source} ({price.basis}, {price.as_of})" for price in prices}))
 
 
-def _lapsed_in(one: Proposal, start: datetime, end: datetime) -> bool:
+def _has_lapsed_in(one: Proposal, start: datetime, end: datetime) -> bool:
     """Whether it was asked in the window and nobody will answer it any more: it is listed, and in no sum."""
     return one.state in LAPSED and start <= one.created_at < end
 
@@ -247,8 +250,8 @@ def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
     return CostLine("functions", usd, how)
 
 
-def slim(one: Recommendation) -> Recommendation:
-    """The judgement without what no total, row or sentence of a report needs."""
+def slim_recommendation(one: Recommendation) -> Recommendation:
+    """The recommendation without what no total, row or sentence of a report needs."""
     options = tuple(
         replace(option, facts={}, notes=(), test_hours=None, policy_changes=()) for option in one.options[:1]
     )
@@ -257,12 +260,12 @@ def slim(one: Recommendation) -> Recommendation:
     return replace(one, options=options, replay=replay, evidence=evidence, excluded=())
 
 
-def folded(found: Iterable[Recommendation]) -> list[Recommendation]:
-    """The judgements, slim; the course of the requests stays with the largest alone, which are drawn."""
+def slim_recommendations(found: Iterable[Recommendation]) -> list[Recommendation]:
+    """The recommendations, slim; the course of the requests stays with the largest alone, which are drawn."""
     kept: list[Recommendation] = []
     largest: list[tuple[Decimal, Decimal, int]] = []
     for number, one in enumerate(found):
-        kept.append(slim(one))
+        kept.append(slim_recommendation(one))
         entry = (one.identified_usd_per_month, one.usd_per_month or Decimal(0), number)
         if len(largest) < SHOWN:
             heapq.heappush(largest, entry)
@@ -272,27 +275,27 @@ def folded(found: Iterable[Recommendation]) -> list[Recommendation]:
     return sorted(kept, key=lambda one: one.ref.name)
 
 
-def folded_proposals(found: Iterable[Proposal]) -> list[Proposal]:
-    """The proposals with slim judgements; the course of the requests stays with the largest alone."""
+def slim_proposals(found: Iterable[Proposal]) -> list[Proposal]:
+    """The proposals with slim recommendations; the course of the requests stays with the largest alone."""
     asked = list(_without_facts(found))
-    drawn = {id(one) for one in heapq.nlargest(SHOWN, asked, key=_worth)}
-    return [one if id(one) in drawn else _undrawn(one) for one in asked]
+    drawn = {id(one) for one in heapq.nlargest(SHOWN, asked, key=_saving_size)}
+    return [one if id(one) in drawn else _without_drawing(one) for one in asked]
 
 
 def _without_facts(found: Iterable[Proposal]) -> Iterator[Proposal]:
     for one in found:
-        yield replace(one, recommendation=slim(one.recommendation))
+        yield replace(one, recommendation=slim_recommendation(one.recommendation))
 
 
-def _worth(one: Proposal) -> Decimal:
+def _saving_size(one: Proposal) -> Decimal:
     return one.recommendation.identified_usd_per_month
 
 
-def _undrawn(one: Proposal) -> Proposal:
+def _without_drawing(one: Proposal) -> Proposal:
     return replace(one, recommendation=replace(one.recommendation, hourly_requests=()))
 
 
-def lines(found: Iterable[Recommendation], dumped: Callable[[Recommendation], str]) -> Iterator[bytes]:
-    """The judgements as JSON lines, in files of `LINES`."""
+def json_lines(found: Iterable[Recommendation], dumped: Callable[[Recommendation], str]) -> Iterator[bytes]:
+    """The recommendations as JSON lines, in files of `LINES`."""
     for some in batched(map(dumped, found), LINES):
         yield "".join(f"{one}\n" for one in some).encode()

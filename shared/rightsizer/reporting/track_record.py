@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from rightsizer.domain.history import PastEnd, Remembered
+from rightsizer.domain.history import EndedChange, PastEnd
 from rightsizer.domain.option import Risk
 from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.policy import Policy
@@ -18,7 +18,7 @@ WIDEST = 0.25
 """Width of the range of a chance up to which it says something about the chance that was stated."""
 
 
-def track_record(remembered: Iterable[Remembered], since: datetime, until: datetime, policy: Policy) -> TrackRecord:
+def track_record(remembered: Iterable[EndedChange], since: datetime, until: datetime, policy: Policy) -> TrackRecord:
     """The record of what ended between these; what still runs is left out. The order of `remembered` is nothing.
 
     Slowdowns that are no positive numbers count as not measured, or as not promised. A change that stood, and that a
@@ -29,7 +29,7 @@ def track_record(remembered: Iterable[Remembered], since: datetime, until: datet
     found.sort(key=lambda one: (one.endpoint, one.change_id))
     found.sort(key=lambda one: one.at, reverse=True)
     changes = [one for one in ended if one.past.ended is not PastEnd.TESTED]
-    told = list(_told(changes))
+    told = list(_rated_changes(changes))
     harm = [float(short) for _, short in told]
     errors = [(policy.stated_chance(risk)[1] - short) ** 2 for risk, short in told]
     return TrackRecord(
@@ -47,11 +47,11 @@ def track_record(remembered: Iterable[Remembered], since: datetime, until: datet
     )
 
 
-def _outcome(one: Remembered) -> SpeedOutcome | None:
+def _outcome(one: EndedChange) -> SpeedOutcome | None:
     """What was measured of it; None where nothing was, or nothing that can be a slowdown."""
     past = one.past
     promised, bound, measured, latency = map(
-        _readable, (past.promised_slowdown, past.promised_bound, past.realised_slowdown, past.latency_ratio)
+        _finite_ratio, (past.promised_slowdown, past.promised_bound, past.realised_slowdown, past.latency_ratio)
     )
     if measured is None or past.ended is PastEnd.RUNNING:
         return None
@@ -72,7 +72,7 @@ def _outcome(one: Remembered) -> SpeedOutcome | None:
     )
 
 
-def _readable(value: float | None) -> float | None:
+def _finite_ratio(value: float | None) -> float | None:
     known = value is not None and math.isfinite(value) and 1 / FARTHEST <= value <= FARTHEST
     return value if known else None
 
@@ -100,23 +100,23 @@ def _summary(name: str, found: Sequence[SpeedOutcome]) -> SpeedSummary:
     )
 
 
-def _told(changes: Sequence[Remembered]) -> Iterable[tuple[int, bool]]:
+def _rated_changes(changes: Sequence[EndedChange]) -> Iterable[tuple[int, bool]]:
     """Stated risk, and whether it fell short, of each change that tells whether its risk was right.
 
     One that stands unproven, or went back for want of capacity or because somebody asked, tells neither.
     """
-    restored = _restored(changes)
+    restored = _restored_changes(changes)
     for one in changes:
-        risk, short = one.past.stated_risk, one.past.fell_short or one in restored
+        risk, short = one.past.stated_risk, one.past.has_fallen_short or one in restored
         if risk is not None and risk in set(Risk) and (short or one.past.ended is PastEnd.PROVEN):
             yield risk, short
 
 
-def _restored(changes: Sequence[Remembered]) -> frozenset[Remembered]:
+def _restored_changes(changes: Sequence[EndedChange]) -> frozenset[EndedChange]:
     """The changes that stood until one of ours restored what was there before.
 
     Of an endpoint that is the last one before it that was left in force, where it led to the type that was left: what
-    hurts now is blamed on the newest change by the judgement too.
+    hurts now is blamed on the newest change by the recommendation too.
     """
     found = set()
     for back in (one for one in changes if one.past.restores):
@@ -136,11 +136,11 @@ def _levels(told: Sequence[tuple[int, bool]], policy: Policy) -> Iterable[RiskLe
         ended = [short for stated, short in told if stated == risk]
         first, last = policy.stated_chance(risk)
         low, high = exact_range(sum(ended), len(ended))
-        missing = needed(sum(ended), len(ended)) - len(ended)
+        missing = outcomes_needed(sum(ended), len(ended)) - len(ended)
         yield RiskLevel(risk, first, last, len(ended), sum(ended), low, high, missing)
 
 
-def needed(hits: int, n: int) -> int:
+def outcomes_needed(hits: int, n: int) -> int:
     """Outcomes from which the range of the chance is at most WIDEST wide, if the share of `hits` in `n` stays.
 
     From then on one more outcome does not turn what is said: of three, one that went back by chance would.

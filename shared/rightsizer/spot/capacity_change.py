@@ -1,4 +1,5 @@
-"""The next move of an errand, from its journal and from what AWS shows. Pure: killed anywhere, the next look decides.
+"""The next move of a capacity change, from its journal and from what AWS shows. Pure: killed anywhere, the next look
+decides.
 
 Law 4 for small changes: each ends *new*, *old* or *handed over*. A write sets a whole value and
 is safe to repeat.
@@ -10,19 +11,19 @@ from typing import Any, assert_never
 
 from rightsizer.domain.capacity_change import (
     Arrived,
-    ByHand,
+    CapacityChange,
+    CapacitySight,
     Ended,
-    Errand,
-    ErrandMove,
     GroupPolicy,
     GroupSight,
     LookAgain,
+    ManualStep,
+    NextCapacityAction,
     PoolRelease,
-    PoolSeen,
-    Seen,
     Send,
     TurnBack,
     Vanished,
+    WarmPoolSight,
 )
 from rightsizer.domain.change import StepResult
 from rightsizer.domain.endpoint import Mode
@@ -38,97 +39,106 @@ PAUSE = timedelta(minutes=5)
 ALLOWED = (Mode.PROPOSE, Mode.AUTO)
 
 
-def next_move(errand: Errand, seen: Seen, now: datetime, switch: Switch) -> ErrandMove:
-    """What to do next. Nothing is written to a thing that has changed under the errand."""
+def next_capacity_action(
+    capacity_change: CapacityChange, seen: CapacitySight, now: datetime, switch: Switch
+) -> NextCapacityAction:
+    """What to do next. Nothing is written to a thing that has changed under the capacity change."""
     if isinstance(seen, Vanished):
-        state = ProposalState.WITHDRAWN if errand.sent_at is None else ProposalState.HANDED_OVER
-        return Ended(state, Reason(Code.VANISHED, f"{errand.subject} does not exist any more"))
-    match errand.work:
+        state = ProposalState.WITHDRAWN if capacity_change.sent_at is None else ProposalState.HANDED_OVER
+        return Ended(state, Reason(Code.VANISHED, f"{capacity_change.subject} does not exist any more"))
+    match capacity_change.work:
         case GroupPolicy() if isinstance(seen, GroupSight):
-            return _policy(errand, errand.work, seen, now, switch)
-        case PoolRelease() if isinstance(seen, PoolSeen):
-            return _release(errand, seen, now, switch)
-        case GroupPolicy() | PoolRelease() | ByHand():
-            raise TypeError(f"{errand.work.kind} cannot be decided from a {type(seen).__name__}")
+            return _group_policy_action(capacity_change, capacity_change.work, seen, now, switch)
+        case PoolRelease() if isinstance(seen, WarmPoolSight):
+            return _release_action(capacity_change, seen, now, switch)
+        case GroupPolicy() | PoolRelease() | ManualStep():
+            raise TypeError(f"{capacity_change.work.kind} cannot be decided from a {type(seen).__name__}")
         case _:
-            assert_never(errand.work)
+            assert_never(capacity_change.work)
 
 
-def too_old(errand: Errand, now: datetime) -> Ended | None:
-    """The end of an errand whose approval is too old to begin with; None where it is good, or was begun."""
-    approved = _approved_at(errand)
-    if errand.sent_at is not None or now - approved < PATIENCE:
+def approval_age_end(capacity_change: CapacityChange, now: datetime) -> Ended | None:
+    """The end of a capacity change whose approval is too old to begin with; None where it is good, or was begun."""
+    approved = _approved_at(capacity_change)
+    if capacity_change.sent_at is not None or now - approved < PATIENCE:
         return None
     text = f"it was approved on {approved:%Y-%m-%d %H:%M} UTC and could not be begun within {PATIENCE.days} days"
-    waited = f" ({errand.outcome.rstrip('.')})" if errand.outcome else ""
+    waited = f" ({capacity_change.outcome.rstrip('.')})" if capacity_change.outcome else ""
     return Ended(ProposalState.EXPIRED, Reason(Code.EXPIRED, f"{text}{waited}; nothing was written"))
 
 
-def of_a_backup(errand: Errand, made: datetime) -> Ended | None:
-    """The end of an errand that was decided before its table was made, instead of a write; None for a later one.
+def restored_table_end(capacity_change: CapacityChange, made: datetime) -> Ended | None:
+    """The end of a capacity change that was decided before its table was made, instead of a write; None for a later
+    one.
 
-    Such a table was restored from a backup, or copied. Whether the errand was carried out after that, and taken back,
+    Such a table was restored from a backup, or copied. Whether the capacity change was carried out after that, and
+    taken back,
     is not in it.
     """
-    approved = _approved_at(errand)
+    approved = _approved_at(capacity_change)
     if approved >= made:
         return None
     text = (
         f"it was approved on {approved:%Y-%m-%d %H:%M} UTC, before the table was restored or copied on"
         f" {made:%Y-%m-%d %H:%M} UTC: whether it was carried out since, and taken back, is not in the table"
     )
-    if errand.sent_at is not None:
-        text += f"; {errand.subject} does not show it, so it is not written again"
+    if capacity_change.sent_at is not None:
+        text += f"; {capacity_change.subject} does not show it, so it is not written again"
         return Ended(ProposalState.ROLLED_BACK, Reason(Code.WITHDRAWN, text))
     text += "; nothing was written, and it is asked again if it still helps"
-    if errand.undo:
+    if capacity_change.undo_command:
         text += (
-            f". Where {errand.subject} has the new policy and should not, the old one comes back with: {errand.undo}"
+            f". Where {capacity_change.subject} has the new policy and should not, the old one comes back "
+            f"with: {capacity_change.undo_command}"
         )
     return Ended(ProposalState.WITHDRAWN, Reason(Code.WITHDRAWN, text))
 
 
-def not_forward(errand: Errand) -> ErrandMove:
-    """The move in place of a write forward, in a stack that may change nothing; the way back is not asked.
+def not_forward(capacity_change: CapacityChange) -> NextCapacityAction:
+    """The move in place of a write forward, in a stack that may change nothing; the rollback is not asked.
 
     What was begun and did not arrive turns back, so that a write that arrives late is taken back too.
     """
     told = (
         "the stack was deployed with MayChange=nothing or read-only, so it changes nothing; MayChange=tagged allows it"
     )
-    if errand.sent_at is None:
+    if capacity_change.sent_at is None:
         return Ended(ProposalState.WITHDRAWN, Reason(Code.PERMISSION_MISSING, f"{told}. Nothing was written"))
-    if isinstance(errand.work, GroupPolicy):
-        return TurnBack(Reason(Code.PERMISSION_MISSING, f"{told}. {errand.subject} does not show the new policy"))
-    text = f"{told}. The warm pool of {errand.subject} ends when its time is over"
+    if isinstance(capacity_change.work, GroupPolicy):
+        return TurnBack(
+            Reason(Code.PERMISSION_MISSING, f"{told}. {capacity_change.subject} does not show the new policy")
+        )
+    text = f"{told}. The warm pool of {capacity_change.subject} ends when its time is over"
     return Ended(ProposalState.WITHDRAWN, Reason(Code.PERMISSION_MISSING, text))
 
 
-def _approved_at(errand: Errand) -> datetime:
-    return errand.decision.at if errand.decision else errand.created_at
+def _approved_at(capacity_change: CapacityChange) -> datetime:
+    return capacity_change.decision.at if capacity_change.decision else capacity_change.created_at
 
 
-def _policy(errand: Errand, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch) -> ErrandMove:
-    is_new, is_old = same_policy(seen.policy, work.new), same_policy(seen.policy, work.old)
-    if errand.sent_at is None:
-        return _start(errand, work, seen, is_new, is_old, now, switch)
+def _group_policy_action(
+    capacity_change: CapacityChange, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch
+) -> NextCapacityAction:
+    is_new, is_old = is_same_policy(seen.policy, work.new), is_same_policy(seen.policy, work.old)
+    if capacity_change.sent_at is None:
+        return _start(capacity_change, work, seen, is_new, is_old, now, switch)
     if not is_new and not is_old:
         text = f"the policy of {work.group} is neither the old nor the new one: somebody else changed it"
         return Ended(ProposalState.HANDED_OVER, Reason(Code.CHANGED_SINCE, text))
-    if errand.back is not None:
-        return _back(errand, errand.back, is_old, now, switch)
-    if errand.done_at is None:
-        return Arrived() if is_new else _again(errand, now, switch)
+    if capacity_change.back is not None:
+        return _rollback_action(capacity_change, capacity_change.back, is_old, now, switch)
+    if capacity_change.done_at is None:
+        return Arrived() if is_new else _retry_forward(capacity_change, now, switch)
     if is_old:
         text = f"somebody else put the old policy of {work.group} back"
         return Ended(ProposalState.ROLLED_BACK, Reason(Code.ROLLED_BACK, text))
     if seen.faults:
         text = f"launches of {work.group} failed under the new policy, and not for lack of capacity: {seen.faults[0]}"
         return TurnBack(Reason(Code.ROLLED_BACK, text[:500]))
-    return _watched(work, errand.done_at, now)
+    return _watch_policy(work, capacity_change.done_at, now)
 
 
-def _watched(work: GroupPolicy, done_at: datetime, now: datetime) -> ErrandMove:
+def _watch_policy(work: GroupPolicy, done_at: datetime, now: datetime) -> NextCapacityAction:
     """The new policy stands: watched for a day, or until the time that it was borrowed for is over."""
     if work.until is not None:
         if now < work.until:
@@ -144,75 +154,94 @@ def _watched(work: GroupPolicy, done_at: datetime, now: datetime) -> ErrandMove:
 
 
 def _start(
-    errand: Errand, work: GroupPolicy, seen: GroupSight, is_new: bool, is_old: bool, now: datetime, switch: Switch
-) -> ErrandMove:
+    capacity_change: CapacityChange,
+    work: GroupPolicy,
+    seen: GroupSight,
+    is_new: bool,
+    is_old: bool,
+    now: datetime,
+    switch: Switch,
+) -> NextCapacityAction:
     if work.until is not None and now >= work.until:
         text = f"the time of the stand-in for {work.group} is over; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.EXPIRED, text))
     if is_new:
-        text = f"{errand.subject} has this policy already; nothing was written"
+        text = f"{capacity_change.subject} has this policy already; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.ALREADY_RIGHT, text))
     if not is_old:
-        text = f"the policy of {errand.subject} has changed since this was asked; nothing was written"
+        text = f"the policy of {capacity_change.subject} has changed since this was asked; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.CHANGED_SINCE, text))
     if seen.stack:
-        text = f"{errand.subject} belongs to {seen.stack}: change it there; nothing was written"
+        text = f"{capacity_change.subject} belongs to {seen.stack}: change it there; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.OWNED_BY_STACK, text))
-    return _permitted(errand, seen.mode, now, switch)
+    return _permission_action(capacity_change, seen.mode, now, switch)
 
 
-def _permitted(errand: Errand, mode: Mode, now: datetime, switch: Switch) -> ErrandMove:
-    by_policy = errand.decision is not None and errand.decision.is_automatic
+def _permission_action(
+    capacity_change: CapacityChange, mode: Mode, now: datetime, switch: Switch
+) -> NextCapacityAction:
+    by_policy = capacity_change.decision is not None and capacity_change.decision.is_automatic
     if mode not in ALLOWED or (by_policy and mode is not Mode.AUTO):
-        text = f"the tag rightsizer:mode of {errand.subject} is {mode} now; nothing was written"
+        text = f"the tag rightsizer:mode of {capacity_change.subject} is {mode} now; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.NOT_OPTED_IN, text))
-    return _thawed(switch.frozen, now) or Send()
+    return _freeze_wait(switch.frozen, now) or Send()
 
 
-def _again(errand: Errand, now: datetime, switch: Switch) -> ErrandMove:
+def _retry_forward(capacity_change: CapacityChange, now: datetime, switch: Switch) -> NextCapacityAction:
     """The write was begun and its effect is not there: sent again, unless AWS has said no."""
-    last = errand.last
+    last = capacity_change.last_entry
     if last is not None and last.result is StepResult.REFUSED:
-        text = f"AWS refused: {last.answer} {errand.subject} is as it was"
+        text = f"AWS refused: {last.answer} {capacity_change.subject} is as it was"
         return Ended(ProposalState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text))
-    return _retry(errand, "is as it was", False, now, switch.frozen)
+    return _retry(capacity_change, "is as it was", False, now, switch.frozen)
 
 
-def _back(errand: Errand, why: Reason, is_old: bool, now: datetime, switch: Switch) -> ErrandMove:
+def _rollback_action(
+    capacity_change: CapacityChange, why: Reason, is_old: bool, now: datetime, switch: Switch
+) -> NextCapacityAction:
     if is_old:
         return Ended(ProposalState.ROLLED_BACK, Reason(Code.ROLLED_BACK, f"it has its old policy again: {why}"))
-    return _retry(errand, "still has the new policy", True, now, switch.hard)
+    return _retry(capacity_change, "still has the new policy", True, now, switch.hard)
 
 
-def _retry(errand: Errand, stands: str, back: bool, now: datetime, held: bool) -> ErrandMove:
+def _retry(capacity_change: CapacityChange, stands: str, back: bool, now: datetime, held: bool) -> NextCapacityAction:
     if held:
         return LookAgain(now + PAUSE, "frozen: no step is taken")
-    tries, last = errand.attempts(), errand.last
+    tries, last = capacity_change.attempts(), capacity_change.last_entry
     if tries >= MOST_TRIES:
-        text = f"{tries} tries did not change {errand.subject}, which {stands}: {last.detail if last else 'no answer'}"
+        text = (
+            f"{tries} tries did not change {capacity_change.subject}, which {stands}: "
+            f"{last.detail if last else 'no answer'}"
+        )
         return Ended(ProposalState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text[:500]))
     if tries and last is not None and now - last.at < PAUSE:
         return LookAgain(now + PAUSE, "waits for AWS to show the new value")
     return Send(back)
 
 
-def _release(errand: Errand, seen: PoolSeen, now: datetime, switch: Switch) -> ErrandMove:
-    sent = errand.sent_at is not None
+def _release_action(
+    capacity_change: CapacityChange, seen: WarmPoolSight, now: datetime, switch: Switch
+) -> NextCapacityAction:
+    sent = capacity_change.sent_at is not None
     if seen.status in ("InUse", "Reused"):
-        text = f"a job took the warm pool of {errand.subject}: nothing to release"
+        text = f"a job took the warm pool of {capacity_change.subject}: nothing to release"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.CHANGED_SINCE, text))
     if seen.status != "Available":
         state = ProposalState.PROVEN if sent else ProposalState.WITHDRAWN
-        text = f"the warm pool of {errand.subject} is {'released' if sent else 'gone already'}"
+        text = f"the warm pool of {capacity_change.subject} is {'released' if sent else 'gone already'}"
         return Ended(state, Reason(Code.PROVEN if sent else Code.ALREADY_RIGHT, text))
-    return _again(errand, now, switch) if sent else _permitted(errand, seen.mode, now, switch)
+    return (
+        _retry_forward(capacity_change, now, switch)
+        if sent
+        else _permission_action(capacity_change, seen.mode, now, switch)
+    )
 
 
-def _thawed(frozen: bool, now: datetime) -> LookAgain | None:
+def _freeze_wait(frozen: bool, now: datetime) -> LookAgain | None:
     return LookAgain(now + PAUSE, "frozen: nothing is begun") if frozen else None
 
 
-def same_policy(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_same_policy(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two mixed instances policies ask for the same.
 
     What no longer counts (pools of another strategy, empty price limits) differs without meaning.

@@ -7,8 +7,8 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import CapacityKind, GpuNeed, Group, MeasuredUse, Outlook
-from rightsizer.domain.spot import Need, Placement, Pool, PoolSight
+from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityKind, GpuNeed, MeasuredUse, Outlook
+from rightsizer.domain.spot import Pool, PoolSight, SpotNeed, SpotPlacement
 
 STRATEGY = "price-capacity-optimized"
 """AWS's recommendation for Spot (EC2 User Guide, Spot best practices)."""
@@ -52,7 +52,7 @@ def need_of(kind: InstanceType, use: MeasuredUse | None) -> GpuNeed:
     )
 
 
-def fitting(
+def fitting_types(
     need: GpuNeed, present: InstanceType, types: Iterable[InstanceType]
 ) -> tuple[list[InstanceType], list[Excluded]]:
     """Types that can stand in for the present one, and what ruled the others with a GPU out.
@@ -89,16 +89,17 @@ def _misfit(need: GpuNeed, present: InstanceType, kind: InstanceType) -> Reason 
         return Reason(Code.HOST_MEMORY_TOO_SMALL, sentence)
     if own and own.compute_capability and (gpu.compute_capability or (0, 0)) < own.compute_capability:
         return Reason(Code.COMPUTE_CAPABILITY_TOO_OLD, f"{name} has an older GPU ({gpu.model}) than {own.model}")
-    if need.gpu_share is not None and need.gpu_share * slower(present, kind) > BUSIEST:
+    if need.gpu_share is not None and need.gpu_share * slowdown_of(present, kind) > BUSIEST:
         sentence = (
-            f"{name} may be {slower(present, kind):.1f} times slower, and the busiest hour uses {need.gpu_share:.0%} "
+            f"{name} may be {slowdown_of(present, kind):.1f} times slower, and the busiest hour uses "
+            f"{need.gpu_share:.0%} "
             f"of the present GPU"
         )
         return Reason(Code.TOO_SLOW, sentence)
     return None
 
 
-def slower(present: InstanceType, other: InstanceType) -> float:
+def slowdown_of(present: InstanceType, other: InstanceType) -> float:
     """How many times slower the other type's GPU may be: the larger ratio of arithmetic and memory bandwidth.
 
     1 or less is no slower whatever the work is bound by (docs/decision-model.md, slowdown between accelerators).
@@ -113,19 +114,23 @@ def slower(present: InstanceType, other: InstanceType) -> float:
 def stand_ins(present: InstanceType, types: Iterable[InstanceType]) -> list[str]:
     """Names of the other types that can do the work of this one: those with its GPU model first, then the smallest."""
     model = present.accelerator.model if present.accelerator else ""
-    fits, _ = fitting(need_of(present, None), present, types)
+    fits, _ = fitting_types(need_of(present, None), present, types)
     ranked = sorted(
         (kind.accelerator is None or kind.accelerator.model != model, kind.vcpu, kind.name) for kind in fits
     )
     return [name for _, _, name in ranked if name != present.name]
 
 
-def _same(_: InstanceType) -> float:
+def _unchanged(_: InstanceType) -> float:
     return 1.0
 
 
 def alternatives(
-    group: Group, present: InstanceType, fits: Sequence[InstanceType], hosting: Mapping[str, float], spot_usd: float
+    group: AutoScalingGroup,
+    present: InstanceType,
+    fits: Sequence[InstanceType],
+    hosting: Mapping[str, float],
+    spot_usd: float,
 ) -> list[tuple[CapacityKind, Reason]]:
     """What would now be cheaper than the Spot it replaces: On-Demand of a type that fits, or a SageMaker endpoint type.
 
@@ -133,12 +138,12 @@ def alternatives(
     included. One sentence each, the cheapest type of each kind.
     """
     found = []
-    for kind, over in ((CapacityKind.SMALLER_ON_DEMAND, hosting_over_ec2), (CapacityKind.ENDPOINT_TYPE, _same)):
+    for kind, over in ((CapacityKind.SMALLER_ON_DEMAND, hosting_over_ec2), (CapacityKind.ENDPOINT_TYPE, _unchanged)):
         priced = sorted((hosting[fit.name] / over(fit), fit.name) for fit in fits if fit.name in hosting)
         if not priced or priced[0][0] >= spot_usd:
             continue
         usd, name = priced[0]
-        times = next(slower(present, fit) for fit in fits if fit.name == name)
+        times = next(slowdown_of(present, fit) for fit in fits if fit.name == name)
         slow = f"; it may be {times:.1f} times slower" if times > 1 else ""
         what = (
             f"On-Demand {name.removeprefix('ml.')}"
@@ -154,10 +159,10 @@ def alternatives(
 
 
 def outlook(
-    placement: Placement,
+    placement: SpotPlacement,
     running: Mapping[Pool, int],
     sights: Sequence[PoolSight],
-    need: Need,
+    need: SpotNeed,
     rate: Callable[[PoolSight], float],
 ) -> Outlook:
     """A month of the placement: cost, instances lost and hours without them, at the pools' prices and rates."""
@@ -176,7 +181,7 @@ def outlook(
 
 
 def policy_change(
-    group: Group, types: Sequence[str], base: int
+    group: AutoScalingGroup, types: Sequence[str], base: int
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | Excluded:
     """The UpdateAutoScalingGroup request and the one that undoes it; Excluded where a person has to decide.
 
@@ -225,7 +230,7 @@ def hosting_over_ec2(kind: InstanceType) -> float:
     return 1.40 if kind.size == "xlarge" and kind.family in ("g4dn", "g5", "g6", "g6e") else 1.25
 
 
-def unchecked(need: GpuNeed) -> tuple[str, ...]:
+def unchecked_sentences(need: GpuNeed) -> tuple[str, ...]:
     """What the need of the group does not rest on."""
     if need.measured:
         return () if need.gpu_share is not None else ("how busy the GPUs are: the agent does not collect it",)
@@ -234,15 +239,15 @@ def unchecked(need: GpuNeed) -> tuple[str, ...]:
     )
 
 
-def speeds(need: GpuNeed, present: InstanceType, slow: Sequence[InstanceType]) -> tuple[str, ...]:
+def speed_sentences(need: GpuNeed, present: InstanceType, slow: Sequence[InstanceType]) -> tuple[str, ...]:
     """Which types may be too slow, where nothing was measured."""
     if need.gpu_share is not None or not slow:
         return ()
-    named = ", ".join(f"{kind.ec2_name} (up to {slower(present, kind):.1f} times slower)" for kind in slow)
+    named = ", ".join(f"{kind.ec2_name} (up to {slowdown_of(present, kind):.1f} times slower)" for kind in slow)
     return (f"whether the work is fast enough on {named}",)
 
 
-def as_good(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Excluded:
+def no_gain_exclusion(group: AutoScalingGroup, names: Sequence[str], before: Outlook, after: Outlook) -> Excluded:
     """Why nothing is proposed."""
     sentence = (
         f"{group.name} has {len(group.purchase.instance_types)} types in {len(group.zones)} zones; {len(names)} types "
@@ -252,7 +257,7 @@ def as_good(group: Group, names: Sequence[str], before: Outlook, after: Outlook)
     return Excluded(group.name, Reason(Code.ALREADY_RIGHT, sentence))
 
 
-def why(group: Group, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
+def option_reason(group: AutoScalingGroup, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
     """What the option is worth, with the numbers."""
     return Reason(
         Code.MORE_POOLS,

@@ -7,17 +7,17 @@ from typing import assert_never
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import (
-    Foreign,
-    Found,
-    Group,
+    AutoScalingGroup,
+    ForeignInstance,
+    GroupMember,
     Handler,
+    InstanceHome,
     LeaveAlone,
-    Loose,
-    Member,
     Note,
     Reaction,
     Replace,
-    Way,
+    ReplacementMethod,
+    UngroupedInstance,
 )
 from rightsizer.domain.trigger import InstanceMoved, LaunchFailed, RebalanceRecommended, SpotInterruption
 
@@ -31,7 +31,7 @@ _GPU = re.compile(r"(g|gr|p)\d")
 """EC2's accelerated families with GPUs: G, GR and P (EC2 User Guide, instance type naming)."""
 
 
-def stale(event: SpotInterruption, now: datetime) -> Note | None:
+def stale_note(event: SpotInterruption, now: datetime) -> Note | None:
     """The note of a warning that came too late to act on, or None; asked before anything is read."""
     age = now - event.at
     if age <= TOO_OLD:
@@ -43,31 +43,33 @@ def stale(event: SpotInterruption, now: datetime) -> Note | None:
     return Note(Reason(Code.STALE, sentence))
 
 
-def react(event: SpotInterruption, found: Found, group: Group | None, now: datetime, resumed: bool = False) -> Reaction:
+def reaction_to(
+    event: SpotInterruption, found: InstanceHome, group: AutoScalingGroup | None, now: datetime, resumed: bool = False
+) -> Reaction:
     """What to do with a warned instance. Replaces only in groups that opted in and that nobody else looks after.
 
     `resumed`: an earlier try was cut off, so an instance without a group may be one that it took out.
     """
-    if (late := stale(event, now)) is not None:
+    if (late := stale_note(event, now)) is not None:
         return late
-    if resumed and isinstance(found, Loose | Foreign):
+    if resumed and isinstance(found, UngroupedInstance | ForeignInstance):
         sentence = f"{event.instance_id} left its group after an earlier try that was cut off: the group replaces it"
         return _note(Code.INSTANCE_GONE, sentence)
     match found:
-        case Foreign():
+        case ForeignInstance():
             return _note(Code.FOREIGN_INSTANCE, f"{event.instance_id} is no instance of this account, or is gone")
-        case Loose(handler=Handler.NOBODY):
+        case UngroupedInstance(handler=Handler.NOBODY):
             sentence = f"{event.instance_id} is in no Auto Scaling group: nothing replaces it; move it into a group"
             return _note(Code.NO_GROUP, sentence)
-        case Loose():
-            return LeaveAlone(_handled(event.instance_id, found.handler))
-        case Member():
-            return _member(found, group, now)
+        case UngroupedInstance():
+            return LeaveAlone(_handler_reason(event.instance_id, found.handler))
+        case GroupMember():
+            return _member_reaction(found, group, now)
         case _:
             assert_never(found)
 
 
-def _member(member: Member, group: Group | None, now: datetime) -> Reaction:
+def _member_reaction(member: GroupMember, group: AutoScalingGroup | None, now: datetime) -> Reaction:
     if group is None or group.mode is not Mode.AUTO:
         sentence = (
             f"the Auto Scaling group {member.group} has not opted in: {member.instance_id} is replaced when the group "
@@ -78,10 +80,14 @@ def _member(member: Member, group: Group | None, now: datetime) -> Reaction:
         sentence = f"{group.name} replaces {member.instance_id} itself: Capacity Rebalancing is on"
         return LeaveAlone(Reason(Code.REPLACES_ITSELF, sentence))
     if group.handler is not Handler.NOBODY:
-        return LeaveAlone(_handled(member.instance_id, group.handler))
+        return LeaveAlone(_handler_reason(member.instance_id, group.handler))
     if (hindrance := _hindrance(member, group, now)) is not None:
         return LeaveAlone(hindrance)
-    way = Way.TERMINATE if group.terminating_hook and "Terminate" not in group.suspended else Way.DETACH
+    way = (
+        ReplacementMethod.TERMINATE
+        if group.terminating_hook and "Terminate" not in group.suspended
+        else ReplacementMethod.DETACH
+    )
     sentence = (
         f"{member.instance_id} ({member.instance_type} in {member.zone}) is being taken back: {way} in {group.name}, "
         f"desired capacity stays {group.desired}"
@@ -89,7 +95,7 @@ def _member(member: Member, group: Group | None, now: datetime) -> Reaction:
     return Replace(group.name, member.instance_id, way, Reason(Code.INTERRUPTED, sentence))
 
 
-def _hindrance(member: Member, group: Group, now: datetime) -> Reason | None:
+def _hindrance(member: GroupMember, group: AutoScalingGroup, now: datetime) -> Reason | None:
     if now - group.read_at > FACTS_LAST:
         hours = (now - group.read_at).total_seconds() / 3600
         sentence = f"what is known of {group.name} is {hours:.0f} h old: is the sweep running? Nothing changed"
@@ -118,24 +124,24 @@ def note_of(event: RebalanceRecommended | InstanceMoved | LaunchFailed) -> Note:
         case LaunchFailed():
             where = f" in {event.zone}" if event.zone else ""
             sentence = f"{event.group} could not launch an instance{where}: {event.message or 'no cause given'}"
-            if lacks_capacity(event):
+            if is_capacity_failure(event):
                 return Note(Reason(Code.NO_OPEN_POOL, sentence))
         case _:
             assert_never(event)
     return Note(Reason(Code.RECORDED_ONLY, sentence))
 
 
-def runs_gpu(instance_type: str) -> bool:
+def has_gpu_name(instance_type: str) -> bool:
     """Whether EC2's name of a type is one of the GPU families; other capacity is recorded, not told."""
     return _GPU.match(instance_type) is not None
 
 
-def lacks_capacity(event: LaunchFailed) -> bool:
+def is_capacity_failure(event: LaunchFailed) -> bool:
     """Whether the launch failed because the pools have nothing to give, and not for a fault of the group."""
     return any(words in event.message for words in NO_CAPACITY)
 
 
-def _handled(instance_id: str, handler: Handler) -> Reason:
+def _handler_reason(instance_id: str, handler: Handler) -> Reason:
     return Reason(Code.SOMEONE_ELSE_HANDLES, f"{instance_id} is looked after by {handler}: left alone")
 
 

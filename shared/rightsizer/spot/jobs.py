@@ -52,7 +52,7 @@ NO_CAPACITY = ("sufficient capacity", "insufficient", "capacity error", "lack of
 """How HyperPod says that EC2 has nothing to give (cluster events; the texts are not documented)."""
 
 
-def projection(job: TrainingJob, now: datetime, usual_s: float | None = None) -> WaitProjection | None:
+def wait_projection(job: TrainingJob, now: datetime, usual_s: float | None = None) -> WaitProjection | None:
     """How a running Spot job stands against MaxWait; None for a job without one, or that runs no more.
 
     `usual_s` is what earlier runs of the same work trained; without it the runtime limit stands in, the worst case.
@@ -67,7 +67,7 @@ def projection(job: TrainingJob, now: datetime, usual_s: float | None = None) ->
     return WaitProjection(job.max_wait_s - age, max(0.0, total - trained) / share, share, basis)
 
 
-def warning(job: TrainingJob, seen: WaitProjection) -> Reason:
+def wait_warning(job: TrainingJob, seen: WaitProjection) -> Reason:
     """What the owner is told before MaxWait runs out."""
     return Reason(
         Code.WAIT_RUNS_OUT,
@@ -76,7 +76,7 @@ def warning(job: TrainingJob, seen: WaitProjection) -> Reason:
     )
 
 
-def restart(job: TrainingJob, instance_type: str = "", *, spot: bool = False) -> Handover | NoHandover:
+def restart_request(job: TrainingJob, instance_type: str = "", *, spot: bool = False) -> Handover | NoHandover:
     """The CreateTrainingJob request that goes on from the checkpoint; on another type if one is named.
 
     On-Demand, unless `spot`: then with the limits that the job has now, counted anew.
@@ -84,7 +84,7 @@ def restart(job: TrainingJob, instance_type: str = "", *, spot: bool = False) ->
     if not job.checkpoint_uri:
         sentence = f"{job.name} writes no checkpoints: a restart begins from nothing"
         return NoHandover(job.name, Reason(Code.NO_CHECKPOINT, sentence))
-    if (unknown := _unknown(job)) is not None:
+    if (unknown := _unknown_fields_refusal(job)) is not None:
         return unknown
     request = _request(job, f"{job.name[:55]}-resumed")
     if spot:
@@ -107,7 +107,7 @@ def restart(job: TrainingJob, instance_type: str = "", *, spot: bool = False) ->
     )
 
 
-def spot_next_time(job: TrainingJob) -> Handover | NoHandover:
+def spot_request(job: TrainingJob) -> Handover | NoHandover:
     """For a finished On-Demand job: the request that runs it on Spot the next time, if it checkpoints."""
     if job.spot or job.status != "Completed":
         sentence = (
@@ -120,7 +120,7 @@ def spot_next_time(job: TrainingJob) -> Handover | NoHandover:
     if job.keep_alive_s > 0:
         sentence = f"{job.name} uses a warm pool, which Spot instances cannot"
         return NoHandover(job.name, Reason(Code.UNKNOWN_FIELD, sentence))
-    if (no := _planned(job) or _unknown(job)) is not None:
+    if (no := _training_plan_refusal(job) or _unknown_fields_refusal(job)) is not None:
         return no
     request = _request(job, f"{job.name[:58]}-spot")
     wait = int(job.max_runtime_s * WAIT_FACTOR)
@@ -139,7 +139,7 @@ def spot_next_time(job: TrainingJob) -> Handover | NoHandover:
     )
 
 
-def warm_pool(job: TrainingJob, now: datetime) -> ReleaseWarmPool | NoHandover:
+def warm_pool_release(job: TrainingJob, now: datetime) -> ReleaseWarmPool | NoHandover:
     """Release of a warm pool that idles, for owners who opted in; the next start only takes longer."""
     if job.warm_pool != "Available" or job.ended_at is None:
         reason = Reason(Code.NOT_FOR_US, f"{job.name} has no idle warm pool ({job.warm_pool or 'none'})")
@@ -159,7 +159,7 @@ def warm_pool(job: TrainingJob, now: datetime) -> ReleaseWarmPool | NoHandover:
     return ReleaseWarmPool(job.name, Reason(Code.WARM_POOL_IDLE, sentence))
 
 
-def _planned(job: TrainingJob) -> NoHandover | None:
+def _training_plan_refusal(job: TrainingJob) -> NoHandover | None:
     """A job on a training plan runs on capacity that is paid for already."""
     if not (job.raw.get("ResourceConfig") or {}).get("TrainingPlanArn"):
         return None
@@ -167,7 +167,7 @@ def _planned(job: TrainingJob) -> NoHandover | None:
     return NoHandover(job.name, Reason(Code.NOT_FOR_US, sentence))
 
 
-def _unknown(job: TrainingJob) -> NoHandover | None:
+def _unknown_fields_refusal(job: TrainingJob) -> NoHandover | None:
     for name in _NOT_CARRIED:
         if job.raw.get(name):
             reason = Reason(
@@ -193,7 +193,7 @@ def _hours(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def lacks_capacity(text: str) -> bool:
+def is_capacity_text(text: str) -> bool:
     """Whether an event's text speaks of missing capacity."""
     return any(words in text.lower() for words in NO_CAPACITY)
 
@@ -208,7 +208,7 @@ def is_spot(row: Mapping[str, Any]) -> bool:
     return "Spot" in (row.get("CapacityRequirements") or {})
 
 
-def more_types(cluster: Mapping[str, Any], group: str, types: Sequence[str]) -> Handover | NoHandover:
+def more_types_request(cluster: Mapping[str, Any], group: str, types: Sequence[str]) -> Handover | NoHandover:
     """UpdateCluster that lets a group with InstanceRequirements use further types."""
     if (no := _hindrance(cluster)) is not None:
         return no
@@ -230,7 +230,7 @@ def more_types(cluster: Mapping[str, Any], group: str, types: Sequence[str]) -> 
     return _handover(cluster, rows, sentence)
 
 
-def further_group(
+def further_group_request(
     cluster: Mapping[str, Any], like: str, instance_type: str, count: int, spot: bool
 ) -> Handover | NoHandover:
     """UpdateCluster that adds a group like an existing one, of another type or another capacity type."""
@@ -245,7 +245,7 @@ def further_group(
         sentence = f"{name} is not on EKS with continuous provisioning: HyperPod has Spot groups only there"
         return NoHandover(name, Reason(Code.OTHER_KIND, sentence))
     taken = {found["InstanceGroupName"] for found in rows}
-    label = _free(f"{like}-{'spot' if spot else 'od'}", taken)
+    label = _free_name(f"{like}-{'spot' if spot else 'od'}", taken)
     dropped = ("InstanceRequirements", "TrainingPlanArn", "ImageId", "MinInstanceCount")
     added = {key: value for key, value in row.items() if key not in dropped}
     added |= {"InstanceGroupName": label, "InstanceType": instance_type, "InstanceCount": count}
@@ -301,18 +301,18 @@ def _handover(cluster: Mapping[str, Any], rows: list[dict[str, Any]], sentence: 
     unchecked = (
         "quota of the type for clusters",
         "whether the work tolerates eviction",
-        f"{', '.join(left_out(cluster))} are left out: that UpdateCluster keeps them was not confirmed on AWS",
+        f"{', '.join(unsent_settings(cluster))} are left out: that UpdateCluster keeps them was not confirmed on AWS",
     )
     return Handover(name, "UpdateCluster", request, Reason(Code.CLUSTER_SHORT, sentence), unchecked)
 
 
-def left_out(cluster: Mapping[str, Any]) -> tuple[str, ...]:
+def unsent_settings(cluster: Mapping[str, Any]) -> tuple[str, ...]:
     """Settings of the cluster that UpdateCluster could change and that the request does not name."""
     named = ("TieredStorageConfig", "NodeProvisioningMode", "ClusterRole", "AutoScaling")
     return ("image ids", *(name for name in named if cluster.get(name)))
 
 
-def _free(label: str, taken: set[str]) -> str:
+def _free_name(label: str, taken: set[str]) -> str:
     label = label[:60]
     numbers = (f"{label}-{n}" for n in range(2, len(taken) + 3))
     return label if label not in taken else next(name for name in numbers if name not in taken)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.spot import Mark, Need, Placement, Pool, PoolSight, Signal
+from rightsizer.domain.spot import Mark, Pool, PoolSight, PoolSignal, SpotNeed, SpotPlacement
 
 PRIOR_HOURS_PER_INTERRUPTION = 6.0
 """Four losses a day and zone: what public traces of GPU pools show in the median (decision model, section Spot)."""
@@ -23,38 +23,38 @@ FORGIVEN_AFTER = timedelta(hours=1)
 
 type Rate = Callable[[PoolSight], float]
 """Interruptions per hour of a pool."""
-type Worth = Callable[[PoolSight, Need], float]
+type Worth = Callable[[PoolSight, SpotNeed], float]
 """Cost of a useful hour in a pool, US dollars."""
 
 
-def place(
-    need: Need, sights: Sequence[PoolSight], running: Mapping[Pool, int], now: datetime, rate: Rate, worth: Worth
-) -> Placement:
+def place_instances(
+    need: SpotNeed, sights: Sequence[PoolSight], running: Mapping[Pool, int], now: datetime, rate: Rate, worth: Worth
+) -> SpotPlacement:
     """What to launch so that `need.target` instances serve at the least cost; never asks for fewer than that.
 
     `running` counts Spot instances that serve or boot and are not being interrupted. On-Demand takes what Spot
     cannot or should not hold: the base, the share that keeps expected losses within `need.most_lost`, and
     everything when no pool is open or cheaper.
     """
-    best = _best(need, sights, now, worth)
+    best = _best_pools(need, sights, now, worth)
     have = sum(running.values())
     wanted = max(0, need.target - need.on_demand_base)
     share = _spot_share(need, best, rate) if best and need.fallback else 1.0
     missing = max(0, int(wanted * share + 1e-9) - have) if best else 0
-    launch = _spread(missing, best, running)
+    launch = _spread_instances(missing, best, running)
     base = min(need.on_demand_base, need.target)
     on_demand = max(base, need.target - have - missing) if need.fallback else base
-    return Placement(launch, on_demand, _reasons(need, best, missing, on_demand, share))
+    return SpotPlacement(launch, on_demand, _reasons(need, best, missing, on_demand, share))
 
 
-def _best(need: Need, sights: Sequence[PoolSight], now: datetime, worth: Worth) -> list[PoolSight]:
+def _best_pools(need: SpotNeed, sights: Sequence[PoolSight], now: datetime, worth: Worth) -> list[PoolSight]:
     """Open pools whose useful hour is cheaper than On-Demand, cheapest first, as many as are wanted.
 
     Without a fallback an idle target is worse than a refused launch: with no open pool, the marked ones are tried.
     """
     priced = [(worth(sight, need), sight.pool, sight) for sight in sights]
     cheaper = sorted((item for item in priced if item[0] < need.on_demand_usd or not need.fallback), key=_first_two)
-    opened = [sight for _, _, sight in cheaper if sight.open_at(now)]
+    opened = [sight for _, _, sight in cheaper if sight.is_open(now)]
     if not opened and not need.fallback:
         return [sight for _, _, sight in cheaper]
     return opened[: need.pools_wanted]
@@ -64,13 +64,13 @@ def _first_two(item: tuple[float, Pool, PoolSight]) -> tuple[float, Pool]:
     return item[:2]
 
 
-def _spot_share(need: Need, best: Sequence[PoolSight], rate: Rate) -> float:
+def _spot_share(need: SpotNeed, best: Sequence[PoolSight], rate: Rate) -> float:
     """Share of the instances that Spot may hold so that the time lost stays within `need.most_lost`."""
     lost = need.gap_hours * sum(rate(sight) for sight in best) / len(best)
     return 1.0 if lost <= need.most_lost else need.most_lost / lost
 
 
-def _spread(missing: int, best: Sequence[PoolSight], running: Mapping[Pool, int]) -> dict[Pool, int]:
+def _spread_instances(missing: int, best: Sequence[PoolSight], running: Mapping[Pool, int]) -> dict[Pool, int]:
     """One instance at a time to the pool that holds the fewest; the better pool on a tie."""
     counts = {sight.pool: running.get(sight.pool, 0) for sight in best}
     launch: dict[Pool, int] = {}
@@ -81,7 +81,9 @@ def _spread(missing: int, best: Sequence[PoolSight], running: Mapping[Pool, int]
     return launch
 
 
-def _reasons(need: Need, best: Sequence[PoolSight], missing: int, on_demand: int, share: float) -> tuple[Reason, ...]:
+def _reasons(
+    need: SpotNeed, best: Sequence[PoolSight], missing: int, on_demand: int, share: float
+) -> tuple[Reason, ...]:
     reasons = []
     if missing:
         pools = ", ".join(str(sight.pool) for sight in best)
@@ -109,7 +111,7 @@ def interruptions_per_hour(sight: PoolSight) -> float:
     )
 
 
-def useful_usd(sight: PoolSight, need: Need) -> float:
+def useful_usd(sight: PoolSight, need: SpotNeed) -> float:
     """What an hour of service from the pool costs, US dollars: price, boots paid for, and minutes lost.
 
     Each interruption pays a boot at the Spot price and loses `need.gap_hours`, valued at On-Demand.
@@ -118,7 +120,7 @@ def useful_usd(sight: PoolSight, need: Need) -> float:
     return sight.usd_per_hour * (1 + rate * need.boot_s / 3600) + rate * need.gap_hours * need.on_demand_usd
 
 
-def mark(pool: Pool, signal: Signal, now: datetime, before: Mark | None) -> Mark:
+def next_mark(pool: Pool, signal: PoolSignal, now: datetime, before: Mark | None) -> Mark:
     """The mark that follows a warning or a refusal: 3 minutes, doubled for each one in a row, 24 at most.
 
     A second signal while the pool is marked already (many instances warned at once) neither adds a strike nor

@@ -1,4 +1,6 @@
-"""From better capacity to the question: one errand for each group and policy, approved by itself only where safe."""
+"""From better capacity to the question: one capacity change for each group and policy, approved by itself only
+where safe.
+"""
 
 import hashlib
 import json
@@ -6,25 +8,27 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from rightsizer.domain.capacity_change import ByHand, Errand, GroupPolicy, PoolRelease
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy, ManualStep, PoolRelease
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.scaling_group import CapacityOption, Group, Handler, Outlook
+from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityOption, Handler, Outlook
 
 STAND_IN = timedelta(hours=1)
 """How long On-Demand stands in before Spot is tried again; marks of pools last 24 minutes at most."""
 
 
-def alike(present: Sequence[InstanceType], wanted: Sequence[InstanceType]) -> bool:
+def is_proven_hardware(present: Sequence[InstanceType], wanted: Sequence[InstanceType]) -> bool:
     """Whether every wanted type has a GPU model that the group runs already: then images and drivers are proven."""
     held = {kind.accelerator.model for kind in present if kind.accelerator}
     return all(kind.accelerator is not None and kind.accelerator.model in held for kind in wanted)
 
 
-def group_errand(option: CapacityOption, group: Group, *, writes: bool, safe: bool, days: int, now: datetime) -> Errand:
+def group_capacity_change(
+    option: CapacityOption, group: AutoScalingGroup, *, writes: bool, safe: bool, days: int, now: datetime
+) -> CapacityChange:
     """The question about a group's policy. Asked once for a policy: the same old policy has the same id.
 
     Approved by the policy itself in automatic mode where it is `safe`: the same GPU models, and nothing dearer.
@@ -32,7 +36,7 @@ def group_errand(option: CapacityOption, group: Group, *, writes: bool, safe: bo
     enable = _group_enable(group, writes)
     automatic = group.mode is Mode.AUTO and not enable and safe and option.saving_usd_per_month >= 0
     work = GroupPolicy(group.name, option.undo["MixedInstancesPolicy"], option.request["MixedInstancesPolicy"])
-    return Errand(
+    return CapacityChange(
         id=_id(work.kind, group.arn or group.name, json.dumps(work.old, sort_keys=True, default=str)),
         subject=group.name,
         owner=group.owner,
@@ -46,13 +50,13 @@ def group_errand(option: CapacityOption, group: Group, *, writes: bool, safe: bo
         enable=enable,
         facts=_facts(option),
         not_checked=option.not_checked,
-        decision=_by_policy(now) if automatic else None,
+        decision=_automatic_decision(now) if automatic else None,
     )
 
 
-def stand_in_errand(
-    group: Group, policy: Mapping[str, Any], usd_per_hour: float, *, writes: bool, now: datetime
-) -> Errand:
+def stand_in_capacity_change(
+    group: AutoScalingGroup, policy: Mapping[str, Any], usd_per_hour: float, *, writes: bool, now: datetime
+) -> CapacityChange:
     """On-Demand for what no Spot pool gives, for an hour; then the old policy comes back and Spot is tried again.
 
     Approved by the policy itself only where the owner said so (tag ``rightsizer:fallback=on-demand`` beside ``auto``).
@@ -62,13 +66,13 @@ def stand_in_errand(
     until = now + STAND_IN
     work = GroupPolicy(group.name, group.purchase.mixed, policy, until)
     base = policy["InstancesDistribution"]["OnDemandBaseCapacity"]
-    missing = f"{group.missing} of {group.desired} instances"
+    missing = f"{group.missing_instances} of {group.desired} instances"
     reason = Reason(
         Code.NO_OPEN_POOL,
         f"every Spot pool of {group.name} refused a launch and {missing} are missing: an On-Demand base of {base} "
         f"brings them back for up to {usd_per_hour:.2f} USD an hour, until {until:%H:%M} UTC",
     )
-    return Errand(
+    return CapacityChange(
         id=_id("stand-in", group.arn or group.name, f"{now:%Y-%m-%dT%H}"),
         subject=group.name,
         owner=group.owner,
@@ -82,14 +86,16 @@ def stand_in_errand(
         enable=enable,
         facts=(("On-Demand, up to", f"${usd_per_hour:,.2f} an hour"), ("Back to the old policy", f"{until:%H:%M} UTC")),
         not_checked=("the EC2 On-Demand price: derived from SageMaker's hosting price",),
-        decision=_by_policy(now) if automatic else None,
+        decision=_automatic_decision(now) if automatic else None,
     )
 
 
-def pool_errand(job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, days: int, now: datetime) -> Errand:
+def pool_capacity_change(
+    job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, days: int, now: datetime
+) -> CapacityChange:
     """The release of an idle warm pool of an opted-in owner: approved by the policy, since its owner allowed it."""
     enable = "" if writes else "deploy the stack with MayChange=tagged; this one changes nothing"
-    return Errand(
+    return CapacityChange(
         id=_id("pool-release", job.arn or job.name, ""),
         subject=job.name,
         owner=job.owner,
@@ -102,11 +108,11 @@ def pool_errand(job: TrainingJob, release: ReleaseWarmPool, *, writes: bool, day
         approvable=not enable,
         enable=enable,
         facts=(("Warm pool", f"{job.instance_count} × {job.instance_type}"),),
-        decision=None if enable else _by_policy(now),
+        decision=None if enable else _automatic_decision(now),
     )
 
 
-def hand_errand(
+def manual_capacity_change(
     found: Handover | NoHandover,
     scope: str,
     owner: str,
@@ -116,12 +122,12 @@ def hand_errand(
     now: datetime,
     expires_at: datetime,
     facts: tuple[tuple[str, str], ...] = (),
-) -> Errand:
+) -> CapacityChange:
     """Something that only a person can do, with the ready request where there is one; `scope` is asked about once."""
     operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
-    work = ByHand(found.subject, operation, request)
+    work = ManualStep(found.subject, operation, request)
     way = "send the request yourself; rightsizer has no permission for it" if request else str(found.reason)
-    return Errand(
+    return CapacityChange(
         id=_id(work.kind, operation, scope, str(reason.code)),
         subject=found.subject,
         owner=owner,
@@ -163,7 +169,7 @@ def _month(seen: Outlook) -> str:
     )
 
 
-def _group_enable(group: Group, writes: bool) -> str:
+def _group_enable(group: AutoScalingGroup, writes: bool) -> str:
     """Why the role could not carry it out, as what to do about it; empty when it can."""
     if group.stack:
         return f"change the MixedInstancesPolicy in {group.stack}; a change from outside would be reverted"
@@ -179,7 +185,7 @@ def _group_enable(group: Group, writes: bool) -> str:
     )
 
 
-def _by_policy(now: datetime) -> Decision:
+def _automatic_decision(now: datetime) -> Decision:
     return Decision(
         ProposalState.APPROVED, DecidedBy(DecisionSource.POLICY).text, now, "the tag rightsizer:mode=auto allows it"
     )

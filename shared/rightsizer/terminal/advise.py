@@ -24,7 +24,7 @@ from rightsizer.terminal.app import Exit, app, examples, print_json
 from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
-from rightsizer.terminal.workload import described_by, is_empty, with_flags
+from rightsizer.terminal.workload import is_empty, read_workload, with_flags
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
@@ -86,7 +86,7 @@ def advise(
         _advise_cluster(from_prometheus, namespace, days, given.get("region"), as_json)
     if is_empty(file, given) and sys.stdin.isatty():
         given = dict(ask(_read_answer, _say))
-    described = described_by(file, given)
+    described = read_workload(file, given)
     workload, answer = workload_of(described), advise_on(described)
     written = WRITERS[template](blueprint(workload, answer)) if template else None
     if png is not None:

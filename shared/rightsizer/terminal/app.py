@@ -71,7 +71,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def every_command(
+def common_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -154,11 +154,11 @@ def scan(
     session = Session(region, profile, endpoint_url)
     found = _survey(session, min_saving, look_back)
     if as_json:
-        print_json(document.of_survey(found))
+        print_json(document.survey_document(found))
     else:
         console = tables.output()
         console.print(tables.listing(found, console.width))
-    tables.warnings(found, Screen(stderr=True))
+    tables.print_warnings(found, Screen(stderr=True))
     raise typer.Exit(code_of(found))
 
 
@@ -187,10 +187,10 @@ def explain(
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
     for each in found.recommendations:
         if as_json:
-            print_json(document.of_explanation(each))
+            print_json(document.explanation_document(each))
         else:
             tables.output().print(tables.explanation(each))
-    tables.warnings(found, errors)
+    tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
@@ -222,9 +222,9 @@ def doctor(
     session = Session(region, profile, endpoint_url)
     if deployed:
         errors = Screen(stderr=True)
-        tested = checkup.deployed(session, stack, lambda line: errors.print(line, style="dim", markup=False))
+        tested = checkup.deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))
     else:
-        tested = [checkup.local(session, stack)]
+        tested = [checkup.local_checks(session, stack)]
     if as_json:
         print_json(checkup.as_document(tested))
     else:
@@ -235,9 +235,9 @@ def doctor(
 
 def code_of(found: Survey) -> Exit:
     """The exit code of a survey."""
-    if found.found:
+    if found.large_enough:
         return Exit.SAVINGS_FOUND
-    return Exit.NOTHING_TO_DO if found.whole else Exit.INCOMPLETE
+    return Exit.NOTHING_TO_DO if found.is_whole else Exit.INCOMPLETE
 
 
 def _survey(session: Session, minimum_saving: Decimal, look_back: int, *names: str) -> Survey:

@@ -12,18 +12,18 @@ import typer
 from rightsizer import bootstrap
 from rightsizer.aws.account import limits_of
 from rightsizer.aws.session import Session
-from rightsizer.backtest.later_days import calibration_of
+from rightsizer.backtest.later_days import calibrate
 from rightsizer.bootstrap.evaluation import policy_of
-from rightsizer.domain.backtest import Backtest, Hindsight, Rehearsed
+from rightsizer.domain.backtest import Backtest, BacktestChange, Hindsight
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError, SettingsError
 from rightsizer.flows.backtest import backtests
-from rightsizer.flows.evaluate import Watcher
+from rightsizer.flows.evaluate import ProgressWatcher
 from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, examples, print_json, progress_of
-from rightsizer.terminal.backtest_tables import NOT_KNOWN, Account, shown
+from rightsizer.terminal.backtest_tables import NOT_KNOWN, BacktestedAccount, backtest_page
 from rightsizer.terminal.tables import Screen
 
 UNTESTED = (Code.OTHER_KIND, Code.VANISHED)
@@ -72,20 +72,20 @@ def backtest(
     summaries = list(ports.fleet.list_endpoints())
     policy = policy_of(known)
     with progress_of("testing endpoints") as report:
-        watcher = Watcher(done=_steps(report, len(summaries)), told=lost.append)
+        watcher = ProgressWatcher(done=_steps(report, len(summaries)), told=lost.append)
         results = list(backtests(ports, summaries, policy, known.limits, days, now, watcher))
     tried = sorted(
         (each for each in results if isinstance(each, Backtest)), key=lambda each: (-each.saved_usd, each.endpoint)
     )
     unread = [each for each in results if isinstance(each, Unobserved)]
-    found = Account(
-        session.region, now, days, source, known.limits, tuple(tried), tuple(unread), calibration_of(tried, policy)
+    found = BacktestedAccount(
+        session.region, now, days, source, known.limits, tuple(tried), tuple(unread), calibrate(tried, policy)
     )
     if as_json:
         print_json(document_of(found))
     else:
         console = tables.output()
-        console.print(shown(found, console.width))
+        console.print(backtest_page(found, console.width))
     for reason in dict.fromkeys([*lost, *(each.reason for each in unread)]):
         errors.print(f"warning: {reason.sentence}", style="yellow", markup=False)
     whole = not lost and all(each.reason.code in UNTESTED for each in unread)
@@ -120,7 +120,7 @@ def _steps(report: Callable[[int, int], None], number: int) -> Callable[[], None
     return step
 
 
-def document_of(found: Account) -> dict[str, Any]:
+def document_of(found: BacktestedAccount) -> dict[str, Any]:
     """The whole back-test. Money is text in US dollars, times are ISO 8601 in UTC, shares 0..1."""
     seen, limits = found.calibration, found.limits
     return {
@@ -143,10 +143,10 @@ def document_of(found: Account) -> dict[str, Any]:
             "told": seen.told,
             "held": seen.held,
             "replayed": seen.replayed,
-            "brier": _rounded(seen.brier),
-            "brier_calling_each_harmless": _rounded(seen.brier_without),
-            "promised_late_share": _rounded(seen.promised_late),
-            "seen_late_share": _rounded(seen.seen_late),
+            "brier": _round_share(seen.brier),
+            "brier_calling_each_harmless": _round_share(seen.brier_without),
+            "promised_late_share": _round_share(seen.promised_late),
+            "seen_late_share": _round_share(seen.seen_late),
             "promised_usd": str(seen.promised_usd),
             "saved_usd": str(seen.saved_usd),
         },
@@ -173,23 +173,23 @@ def _endpoint(each: Backtest) -> dict[str, Any]:
         if missed is None
         else {
             "judged_at": missed.judged_at.isoformat(),
-            "option": document.of_option(missed.option),
-            "reason": document.of_reason(missed.why),
+            "option": document.option_document(missed.option),
+            "reason": document.reason_document(missed.why),
             "regret_usd": str(missed.regret_usd),
             "after": _after(missed.after),
         },
     }
 
 
-def _change(change: Rehearsed) -> dict[str, Any]:
+def _change(change: BacktestChange) -> dict[str, Any]:
     return {
         "decided_at": change.decided_at.isoformat(),
         "first_day": change.first_day.isoformat(),
         "until": change.until.isoformat() if change.until else None,
-        "reason": document.of_reason(change.recommendation.gate_reason),
-        "option": document.of_option(change.option),
-        "promised_late_share": _rounded(change.promised_late),
-        "taken_back": document.of_reason(change.taken_back) if change.taken_back else None,
+        "reason": document.reason_document(change.recommendation.gate_reason),
+        "option": document.option_document(change.option),
+        "promised_late_share": _round_share(change.promised_late),
+        "taken_back": document.reason_document(change.taken_back) if change.taken_back else None,
         "after": _after(change.after),
     }
 
@@ -198,10 +198,10 @@ def _after(after: Hindsight) -> dict[str, Any]:
     strain = after.strain
     return {
         "days": after.days,
-        "replayed": after.replayed,
+        "replayed": after.was_replayed,
         "requests": after.requests,
         "late": after.late,
-        "late_share": None if after.late is None else _rounded(after.late / max(after.requests, 1)),
+        "late_share": None if after.late is None else _round_share(after.late / max(after.requests, 1)),
         "late_likely": after.late_likely,
         "late_before": after.late_before,
         "objective_s": after.objective_s,
@@ -211,9 +211,9 @@ def _after(after: Hindsight) -> dict[str, Any]:
         "memory_margin_gib": strain.memory_margin_gib if strain else None,
         "saved_usd": str(after.saved_usd),
         "verdict": after.verdict.value,
-        "reason": document.of_reason(after.reason),
+        "reason": document.reason_document(after.reason),
     }
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, 6)

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.domain.backtest import Backtest, Calibration, Hindsight, Rehearsed, Verdict
+from rightsizer.domain.backtest import Backtest, BacktestChange, Calibration, Hindsight, HindsightVerdict
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import one_line
@@ -18,10 +18,10 @@ from rightsizer.render import sentences
 from rightsizer.terminal import tables
 
 SAID = {
-    Verdict.HELD: ("held", "green"),
-    Verdict.LATE: ("would have been late", "red"),
-    Verdict.NO_MEMORY: ("would not have fitted", "red"),
-    Verdict.UNKNOWN: ("cannot be told", "yellow"),
+    HindsightVerdict.HELD: ("held", "green"),
+    HindsightVerdict.LATE: ("would have been late", "red"),
+    HindsightVerdict.NO_MEMORY: ("would not have fitted", "red"),
+    HindsightVerdict.UNKNOWN: ("cannot be told", "yellow"),
 }
 NOT_KNOWN = (
     "What no back-test knows: requests and service times are those that really were, and waiting is replayed. How fast"
@@ -32,7 +32,7 @@ NOT_KNOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class BacktestedAccount:
     """The back-test of an account and Region."""
 
     region: str
@@ -46,24 +46,24 @@ class Account:
     calibration: Calibration
 
 
-def shown(found: Account, width: int) -> RenderableType:
+def backtest_page(found: BacktestedAccount, width: int) -> RenderableType:
     """Everything, the endpoints that would have saved most first."""
     if not found.tried and not found.unread:
         return Text("No endpoint exists in this account and Region.")
     parts: list[RenderableType] = []
     changed = [each for each in found.tried if each.changes]
     if changed:
-        parts += [_changes(changed) if width >= tables.NARROW else _listed(changed), Text()]
+        parts += [_changes(changed) if width >= tables.NARROW else _change_list(changed), Text()]
     left = [each for each in found.tried if not each.changes]
     if left:
-        rows = [(each.endpoint, _why_left(each)) for each in left]
+        rows = [(each.endpoint, _left_reason(each)) for each in left]
         parts += [_rows("Left as it is", "Judgement of the last morning, and what would have held", rows), Text()]
     missed = [
-        (each.endpoint, f"{_missed(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
+        (each.endpoint, f"{_missed_text(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
     ]
     if missed:
         parts += [_rows("Not dared", "What would have held and saved more", missed), Text()]
-    return Group(*parts, *_told(found.calibration), _total(found), Text(NOT_KNOWN, style="dim"))
+    return Group(*parts, *_calibration_lines(found.calibration), _total_line(found), Text(NOT_KNOWN, style="dim"))
 
 
 def _changes(tried: list[Backtest]) -> Table:
@@ -79,7 +79,7 @@ def _changes(tried: list[Backtest]) -> Table:
     return table
 
 
-def _figures(change: Rehearsed) -> tuple[str, ...]:
+def _figures(change: BacktestChange) -> tuple[str, ...]:
     after, strain = change.after, change.after.strain
     p95 = strain.worst_p95_s if strain else None
     margin = strain.memory_margin_gib if strain else None
@@ -87,16 +87,16 @@ def _figures(change: Rehearsed) -> tuple[str, ...]:
         f"{change.first_day.day} {change.first_day:%b}",
         sentences.change(change.option).removeprefix("run on "),
         f"{change.option.saving_usd_per_month:,.0f}",
-        f"{after.saved_usd:,.0f}" + (" by plan" if after.days and not after.replayed else ""),
+        f"{after.saved_usd:,.0f}" + (" by plan" if after.days and not after.was_replayed else ""),
         str(after.days),
         _late(after),
         f"{strain.hours_above_80:.0f} / {strain.hours_above_100:.0f}" if strain else "?",
         f"{sentences.seconds(p95)} / {sentences.seconds(after.objective_s)}" if p95 and after.objective_s else "?",
-        f"{margin:.1f}" if margin is not None else "?" if _other_type(change) else "same card",
+        f"{margin:.1f}" if margin is not None else "?" if _is_other_type(change) else "same card",
     )
 
 
-def _other_type(change: Rehearsed) -> bool:
+def _is_other_type(change: BacktestChange) -> bool:
     return change.option.target.instance_type != change.recommendation.instance_type
 
 
@@ -107,9 +107,9 @@ def _late(after: Hindsight) -> str:
     return f"{after.late:,} ({share})"
 
 
-def _verdict(change: Rehearsed) -> Text:
+def _verdict(change: BacktestChange) -> Text:
     (word, style), after = SAID[change.after.verdict], change.after
-    if after.verdict is Verdict.HELD:
+    if after.verdict is HindsightVerdict.HELD:
         text = Text.assemble((word, style), f" ({after.late_before:,} late without the change)")
     else:
         text = Text.assemble((word, style), f": {after.reason.sentence}")
@@ -123,7 +123,7 @@ def _verdict(change: Rehearsed) -> Text:
     return text
 
 
-def _listed(tried: list[Backtest]) -> RenderableType:
+def _change_list(tried: list[Backtest]) -> RenderableType:
     parts: list[RenderableType] = []
     names = ("saves a month", "saved", "days", "late", "hours above 80 / 100 %", "worst p95 / may be", "GiB free")
     for each in tried:
@@ -144,15 +144,15 @@ def _rows(name: str, title: str, rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def _why_left(each: Backtest) -> str:
+def _left_reason(each: Backtest) -> str:
     if each.last is None:
         return "no whole day with datapoints before the last morning"
     mornings = ", ".join(f"{gate} {number}" for gate, number in each.mornings.items())
-    more = f". Missed: {_missed(each)}" if each.missed else ""
+    more = f". Missed: {_missed_text(each)}" if each.missed else ""
     return f"{each.last.gate_reason.sentence} (mornings: {mornings}){more}"
 
 
-def _missed(each: Backtest) -> str:
+def _missed_text(each: Backtest) -> str:
     assert each.missed is not None
     option, after, since = each.missed.option, each.missed.after, each.missed.judged_at
     what = sentences.change(option).removeprefix("run on ")
@@ -162,7 +162,7 @@ def _missed(each: Backtest) -> str:
     )
 
 
-def _told(seen: Calibration) -> Iterator[Text]:
+def _calibration_lines(seen: Calibration) -> Iterator[Text]:
     """Promised against seen, in a few lines; none where nothing was changed."""
     if not seen.changes:
         return
@@ -184,33 +184,33 @@ def _told(seen: Calibration) -> Iterator[Text]:
         yield Text(f"  saving: {usd}{out}")
 
 
-def _standing(change: Rehearsed) -> Decimal:
+def _standing_saving(change: BacktestChange) -> Decimal:
     """US dollars that the change saved, where it held and still stands, or brought an earlier fleet back."""
-    held = change.after.verdict is Verdict.HELD and change.taken_back is None
-    restored = change.option.restores and change.after.replayed
+    held = change.after.verdict is HindsightVerdict.HELD and change.taken_back is None
+    restored = change.option.restores and change.after.was_replayed
     return change.after.saved_usd if held or restored else Decimal(0)
 
 
-def _total(found: Account) -> Text:
+def _total_line(found: BacktestedAccount) -> Text:
     acted = sum(1 for each in found.tried if each.changes)
     more = f"; USD {found.calibration.regret_usd:,.0f} more were missed" if found.calibration.regret_usd else ""
     text = (
         f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} days:"
-        f" {acted} changed, {_saved(found)}{more} (by {found.source})"
+        f" {acted} changed, {_saved_text(found)}{more} (by {found.source})"
     )
     return Text(text, style="bold")
 
 
-def _saved(found: Account) -> str:
+def _saved_text(found: BacktestedAccount) -> str:
     """What was saved in the replay, apart from what only the plan says."""
     changes = [change for each in found.tried for change in each.changes if change.after.days]
     planned = sum((each.by_plan_usd for each in found.tried), Decimal(0))
     saved = sum((each.saved_usd for each in found.tried), Decimal(0)) - planned
-    held = sum((_standing(change) for change in changes), Decimal(0))
+    held = sum((_standing_saving(change) for change in changes), Decimal(0))
     unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
     said = []
-    if any(change.after.replayed for change in changes):
+    if any(change.after.was_replayed for change in changes):
         said.append(f"USD {saved:,.0f} saved in the replay, switches taken off{unheld}")
-    if not all(change.after.replayed for change in changes):
+    if not all(change.after.was_replayed for change in changes):
         said.append(f"USD {planned:,.0f} by plan alone, on days that could not be replayed")
     return "; ".join(said) or "USD 0 saved"

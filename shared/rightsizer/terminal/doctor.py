@@ -25,13 +25,13 @@ MARKS = {
 }
 
 
-def local(session: Session, stack: str) -> Tested:
+def local_checks(session: Session, stack: str) -> Tested:
     """Every read of a scan, the settings of the stack where one is deployed, and the roles that it may have to pass."""
     found = (*examine(session, bootstrap.now()), *_settings(session, stack), *execution_roles(session, stack))
     return Tested("terminal", found)
 
 
-def deployed(session: Session, stack: str, progress: Callable[[str], None]) -> list[Tested]:
+def deployed_checks(session: Session, stack: str, progress: Callable[[str], None]) -> list[Tested]:
     """The self-test of each function, with what IAM says of its writes, and what is around the functions.
 
     Raises SettingsError where nothing of that name is deployed, ReadError when nobody may ask.
@@ -40,15 +40,17 @@ def deployed(session: Session, stack: str, progress: Callable[[str], None]) -> l
     resources = deployment.resources_of(session, stack)
     found = list[Tested]()
     progress("asking the functions")
-    for part in deployment.functions(session, resources, self_test.event()):
+    for part in deployment.test_functions(session, resources, self_test.event()):
         found.append(part)
         progress(f"{part.part}: {part.count(Outcome.OK)} of {len(part.checks)} ok")
     progress("asking IAM what the roles may write")
     may_change = (parameters_of(session, stack) or {}).get("MayChange", "tagged")
-    simulated = {p.part: p.checks for p in write_checks.simulated(session, resources, session.account(), may_change)}
+    simulated = {
+        p.part: p.checks for p in write_checks.simulate_writes(session, resources, session.account(), may_change)
+    }
     both = [Tested(part.part, (*part.checks, *simulated.get(part.part, ()))) for part in found]
     progress("looking at queues, schedules and the table")
-    around = deployment.around(session, resources, table_of(session, stack))
+    around = deployment.check_surroundings(session, resources, table_of(session, stack))
     return [*both, Tested(around.part, (*around.checks, *_settings(session, stack), *execution_roles(session, stack)))]
 
 
@@ -66,20 +68,20 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
         yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
     yield from incident_alarms(session, known.limits.incident_alarms)
     if given is not None:
-        yield _approvers(Approvers.listed(given.get("Approvers", ""), ""))
+        yield _approvers(Approvers.parse(given.get("Approvers", ""), ""))
 
 
 def _approvers(known: Approvers) -> Check:
     """Whom the list lets decide, in Slack and at a terminal; each of them may be nobody on purpose."""
     what = ("parameter Approvers", "who may decide")
-    if known.odd:
+    if known.unknown_entries:
         remedy = "name Slack user ids, role/NAME, user/NAME or ARNs of IAM (docs/security.md), and deploy again"
-        return Check(*what, Outcome.FAILED, f"it names nobody by {', '.join(known.odd)}", remedy)
+        return Check(*what, Outcome.FAILED, f"it names nobody by {', '.join(known.unknown_entries)}", remedy)
     if not known.entries:
         detail = "nobody in Slack; at a terminal whoever IAM lets write to the table"
         return Check(*what, Outcome.OK, detail, "")
-    at_terminal = ", ".join(known.terminal) or "nobody, as long as the list has no role/NAME"
-    in_slack = sentences.count(len(known.slack), "user") if known.slack else "nobody"
+    at_terminal = ", ".join(known.terminal_entries) or "nobody, as long as the list has no role/NAME"
+    in_slack = sentences.count(len(known.slack_users), "user") if known.slack_users else "nobody"
     return Check(*what, Outcome.OK, f"in Slack: {in_slack}; at a terminal: {at_terminal}", "")
 
 
@@ -91,7 +93,7 @@ def as_document(tested: Sequence[Tested]) -> dict[str, Any]:
             "action": check.action,
             "purpose": check.purpose,
             "outcome": check.outcome.value,
-            "ok": check.ok,
+            "ok": check.is_ok,
             "detail": check.detail,
             "remedy": check.remedy,
         }

@@ -5,8 +5,8 @@ Its keys are a promise (docs/cli-json.md): they are added to, never renamed.
 
 from typing import Any
 
-from rightsizer.changes.reconcile import left_open
-from rightsizer.domain.capacity_change import Errand
+from rightsizer.changes.reconcile import undo_commands
+from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option
 from rightsizer.domain.price import Price
@@ -18,7 +18,7 @@ from rightsizer.terminal.survey import Survey
 VERSION = 1
 
 
-def of_survey(found: Survey) -> dict[str, Any]:
+def survey_document(found: Survey) -> dict[str, Any]:
     """A whole scan. Money is text in US dollars per month, times are ISO 8601 in UTC."""
     return {
         "version": VERSION,
@@ -28,17 +28,19 @@ def of_survey(found: Survey) -> dict[str, Any]:
         "totals": {
             "endpoints": len(found.recommendations) + len(found.unobserved),
             "usd_per_month": str(found.spend),
-            "savings_found": len(found.found),
+            "savings_found": len(found.large_enough),
             "saving_usd_per_month": str(found.saving),
-            "identified_usd_per_month": str(found.identified),
+            "identified_usd_per_month": str(found.identified_saving),
         },
-        "endpoints": [of_recommendation(each) for each in found.recommendations],
-        "unobserved": [{"endpoint": each.ref.name, "reason": of_reason(each.reason)} for each in found.unobserved],
-        "incomplete": [of_reason(each) for each in found.incomplete],
+        "endpoints": [recommendation_document(each) for each in found.recommendations],
+        "unobserved": [
+            {"endpoint": each.ref.name, "reason": reason_document(each.reason)} for each in found.unobserved
+        ],
+        "incomplete": [reason_document(each) for each in found.incomplete],
     }
 
 
-def of_recommendation(each: Recommendation) -> dict[str, Any]:
+def recommendation_document(each: Recommendation) -> dict[str, Any]:
     """One endpoint."""
     return {
         "endpoint": each.ref.name,
@@ -53,30 +55,30 @@ def of_recommendation(each: Recommendation) -> dict[str, Any]:
         "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
         "price": None if each.price is None else _price(each.price),
         "finding": each.finding.value,
-        "reason": of_reason(each.reason),
+        "reason": reason_document(each.reason),
         "saving_usd_per_month": str(each.saving_usd_per_month),
         "identified_usd_per_month": str(each.identified_usd_per_month),
-        "recommended": None if each.chosen is None else of_option(each.chosen, not each.owned_by),
+        "recommended": None if each.chosen_option is None else option_document(each.chosen_option, not each.owned_by),
         "gate": each.gate.value,
-        "gate_reason": of_reason(each.gate_reason),
+        "gate_reason": reason_document(each.gate_reason),
         "evidence": _evidence(each),
         "not_checked": list(each.not_checked),
-        "notes": [of_reason(note) for note in each.notes],
+        "notes": [reason_document(note) for note in each.notes],
     }
 
 
-def of_explanation(each: Recommendation) -> dict[str, Any]:
+def explanation_document(each: Recommendation) -> dict[str, Any]:
     """One endpoint with every option, what was excluded, and the replay."""
     replay = each.replay
     return {
         "version": VERSION,
-        **of_recommendation(each),
-        "options": [of_option(option, not each.owned_by) for option in each.options],
+        **recommendation_document(each),
+        "options": [option_document(option, not each.owned_by) for option in each.options],
         "excluded": [
             {
                 "instance_type": out.instance_type,
                 "dimension": out.dimension.value if out.dimension else None,
-                "reason": of_reason(out.reason),
+                "reason": reason_document(out.reason),
             }
             for out in each.excluded
         ],
@@ -96,7 +98,7 @@ def of_explanation(each: Recommendation) -> dict[str, Any]:
     }
 
 
-def of_option(option: Option, ours: bool = True) -> dict[str, Any]:
+def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
     return {
         "kind": option.kind.value,
         "change": sentences.change(option),
@@ -147,29 +149,29 @@ def _evidence(each: Recommendation) -> dict[str, Any] | None:
     }
 
 
-def of_reason(reason: Reason) -> dict[str, str]:
+def reason_document(reason: Reason) -> dict[str, str]:
     return {"code": reason.code.value, "sentence": reason.sentence}
 
 
-def left(one: Change, hard: bool) -> dict[str, Any]:
+def open_change_document(one: Change, hard: bool) -> dict[str, Any]:
     """An open change; after a hard freeze with the lines that would bring its endpoint back."""
-    shown = of_change(one) or {}
-    return shown | ({"remaining": list(left_open(one))} if hard else {})
+    shown = change_document(one) or {}
+    return shown | ({"remaining": list(undo_commands(one))} if hard else {})
 
 
-def errand_left(one: Errand, hard: bool) -> dict[str, Any]:
-    """An open errand; after a hard freeze with the line that would bring the old policy back."""
+def open_capacity_change_document(one: CapacityChange, hard: bool) -> dict[str, Any]:
+    """An open capacity change; after a hard freeze with the line that would bring the old policy back."""
     return {
         "id": one.id,
         "subject": one.subject,
         "state": one.state.value,
         "outcome": one.outcome,
-        "remaining": [one.back_line] if hard and one.back_line else [],
+        "remaining": [one.rollback_command] if hard and one.rollback_command else [],
         "next_due": one.next_due.isoformat() if one.next_due else None,
     }
 
 
-def of_change(one: Change | None) -> dict[str, Any] | None:
+def change_document(one: Change | None) -> dict[str, Any] | None:
     """A change with its journal; None where there is none."""
     if one is None:
         return None

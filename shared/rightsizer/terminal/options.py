@@ -26,7 +26,7 @@ Table = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class StackOptions:
     """Where the stack is and how to answer; each field is an option of the command line, in this order."""
 
     stack: Stack = "rightsizer"
@@ -40,10 +40,10 @@ class Given:
         """The stack's stores; looks for the stack where no table was named."""
         return desk(self._session, self.stack, self.table)
 
-    def deciding(self, doing: str) -> Desk:
+    def desk_for_order(self, doing: str) -> Desk:
         """The stack's stores for an order that the stack's list must let the caller give; NotApproverError."""
         at = self.desk()
-        obey(at, doing)
+        require_approver(at, doing)
         return at
 
     def report_sources(self) -> ReportSources:
@@ -55,23 +55,23 @@ class Given:
         return Session(self.region, self.profile, self.endpoint_url)
 
 
-def obey(at: Desk, doing: str) -> None:
+def require_approver(at: Desk, doing: str) -> None:
     """Refuse who is not on the stack's list (NotApproverError); warn where no stack can be asked for it."""
-    unasked = at.obey(doing)
+    unasked = at.require_approver(doing)
     if unasked:
         text = f"warning: {doing}: who may decide (the stack's parameter Approvers) was not checked here: {unasked}"
         Screen(stderr=True).print(text, style="yellow", markup=False)
 
 
-def order[**P](command: Callable[Concatenate[Given, P], None]) -> Callable[..., None]:
-    """The command with the options of `Given` behind its own; they reach it as its first argument."""
+def order[**P](command: Callable[Concatenate[StackOptions, P], None]) -> Callable[..., None]:
+    """The command with the options of `StackOptions` behind its own; they reach it as its first argument."""
     _, *own = inspect.signature(command).parameters.values()
-    shared = inspect.signature(Given).parameters
+    shared = inspect.signature(StackOptions).parameters
 
     @wraps(command)
     def with_options(**values: Any) -> None:
-        given = Given(**{name: values.pop(name) for name in shared})
-        command(given, **values)  # type: ignore[call-arg]
+        options = StackOptions(**{name: values.pop(name) for name in shared})
+        command(options, **values)  # type: ignore[call-arg]
 
     # typer reads the signature and the annotations; `wraps` left those of the bare command.
     parameters = [*own, *shared.values()]

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from rightsizer import bootstrap
-from rightsizer.changes.reconcile import left_open
+from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -24,7 +24,7 @@ from rightsizer.flows import report as reporting
 from rightsizer.render import report_json, sentences, text
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
-from rightsizer.terminal.options import Given, obey, order
+from rightsizer.terminal.options import StackOptions, order, require_approver
 
 HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
 PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
@@ -46,16 +46,16 @@ STRATEGIES: Mapping[Strategy, Literal["CONSOLIDATION", "IDLE_RELEASE"]] = {
 }
 
 
-class Placement(StrEnum):
+class CopyPlacement(StrEnum):
     """How copies are placed on instances."""
 
     BINPACK = "binpack"
     SPREAD = "spread"
 
 
-PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
-    Placement.BINPACK: "BINPACK",
-    Placement.SPREAD: "SPREAD",
+PLACEMENTS: Mapping[CopyPlacement, Literal["BINPACK", "SPREAD"]] = {
+    CopyPlacement.BINPACK: "BINPACK",
+    CopyPlacement.SPREAD: "SPREAD",
 }
 
 
@@ -67,7 +67,7 @@ PLACEMENTS: Mapping[Placement, Literal["BINPACK", "SPREAD"]] = {
 )
 @order
 def components(
-    given: Given,
+    options: StackOptions,
     endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Name of an endpoint with inference components.")],
     scale_in: Annotated[
         Strategy | None,
@@ -76,7 +76,7 @@ def components(
         ),
     ] = None,
     placement: Annotated[
-        Placement | None, typer.Option("--placement", help="Pack copies on few instances, or spread them.")
+        CopyPlacement | None, typer.Option("--placement", help="Pack copies on few instances, or spread them.")
     ] = None,
     step: Annotated[int | None, typer.Option("--step", help="Instances to give back at a time, 1 to 100.")] = None,
     cooldown: Annotated[
@@ -93,27 +93,29 @@ def components(
     Either how instances are given back (--scale-in) or where copies are placed (--placement). It is only proposed:
     nothing happens until somebody approves it.
     """
-    at = given.desk()
+    at = options.desk()
     if (scale_in is None) is (placement is None):
         raise typer.BadParameter(
             "give either --scale-in or --placement, not both and not neither: a change does one of them"
         )
     if scale_in is not None:
         wanted = ScaleIn(variant or endpoint, STRATEGIES[scale_in], step, cooldown)
-        proposal = at.asking.scale_in(endpoint, variant, wanted, at.who, bootstrap.now())
+        proposal = at.component_orders.scale_in(endpoint, variant, wanted, at.decider, bootstrap.now())
     if placement is not None:
-        proposal = at.asking.placement(endpoint, PLACEMENTS[placement], component or (), at.who, bootstrap.now())
-    _proposed(proposal, given.as_json)
+        proposal = at.component_orders.placement(
+            endpoint, PLACEMENTS[placement], component or (), at.decider, bootstrap.now()
+        )
+    _show_proposal(proposal, options.as_json)
 
 
-def _proposed(proposal: Proposal, as_json: bool) -> None:
+def _show_proposal(proposal: Proposal, as_json: bool) -> None:
     option = proposal.recommendation.options[0]
     if as_json:
         row = {
             "id": proposal.id,
             "endpoint": proposal.ref.name,
             "state": proposal.state.value,
-            "recommended": document.of_option(option),
+            "recommended": document.option_document(option),
         }
         print_json({"version": document.VERSION, "proposal": row})
         return
@@ -130,7 +132,7 @@ def _proposed(proposal: Proposal, as_json: bool) -> None:
 )
 @order
 def proposals(
-    given: Given,
+    options: StackOptions,
     state: Annotated[
         list[ProposalState] | None, typer.Option("--state", help="Show only this state; repeat it for several.")
     ] = None,
@@ -140,16 +142,16 @@ def proposals(
     Reads only. The id of a change is what rightsizer rollback takes.
     """
     unread: list[UnreadRow] = []
-    found = list(given.desk().store.proposals(state or (), unread))
-    if given.as_json:
+    found = list(options.desk().store.proposals(state or (), unread))
+    if options.as_json:
         listed = [_proposal(one) for one in found]
-        print_json({"version": document.VERSION, "proposals": listed, "unreadable": _lost(unread)})
+        print_json({"version": document.VERSION, "proposals": listed, "unreadable": _unread_rows(unread)})
         return
     grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
     for one in found:
-        option = one.recommendation.chosen
+        option = one.recommendation.chosen_option
         saving = sentences.money(one.recommendation.saving_usd_per_month)
-        said = one.outcome or sentences.standing(one)
+        said = one.outcome or sentences.standing_sentence(one)
         what = sentences.change(option) if option else ""
         row = (one.id, one.ref.name, one.state.value, what, saving, one.change_id, said)
         grid.add_row(*(Text(one_line(cell)) for cell in row))
@@ -161,19 +163,19 @@ def proposals(
 
 @app.command(epilog=examples("rightsizer approve p-1f0c2a --region eu-west-1"))
 @order
-def approve(given: Given, proposal: ProposalId) -> None:
+def approve(options: StackOptions, proposal: ProposalId) -> None:
     """Approve a proposal; the deployed stack carries it out.
 
     The stack checks everything again first, and goes back by itself where an alarm or the requests say so.
     """
-    at = given.deciding(f"approving {proposal}")
-    _decided(at.decide(proposal, ProposalState.APPROVED), given.as_json)
+    at = options.desk_for_order(f"approving {proposal}")
+    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json)
 
 
 @app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
 @order
 def reject(
-    given: Given,
+    options: StackOptions,
     proposal: ProposalId,
     reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
 ) -> None:
@@ -181,51 +183,53 @@ def reject(
 
     The same change is not proposed again for 180 days.
     """
-    at = given.deciding(f"rejecting {proposal}")
-    _decided(at.decide(proposal, ProposalState.REJECTED, reason), given.as_json)
+    at = options.desk_for_order(f"rejecting {proposal}")
+    _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
 
 
 @app.command(epilog=examples("rightsizer snooze p-1f0c2a"))
 @order
-def snooze(given: Given, proposal: ProposalId) -> None:
+def snooze(options: StackOptions, proposal: ProposalId) -> None:
     """Put a proposal aside for 30 days.
 
     It is proposed again after that, if the saving is still there.
     """
-    at = given.deciding(f"putting {proposal} aside")
-    _decided(at.decide(proposal, ProposalState.SNOOZED), given.as_json)
+    at = options.desk_for_order(f"putting {proposal} aside")
+    _show_decision(at.decide(proposal, ProposalState.SNOOZED), options.as_json)
 
 
 @app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))
 @order
-def apply_(given: Given, proposal: ProposalId) -> None:
+def apply_(options: StackOptions, proposal: ProposalId) -> None:
     """Approve a proposal if needed, and show its change so far.
 
     The deployed stack makes the change, not this terminal: it goes on when the terminal is closed.
     """
-    at = given.desk()
+    at = options.desk()
     found = at.store.proposal(proposal)
     if found is None:
         raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
     if found.state is ProposalState.PENDING:
-        obey(at, f"applying {proposal}")
+        require_approver(at, f"applying {proposal}")
         at.decide(proposal, ProposalState.APPROVED)
         found = at.store.proposal(proposal) or found
     elif found.state in (ProposalState.REJECTED, ProposalState.SNOOZED, ProposalState.EXPIRED, ProposalState.WITHDRAWN):
         raise ConflictError(f"applying {proposal}: it is {found.state.value}; nothing was recorded")
     change = at.journal.load(found.change_id) if found.change_id else None
-    if given.as_json:
-        print_json({"version": document.VERSION, "proposal": _proposal(found), "change": document.of_change(change)})
+    if options.as_json:
+        print_json(
+            {"version": document.VERSION, "proposal": _proposal(found), "change": document.change_document(change)}
+        )
         return
-    tables.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing(found)}")
+    tables.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing_sentence(found)}")
     for entry in change.journal if change else ():
-        tables.say(f"  {sentences.when(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
+        tables.say(f"  {sentences.time_text(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
 @app.command(epilog=examples("rightsizer rollback c-0a1b2c  # rightsizer proposals lists the ids of changes"))
 @order
 def rollback(
-    given: Given,
+    options: StackOptions,
     change: Annotated[
         str,
         typer.Argument(
@@ -238,18 +242,23 @@ def rollback(
     An endpoint gets its old configuration, a group its old policy; also after the change was proven. The deployed
     stack does it, within minutes.
     """
-    at = given.deciding(f"rolling back {change}")
-    errand = at.errand_back(change)
-    if errand is not None:
-        if given.as_json:
-            row = {"id": errand.id, "subject": errand.subject, "state": errand.state.value, "outcome": errand.outcome}
+    at = options.desk_for_order(f"rolling back {change}")
+    capacity_change = at.request_capacity_rollback(change)
+    if capacity_change is not None:
+        if options.as_json:
+            row = {
+                "id": capacity_change.id,
+                "subject": capacity_change.subject,
+                "state": capacity_change.state.value,
+                "outcome": capacity_change.outcome,
+            }
             print_json({"version": document.VERSION, "errand": row})
             return
-        tables.say(f"Recorded: {errand.subject} gets its old policy back within minutes.")
+        tables.say(f"Recorded: {capacity_change.subject} gets its old policy back within minutes.")
         return
-    asked = at.orders.ask_back(change, at.who, bootstrap.now())
-    if given.as_json:
-        print_json({"version": document.VERSION, "change": document.of_change(asked)})
+    asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
+    if options.as_json:
+        print_json({"version": document.VERSION, "change": document.change_document(asked)})
         return
     old = asked.before.config_name if asked.before else "what it ran before"
     tables.say(f"Recorded: {asked.ref.name} goes back to {old} within minutes.")
@@ -264,7 +273,7 @@ def rollback(
 )
 @order
 def freeze(
-    given: Given,
+    options: StackOptions,
     hard: Annotated[
         bool,
         typer.Option("--hard", help="Stop everything: also steps that restore, and replacements of Spot instances."),
@@ -279,46 +288,46 @@ def freeze(
     """
     if hard and off:
         raise typer.BadParameter("--hard and --off cannot be given together")
-    at, now = given.desk(), bootstrap.now()
+    at, now = options.desk(), bootstrap.now()
     if hard or off:  # what only stops the way forward is the brake: it is open to whoever may write to the table
-        obey(at, "lifting the freeze" if off else "freezing hard")
+        require_approver(at, "lifting the freeze" if off else "freezing hard")
     if off:
-        at.orders.thaw(at.who, now)
+        at.orders.thaw(at.decider, now)
     else:
-        at.orders.freeze(at.who, now, hard=hard)
+        at.orders.freeze(at.decider, now, hard=hard)
     unread: list[UnreadRow] = []
-    still, errands = list(at.journal.open_changes(unread)), at.errands.open_errands(unread)
-    if given.as_json:
-        state = {"frozen": not off, "hard": hard, "by": at.who, "at": now.isoformat()}
-        left = [document.left(one, hard) for one in still]
-        asked = [document.errand_left(one, hard) for one in errands]
-        found = {"freeze": state, "open": left, "errands": asked, "unreadable": _lost(unread)}
+    still, capacity_changes = list(at.journal.open_changes(unread)), at.capacity_changes.open_capacity_changes(unread)
+    if options.as_json:
+        state = {"frozen": not off, "hard": hard, "by": at.decider, "at": now.isoformat()}
+        left = [document.open_change_document(one, hard) for one in still]
+        asked = [document.open_capacity_change_document(one, hard) for one in capacity_changes]
+        found = {"freeze": state, "open": left, "errands": asked, "unreadable": _unread_rows(unread)}
         print_json({"version": document.VERSION, **found})
         return
     tables.output().print("Thawed." if off else HARD if hard else PLAIN)
     for one in still:
-        _open(one.id, one.ref.name, one.state, one.outcome, left_open(one) if hard else one.remaining)
-    for errand in errands:
-        lines = [errand.back_line] if hard and errand.back_line else []
-        _open(errand.id, errand.subject, errand.state, errand.outcome, lines)
+        _show_open(one.id, one.ref.name, one.state, one.outcome, undo_commands(one) if hard else one.remaining)
+    for capacity_change in capacity_changes:
+        lines = [capacity_change.rollback_command] if hard and capacity_change.rollback_command else []
+        _show_open(capacity_change.id, capacity_change.subject, capacity_change.state, capacity_change.outcome, lines)
     for row in unread:
         tables.output().print(f"  {one_line(sentences.unread_row(row))}", markup=False)
 
 
-def _open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:
-    """A change or an errand that is open, with the command lines that are left."""
+def _show_open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:
+    """A change or a capacity change that is open, with the command lines that are left."""
     console = tables.output()
     console.print(f"  {name}  {subject}  {state}  {one_line(outcome)}", markup=False)
     for line in lines:
         console.print(f"      {line}", markup=False)
 
 
-def _lost(unread: list[UnreadRow]) -> list[dict[str, str]]:
+def _unread_rows(unread: list[UnreadRow]) -> list[dict[str, str]]:
     """Rows that were passed over, with the cause."""
     return [{"row": one.key, "cause": one.cause} for one in unread]
 
 
-def _decided(found: dict[str, Any], as_json: bool) -> None:
+def _show_decision(found: dict[str, Any], as_json: bool) -> None:
     """Say what was recorded."""
     decision = found["decision"]
     if as_json:
@@ -331,7 +340,7 @@ def _decided(found: dict[str, Any], as_json: bool) -> None:
 
 
 def _proposal(one: Proposal) -> dict[str, Any]:
-    option, decision = one.recommendation.chosen, one.decision
+    option, decision = one.recommendation.chosen_option, one.decision
     return {
         "id": one.id,
         "endpoint": one.ref.name,
@@ -339,7 +348,7 @@ def _proposal(one: Proposal) -> dict[str, Any]:
         "state": one.state.value,
         "approvable": one.approvable,
         "enable": one.enable,
-        "recommended": document.of_option(option, one.approvable) if option else None,
+        "recommended": document.option_document(option, one.approvable) if option else None,
         "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
         "created_at": one.created_at.isoformat(),
         "expires_at": one.expires_at.isoformat(),
@@ -354,7 +363,7 @@ def _proposal(one: Proposal) -> dict[str, Any]:
 @app.command(epilog=examples("rightsizer report", "rightsizer report --monthly --json > report.json"))
 @order
 def report(
-    given: Given,
+    options: StackOptions,
     monthly: Annotated[bool, typer.Option("--monthly", help="The last whole month instead of the last week.")] = False,
 ) -> None:
     """Show what was spent and saved in the last whole week.
@@ -363,12 +372,14 @@ def report(
     rightsizer itself costs is only in the reports that the stack stores.
     """
     now = bootstrap.now()
-    told = reporting.made(given.report_sources(), *reporting.window("monthly" if monthly else "weekly", now), now)
-    if given.as_json:
-        print_json(json.loads(report_json.report(told)))
+    report = reporting.assemble_report(
+        options.report_sources(), *reporting.report_window("monthly" if monthly else "weekly", now), now
+    )
+    if options.as_json:
+        print_json(json.loads(report_json.report(report)))
     else:
-        tables.say(text.report(told)[1].rstrip())
-        for row in told.unread:
+        tables.say(text.report(report)[1].rstrip())
+        for row in report.unread:
             tables.say(one_line(sentences.unread_row(row)))
-        if told.misread:
-            tables.say(sentences.misread_line(told.misread))
+        if report.misread:
+            tables.say(sentences.misread_line(report.misread))

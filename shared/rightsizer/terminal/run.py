@@ -22,9 +22,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with _log_to_stderr():
             result = command.main(list(arguments), prog_name="rightsizer", standalone_mode=False)
-        return _interrupted() if result == Exit.INTERRUPTED else int(result or 0)
+        return _exit_interrupted() if result == Exit.INTERRUPTED else int(result or 0)
     except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
+        return _exit_interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
         return _usage(error)
 
 
-def _interrupted() -> int:
+def _exit_interrupted() -> int:
     sys.stderr.write("\ninterrupted; nothing was changed\n")
     return Exit.INTERRUPTED
 

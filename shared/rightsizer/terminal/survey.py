@@ -10,7 +10,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
-from rightsizer.flows.evaluate import EvaluatePorts, Judged, Watcher, judged
+from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
 from rightsizer.ports.evaluation import EndpointSummary
 
 
@@ -28,12 +28,12 @@ class Survey:
     """What could not be read for the fleet as a whole."""
 
     @property
-    def found(self) -> tuple[Recommendation, ...]:
+    def large_enough(self) -> tuple[Recommendation, ...]:
         """The recommendations whose identified saving reaches the minimum."""
-        return tuple(each for each in self.possible if each.identified_usd_per_month >= self.minimum_saving)
+        return tuple(each for each in self.possible_savings if each.identified_usd_per_month >= self.minimum_saving)
 
     @property
-    def possible(self) -> tuple[Recommendation, ...]:
+    def possible_savings(self) -> tuple[Recommendation, ...]:
         """The recommendations that a report counts as a possible saving, whatever the minimum."""
         return tuple(each for each in self.recommendations if each.identified_usd_per_month > 0)
 
@@ -45,15 +45,15 @@ class Survey:
     @property
     def saving(self) -> Decimal:
         """US dollars per month of what was found."""
-        return sum((each.identified_usd_per_month for each in self.found), Decimal(0))
+        return sum((each.identified_usd_per_month for each in self.large_enough), Decimal(0))
 
     @property
-    def identified(self) -> Decimal:
-        """US dollars per month that could be saved, as a report of the same judgements has it."""
-        return sum((each.identified_usd_per_month for each in self.possible), Decimal(0))
+    def identified_saving(self) -> Decimal:
+        """US dollars per month that could be saved, as a report of the same recommendations has it."""
+        return sum((each.identified_usd_per_month for each in self.possible_savings), Decimal(0))
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether everything could be read. An endpoint that was deleted meanwhile is no gap."""
         return not self.incomplete and all(each.reason.code is Code.VANISHED for each in self.unobserved)
 
@@ -72,7 +72,7 @@ def survey(
     names: Sequence[str] = (),
 ) -> Survey:
     """Read and judge the account, or the named endpoints. InputError when a named one does not exist."""
-    summaries = _named(ports, names) if names else list(ports.fleet.list_endpoints())
+    summaries = _named_endpoints(ports, names) if names else list(ports.fleet.list_endpoints())
     incomplete: list[Reason] = []
     done = 0
 
@@ -83,8 +83,8 @@ def survey(
 
     progress(0, len(summaries))
     policy = replace(policy, minimum_saving_usd=minimum_saving)
-    results = list(judged(ports, summaries, policy, now, Watcher(done=step, told=incomplete.append)))
-    found = [each.recommendation for each in results if isinstance(each, Judged)]
+    results = list(recommendations(ports, summaries, policy, now, ProgressWatcher(done=step, told=incomplete.append)))
+    found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
     return Survey(
         region=region,
@@ -96,7 +96,7 @@ def survey(
     )
 
 
-def _named(ports: EvaluatePorts, names: Iterable[str]) -> list[EndpointSummary]:
+def _named_endpoints(ports: EvaluatePorts, names: Iterable[str]) -> list[EndpointSummary]:
     wanted = list(names)
     found = ports.fleet.find(wanted)
     missing = set(wanted) - {summary.ref.name for summary in found}

@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.domain.option import Excluded, Option, paid_back
+from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, cleaned, one_line
+from rightsizer.domain.reason import Code, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.render import effects, sentences
 from rightsizer.render.charts import sparkline
@@ -51,7 +51,7 @@ class _Cleaned:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for part in console.render(self._inner, options):
-            yield part if part.control else Segment(cleaned(part.text, len(part.text)), part.style)
+            yield part if part.control else Segment(clean_text(part.text, len(part.text)), part.style)
 
 
 def output() -> Console:
@@ -73,12 +73,12 @@ def listing(found: Survey, width: int) -> RenderableType:
 def _lines(found: Survey) -> RenderableType:
     parts: list[RenderableType] = []
     for each in found.recommendations:
-        option = each.chosen
+        option = each.chosen_option
         cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
         saves = f", saves {option.saving_usd_per_month:,.0f}, risk {int(option.risk)}" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
-        parts += [Padding(_why(each), (0, 0, 0, 2))]
+        parts += [Padding(_reason_text(each), (0, 0, 0, 2))]
     for lost in found.unobserved:
         parts += [Text.assemble((lost.ref.name, "bold"), ("  not read", "red"))]
         parts += [Padding(Text(lost.reason.sentence), (0, 0, 0, 2))]
@@ -96,7 +96,7 @@ def table(found: Survey) -> RenderableType:
     rows.add_column("Risk", justify="right", no_wrap=True)
     rows.add_column("Recommendation and reason", overflow="fold", ratio=1)
     for each in found.recommendations:
-        option = each.chosen
+        option = each.chosen_option
         rows.add_row(
             Text(each.ref.name),
             _runs(each),
@@ -104,7 +104,7 @@ def table(found: Survey) -> RenderableType:
             Text(each.finding.value, style=COLOURS[each.finding]),
             f"{option.saving_usd_per_month:,.0f}" if option else "",
             str(int(option.risk)) if option else "",
-            _why(each),
+            _reason_text(each),
         )
     for lost in found.unobserved:
         rows.add_row(Text(lost.ref.name), "", "", Text("not read", style="red"), "", "", Text(lost.reason.sentence))
@@ -118,25 +118,26 @@ def totals(found: Survey) -> Text:
         return Text("No endpoint exists in this account and Region.")
     several = sum(bool(each.beside) for each in found.recommendations)
     left = f" (of {several} with several variants the first alone)" if several else ""
-    small = len(found.possible) - len(found.found)
+    small = len(found.possible_savings) - len(found.large_enough)
     below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
     return Text(
         f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
-        f"{len(found.possible)} could save USD {found.identified:,.2f} per month{below} (On-Demand prices)",
+        f"{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
+        f"(On-Demand prices)",
         style="bold",
     )
 
 
 def explanation(each: Recommendation) -> RenderableType:
-    """Everything that one judgement rests on."""
+    """Everything that one recommendation rests on."""
     parts: list[RenderableType] = [
         Text(f"{each.ref.name}  {each.finding.value}", style=f"bold {COLOURS[each.finding]}"),
         Text(each.reason.sentence),
         Text(),
-        _facts("Runs", _now(each)),
+        _facts("Runs", _current_facts(each)),
     ]
     if each.evidence is not None:
-        window = f"{sentences.when(each.evidence.start)} to {sentences.when(each.evidence.end)}"
+        window = f"{sentences.time_text(each.evidence.start)} to {sentences.time_text(each.evidence.end)}"
         facts = {
             "window": f"{window}, {sentences.percent(each.evidence.valid_share)} of it with datapoints",
             "requests": f"{each.evidence.requests:,}",
@@ -148,13 +149,13 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
     if each.replay is not None:
-        parts += [Text(), _facts(sentences.replayed(each), dict(sentences.replay(each)))]
+        parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
     for title, lines in _lists(each):
         parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
     return Group(*parts)
 
 
-def warnings(found: Survey, console: Console) -> None:
+def print_warnings(found: Survey, console: Console) -> None:
     """What could not be read, on the error stream."""
     for reason in found.incomplete:
         console.print(Text.assemble(("not read: ", "red"), reason.sentence))
@@ -164,8 +165,8 @@ def _runs(each: Recommendation) -> Text:
     return Text(sentences.today(each) if each.instance_type else each.kind.value)
 
 
-def _why(each: Recommendation) -> Text:
-    option = each.chosen
+def _reason_text(each: Recommendation) -> Text:
+    option = each.chosen_option
     if option is None:
         return Text(each.reason.sentence)
     return Text.assemble(
@@ -173,7 +174,7 @@ def _why(each: Recommendation) -> Text:
     )
 
 
-def _now(each: Recommendation) -> dict[str, str]:
+def _current_facts(each: Recommendation) -> dict[str, str]:
     facts = {"kind": each.kind.value, "fleet": _runs(each).plain, "variant": each.variant, "mode": each.mode.value}
     if each.price is not None:
         facts["price"] = _price(each.price)
@@ -183,7 +184,7 @@ def _now(each: Recommendation) -> dict[str, str]:
 
 
 def _price(price: Price) -> str:
-    return f"USD {sentences.rate(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
+    return f"USD {sentences.hourly_price(price.usd_per_hour)} per hour ({price.source}, {price.basis}, {price.as_of})"
 
 
 def _option(option: Option, ours: bool) -> dict[str, str]:
@@ -198,8 +199,8 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
         "evidence": sentences.days_of_evidence(option.confidence),
         "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",
-        "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart(option)}",
-        "rollback": effects.undone(option, ours),
+        "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart_text(option)}",
+        "rollback": effects.rollback_text(option, ours),
         "callers": option.client_change,
         **dict(sentences.option_facts(option)),
     }
@@ -209,32 +210,32 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
 def _switch(option: Option) -> str:
     """What the change costs once; of a test before it both are paid back."""
     once = "once; with the test" if option.test_usd else "once,"
-    return f"USD {option.switch_usd:,.2f} {once} {paid_back(option)}"
+    return f"USD {option.switch_usd:,.2f} {once} {payback_text(option)}"
 
 
 def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
     found = [
-        ("Not checked", list(each.unchecked)),
+        ("Not checked", list(each.open_questions)),
         ("Notes", [note.sentence for note in each.notes]),
-        ("Excluded", _excluded(each)),
+        ("Excluded", _exclusion_lines(each)),
     ]
     return [(title, lines) for title, lines in found if lines]
 
 
-def _excluded(each: Recommendation) -> list[str]:
+def _exclusion_lines(each: Recommendation) -> list[str]:
     """A line for each, and one for all that have no price."""
-    unpriced = [out.instance_type for out in each.excluded if _unpriced(out)]
-    found = [_said(out) for out in each.excluded if not _unpriced(out)]
+    unpriced = [out.instance_type for out in each.excluded if _is_unpriced(out)]
+    found = [_exclusion_text(out) for out in each.excluded if not _is_unpriced(out)]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
 
 
-def _said(out: Excluded) -> str:
+def _exclusion_text(out: Excluded) -> str:
     """The reason, behind the name where it does not say the name itself."""
     named = out.dimension is None and out.instance_type in out.reason.sentence
-    return out.reason.sentence if named else f"{out.what}: {out.reason.sentence}"
+    return out.reason.sentence if named else f"{out.title}: {out.reason.sentence}"
 
 
-def _unpriced(out: Excluded) -> bool:
+def _is_unpriced(out: Excluded) -> bool:
     """A type without a price; a dimension without one says what that means."""
     return out.reason.code is Code.NO_PRICE and out.dimension is None
 

@@ -85,7 +85,7 @@ def _key(name: str) -> str:
     return name.removeprefix("--").replace("-", "_")
 
 
-def described_by(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def read_workload(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """The description of the file with what the flags set; InputError without a task."""
     described = describe(_read(file) if file else {}, given)
     if "task" not in described:

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from rightsizer.autoscaling import policies
-from rightsizer.changes.dimension import Approved, Planned
+from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan.fleet import fleet_after
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 
 
-def count_only(given: Approved) -> Planned | tuple[Reason, ...]:
+def plan_count(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     """Counts move without a new configuration: nothing is deployed, nothing is cloned."""
     change, before, after = given.change, given.before, fleet_after(given)
     changed = [v for v in after if v not in before.variants]
@@ -23,7 +23,7 @@ def count_only(given: Approved) -> Planned | tuple[Reason, ...]:
         after=after,
         guardrail="counts only: no deployment, and the way back is the same call",
     )
-    return Planned(before, plan)
+    return PlannedChange(before, plan)
 
 
 def capacity_step(endpoint: str, variants: list[VariantCount]) -> Step:
@@ -42,15 +42,15 @@ def scaled(given: Approved) -> list[ScalableTarget]:
     return [t for t in given.ground.scaling if t.variant_name == given.change.variant]
 
 
-def bounds_only(given: Approved) -> Planned | tuple[Reason, ...]:
-    """Bounds and targets of the autoscaling of the judged variant: no deployment, and the way back is the same call."""
-    change, ground, before, mine = given.change, given.ground, given.before, scaled(given)
+def plan_bounds(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    """Bounds and targets of the autoscaling of the judged variant: no deployment, and the rollback is the same call."""
+    change, inputs, before, mine = given.change, given.ground, given.before, scaled(given)
     if not mine:
         text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
         return (Reason(Code.CHANGED_SINCE, text),)
-    same_size = policies.Capacity(1, 1)
-    new = policies.rebuild(policies.retarget(mine, change.option.target, same_size), (), ground.scaling)
-    old = policies.rebuild(mine, (), ground.scaling)
+    same_size = policies.CapacityExchange(1, 1)
+    new = policies.restore_steps(policies.retarget(mine, change.option.target, same_size), (), inputs.scaling)
+    old = policies.restore_steps(mine, (), inputs.scaling)
     moved = tuple(step for step in new if step not in old)
     if not moved:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} is autoscaled as asked already"),)
@@ -61,19 +61,19 @@ def bounds_only(given: Approved) -> Planned | tuple[Reason, ...]:
         after=before.variants,
         guardrail="autoscaling bounds only: no deployment, reversible at once",
     )
-    return Planned(before, plan)
+    return PlannedChange(before, plan)
 
 
-def in_place_of_hours(given: Approved) -> Planned:
+def in_place_of_hours(given: Approved) -> PlannedChange:
     """One count in place of our counts by the hour, which would set theirs again within a day."""
-    change, ground, before, hours = given.change, given.ground, given.before, scaled(given)
+    change, inputs, before, hours = given.change, given.ground, given.before, scaled(given)
     count = change.option.target.instance_count
     after = tuple(replace(v, count=count) if v.name == change.variant else v for v in before.variants)
     changed = [v for v in after if v.name == change.variant]
     plan = Plan(
-        settle=(*policies.clear(hours), capacity_step(change.ref.name, changed)),
-        restore=policies.rebuild(hours, (), ground.scaling),
+        settle=(*policies.removal_steps(hours), capacity_step(change.ref.name, changed)),
+        restore=policies.restore_steps(hours, (), inputs.scaling),
         after=after,
         guardrail="a count in place of our schedule: no deployment; the way back registers the schedule again",
     )
-    return Planned(before, plan)
+    return PlannedChange(before, plan)

@@ -4,42 +4,44 @@ from decimal import Decimal
 
 from rightsizer.autoscaling import policies
 from rightsizer.changes import clone, guardrail
-from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.changes.plan.fleet import capacity_of, fleet_after
+from rightsizer.changes.dimension import Approved, PlannedChange
+from rightsizer.changes.plan.fleet import capacity_exchange, fleet_after
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 
 
-def new_config(given: Approved) -> Planned | tuple[Reason, ...]:
+def plan_new_config(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan that deploys a clone of the configuration with other instances; or why there is none."""
-    change, ground, config, before = given.change, given.ground, given.config, given.before
+    change, inputs, config, before = given.change, given.ground, given.config, given.before
     catalogue, limits, after = given.catalogue, given.limits, fleet_after(given)
     tags = {clone.CHANGE_TAG: change.id}
-    new = clone.clone(config, after, change.option.target, catalogue, tags, ground.endpoint.capture_stopped)
-    if not isinstance(new, clone.Clone):
+    new = clone.clone_config(config, after, change.option.target, catalogue, tags, inputs.endpoint.capture_stopped)
+    if not isinstance(new, clone.ClonedConfig):
         return new
     if new.content_hash == clone.content_hash(config.body):
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
-    old = _way_back(config, before, catalogue, tags, ground.endpoint.capture_stopped)
-    watched = watching(change, new.name, after, limits)
+    old = _rollback_clone(config, before, catalogue, tags, inputs.endpoint.capture_stopped)
+    watched = alarm_steps(change, new.name, after, limits)
     names = tuple(step.subject for step in watched)
-    guard = chosen_guardrail(change, ground, before, after, names, limits)
-    settle, restore = rebuilt(change, ground)
+    guard = choose_plan_guardrail(change, inputs, before, after, names, limits)
+    settle, restore = autoscaling_steps(change, inputs)
     back_name = old.name if old is not None else before.config_name
     plan = Plan(
-        prepare=(create(new), create(old) if old is not None else tag(config, change.id), *watched),
-        clear=policies.clear(ground.scaling),
+        prepare=(create_step(new), create_step(old) if old is not None else tag_step(config, change.id), *watched),
+        clear=policies.removal_steps(inputs.scaling),
         settle=settle,
         restore=restore,
-        turn=update(change.ref.name, new.name, guard.config),
-        back=update(
-            change.ref.name, back_name, guardrail.way_back(guard.config, _total(after), _total(before.variants))
+        turn=update_step(change.ref.name, new.name, guard.config),
+        back=update_step(
+            change.ref.name,
+            back_name,
+            guardrail.rollback_deployment(guard.config, _total(after), _total(before.variants)),
         ),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
@@ -48,20 +50,25 @@ def new_config(given: Approved) -> Planned | tuple[Reason, ...]:
         alarms=names,
         deployment_limit_s=guard.limit_s,
         guardrail=guard.sentence,
-        exchange=(capacity_of(change, ground).old, capacity_of(change, ground).new),
+        exchange=(capacity_exchange(change, inputs).old, capacity_exchange(change, inputs).new),
     )
-    return Planned(before, plan, (*new.notes, *_unproven_alarms(names)))
+    return PlannedChange(before, plan, (*new.notes, *_unproven_alarms(names)))
 
 
-def keeping_counts(given: Approved, new: clone.Clone, watched: tuple[Step, ...], guard: guardrail.Guardrail) -> Plan:
+def plan_keeping_counts(
+    given: Approved, new: clone.ClonedConfig, watched: tuple[Step, ...], guard: guardrail.Guardrail
+) -> Plan:
     """A deployment that leaves every count and weight as it is live, there and back; autoscaling stays registered."""
     change, config, before, limits = given.change, given.config, given.before, given.limits
     names, live = tuple(step.subject for step in watched), _total(before.variants)
     return Plan(
-        prepare=(create(new), tag(config, change.id), *watched),
-        turn=update(change.ref.name, new.name, guard.config, keep_counts=True),
-        back=update(
-            change.ref.name, before.config_name, guardrail.way_back(guard.config, live, live), keep_counts=True
+        prepare=(create_step(new), tag_step(config, change.id), *watched),
+        turn=update_step(change.ref.name, new.name, guard.config, keep_counts=True),
+        back=update_step(
+            change.ref.name,
+            before.config_name,
+            guardrail.rollback_deployment(guard.config, live, live),
+            keep_counts=True,
         ),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         new_config=new.name,
@@ -73,7 +80,7 @@ def keeping_counts(given: Approved, new: clone.Clone, watched: tuple[Step, ...],
     )
 
 
-def watching(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
+def alarm_steps(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
     """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
     usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
     return guardrail.rollback_alarms(
@@ -87,30 +94,30 @@ def watching(change: Change, config: str, after: tuple[VariantCount, ...], limit
     )
 
 
-def chosen_guardrail(
+def choose_plan_guardrail(
     change: Change,
-    ground: Ground,
+    inputs: PreflightInput,
     before: Before,
     after: tuple[VariantCount, ...],
     names: tuple[str, ...],
     limits: ChangeLimits,
 ) -> guardrail.Guardrail:
     """The guardrail of a deployment from the fleet before to the fleet after."""
-    return guardrail.choose(
+    return guardrail.choose_guardrail(
         [v.count for v in before.variants],
         [v.count for v in after],
         names,
         limits.bake_s,
-        headroom=_headroom(ground, before, after),
-        excluded=_excluded(ground, before, after),
+        headroom=_headroom(inputs, before, after),
+        excluded=_excluded_guardrails(inputs, before, after),
         usd_per_hour=_hourly(change),
         overlap_limit_usd=limits.usd_per_day,
     )
 
 
-def _way_back(
+def _rollback_clone(
     config: ConfigSight, before: Before, catalogue: Catalogue, tags: dict[str, str], capture_stopped: bool
-) -> clone.Clone | None:
+) -> clone.ClonedConfig | None:
     """A clone of the old configuration with the live counts, where deploying the old one would reset them."""
     written = {
         v["VariantName"]: (v.get("InitialInstanceCount"), float(v.get("InitialVariantWeight", 1.0)))
@@ -119,24 +126,24 @@ def _way_back(
     if all(written.get(v.name) == (v.count, v.weight) for v in before.variants):
         return None
     first = before.variants[0]
-    cloned = clone.clone(
+    cloned = clone.clone_config(
         config, before.variants, Target(first.instance_type, first.count), catalogue, tags, capture_stopped
     )
-    return cloned if isinstance(cloned, clone.Clone) else None
+    return cloned if isinstance(cloned, clone.ClonedConfig) else None
 
 
-def create(cloned: clone.Clone) -> Step:
+def create_step(cloned: clone.ClonedConfig) -> Step:
     """The step that creates a cloned configuration."""
     return Step(StepKind.CREATE_CONFIG, cloned.name, cloned.body)
 
 
-def tag(config: ConfigSight, change_id: str) -> Step:
+def tag_step(config: ConfigSight, change_id: str) -> Step:
     """The old configuration gets the tag without which IAM would refuse to deploy it again (decision 20)."""
     tags = [{"Key": clone.CHANGE_TAG, "Value": change_id}]
     return Step(StepKind.TAG_CONFIG, config.name, {"ResourceArn": config.body["EndpointConfigArn"], "Tags": tags})
 
 
-def update(endpoint: str, config: str, deployment: dict[str, object], keep_counts: bool = False) -> Step:
+def update_step(endpoint: str, config: str, deployment: dict[str, object], keep_counts: bool = False) -> Step:
     """The step that deploys a configuration, with the counts that it names or with those that are live.
 
     Source: RetainAllVariantProperties of UpdateEndpoint.
@@ -163,16 +170,16 @@ def _total(variants: tuple[VariantCount, ...]) -> int:
     return sum(v.count for v in variants)
 
 
-def _headroom(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -> int | None:
+def _headroom(inputs: PreflightInput, before: Before, after: tuple[VariantCount, ...]) -> int | None:
     """Instances of the target type that the quota leaves beside our own; others' use is AWS's to refuse."""
-    if ground.quota is None:
+    if inputs.quota is None:
         return None
     wanted = {v.instance_type for v in after}
-    return ground.quota - sum(v.count for v in before.variants if v.instance_type in wanted)
+    return inputs.quota - sum(v.count for v in before.variants if v.instance_type in wanted)
 
 
-def _excluded(ground: Ground, before: Before, after: tuple[VariantCount, ...]) -> str:
-    if ground.marketplace:
+def _excluded_guardrails(inputs: PreflightInput, before: Before, after: tuple[VariantCount, ...]) -> str:
+    if inputs.marketplace:
         return "AWS ignores guardrails for Marketplace images"
     if any(v.instance_type.startswith("ml.inf1.") for v in (*before.variants, *after)):
         return "AWS ignores guardrails for Inf1 instances"
@@ -183,13 +190,13 @@ def _hourly(change: Change) -> Decimal:
     return change.option.price.usd_per_hour * change.option.target.instance_count
 
 
-def rebuilt(change: Change, ground: Ground) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+def autoscaling_steps(change: Change, inputs: PreflightInput) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """Autoscaling for the new capacity, and as it was."""
-    touched = tuple(t for t in ground.scaling if t.variant_name == change.variant)
-    others = tuple(t for t in ground.scaling if t not in touched)
-    new = (*policies.retarget(touched, change.option.target, capacity_of(change, ground)), *others)
-    alarms_ = tuple(ground.customer_alarms)
+    touched = tuple(t for t in inputs.scaling if t.variant_name == change.variant)
+    others = tuple(t for t in inputs.scaling if t not in touched)
+    new = (*policies.retarget(touched, change.option.target, capacity_exchange(change, inputs)), *others)
+    alarms_ = tuple(inputs.customer_alarms)
     return (
-        policies.rebuild(new, alarms_, ground.scaling),
-        policies.rebuild(ground.scaling, alarms_, ground.scaling),
+        policies.restore_steps(new, alarms_, inputs.scaling),
+        policies.restore_steps(inputs.scaling, alarms_, inputs.scaling),
     )

@@ -9,11 +9,11 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, EndpointSight
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.plan import VariantCount
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 
 
-def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
+def live_counts(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ...]:
     """Types from the configuration, counts and weights from what is live: autoscaling and people move them."""
     types = {v["VariantName"]: v.get("InstanceType", "") for v in config.body.get("ProductionVariants", [])}
     return tuple(
@@ -23,33 +23,33 @@ def live(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCount, ..
 
 def fleet_after(given: Approved) -> tuple[VariantCount, ...]:
     """What each variant shall run."""
-    return tuple(wanted(variant, given.change, given.ground) for variant in given.before.variants)
+    return tuple(wanted_count(variant, given.change, given.ground) for variant in given.before.variants)
 
 
-def wanted(variant: VariantCount, change: Change, ground: Ground) -> VariantCount:
+def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) -> VariantCount:
     """What a variant shall run. An autoscaled fleet keeps the share of its size that is needed at this hour."""
     if variant.name != change.variant:
         return variant
     target, count = change.option.target, change.option.target.instance_count
-    own = mine(ground, variant.name)
+    own = target_of_variant(inputs, variant.name)
     if own is not None:
-        capacity = capacity_of(change, ground)
+        capacity = capacity_exchange(change, inputs)
         bounds = policies.retarget((own,), target, capacity)[0]
         needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
         count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
     return VariantCount(variant.name, target.instance_type, count, variant.weight)
 
 
-def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
+def missing_autoscaling_reasons(change: Change, inputs: PreflightInput) -> tuple[Reason, ...]:
     """Why an option that grows with its load would not: it counts on autoscaling that the variant does not have.
 
     It was judged with instances that autoscaling adds, and no policy here is made up for it. The owner's schedule moves
     the bounds of another type as it moved those of today's. Sleeping brings its own policies; a restore of what served
     the load before waits for nothing.
     """
-    target, own = change.option.target, mine(ground, change.variant)
+    target, own = change.option.target, target_of_variant(inputs, change.variant)
     fixed = max(target.instance_count, *(target.hourly_counts or (0,)))
-    moved = target.instance_type != ground.proposal.recommendation.instance_type
+    moved = target.instance_type != inputs.proposal.recommendation.instance_type
     if own is not None and (own.policies or (moved and own.scheduled)):
         return ()
     if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO:
@@ -61,20 +61,20 @@ def unbounded(change: Change, ground: Ground) -> tuple[Reason, ...]:
     return (Reason(Code.CHANGED_SINCE, text),)
 
 
-def mine(ground: Ground, variant: str) -> ScalableTarget | None:
+def target_of_variant(inputs: PreflightInput, variant: str) -> ScalableTarget | None:
     """The scalable target of the variant; None where it is not autoscaled."""
-    return next((t for t in ground.scaling if t.variant_name == variant), None)
+    return next((t for t in inputs.scaling if t.variant_name == variant), None)
 
 
-def most(change: Change, ground: Ground) -> int:
+def largest_new_count(change: Change, inputs: PreflightInput) -> int:
     """Instances of another type that autoscaling could ask for after the change; 0 where nothing new is asked for."""
-    own, target = mine(ground, change.variant), change.option.target
-    if own is None or target.instance_type == ground.proposal.recommendation.instance_type:
+    own, target = target_of_variant(inputs, change.variant), change.option.target
+    if own is None or target.instance_type == inputs.proposal.recommendation.instance_type:
         return 0
-    return policies.retarget((own,), target, capacity_of(change, ground))[0].maximum
+    return policies.retarget((own,), target, capacity_exchange(change, inputs))[0].maximum
 
 
-def capacity_of(change: Change, ground: Ground) -> policies.Capacity:
+def capacity_exchange(change: Change, inputs: PreflightInput) -> policies.CapacityExchange:
     """The option serves with its count what the decision's fleet served with its own."""
-    old = max(1, ground.proposal.recommendation.instance_count)
-    return policies.Capacity(old, max(1, change.option.target.instance_count))
+    old = max(1, inputs.proposal.recommendation.instance_count)
+    return policies.CapacityExchange(old, max(1, change.option.target.instance_count))

@@ -5,16 +5,16 @@ registered.
 """
 
 from rightsizer.changes import guardrail
-from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.domain.component import OR_NONE, SPREAD, ComponentSight, rolled
+from rightsizer.changes.dimension import Approved, PlannedChange
+from rightsizer.domain.component import OR_NONE, SPREAD, ComponentSight, rolling_update
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 
 
-def placement_only(given: Approved) -> Planned | tuple[Reason, ...]:
+def placement_only(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan, or why there is none."""
-    change, ground, before, limits = given.change, given.ground, given.before, given.limits
-    found = ((ground.components[name], strategy) for name, strategy in change.option.target.placement)
+    change, inputs, before, limits = given.change, given.ground, given.before, given.limits
+    found = ((inputs.components[name], strategy) for name, strategy in change.option.target.placement)
     moved = [(live, strategy) for live, strategy in found if live.strategies != {strategy}]
     if not moved:
         return (Reason(Code.CHANGED_SINCE, f"the components of {change.ref.name} are placed as asked"),)
@@ -24,12 +24,13 @@ def placement_only(given: Approved) -> Planned | tuple[Reason, ...]:
     }
     names = tuple(step.subject for steps in watched.values() for step in steps)
     settle = tuple(
-        _step(live, strategy, limits.bake_s, tuple(s.subject for s in watched[live.name])) for live, strategy in moved
+        _placement_step(live, strategy, limits.bake_s, tuple(s.subject for s in watched[live.name]))
+        for live, strategy in moved
     )
     plan = Plan(
         prepare=tuple(step for steps in watched.values() for step in steps),
         settle=settle,
-        restore=tuple(_back(live, limits.bake_s) for live, _ in moved),
+        restore=tuple(_placement_rollback_step(live, limits.bake_s) for live, _ in moved),
         tidy=(Step(StepKind.DELETE_ALARMS, f"{limits.alarm_prefix}{change.id}", {"AlarmNames": list(names)}),),
         after=before.variants,
         alarms=names,
@@ -37,19 +38,21 @@ def placement_only(given: Approved) -> Planned | tuple[Reason, ...]:
     )
     unsaid = [live.name for live, _ in moved if live.strategies == {""}]
     note = f"{', '.join(unsaid)} showed no placement; the way back names {SPREAD}" if unsaid else ""
-    return Planned(before, plan, (note,) if note else ())
+    return PlannedChange(before, plan, (note,) if note else ())
 
 
-def _back(live: ComponentSight, bake_s: int) -> Step:
+def _placement_rollback_step(live: ComponentSight, bake_s: int) -> Step:
     """The step that brings the placement back; preflight saw to it that there is one for all specifications."""
     (old,) = live.strategies
-    return _step(live, old or SPREAD, bake_s, (), "" if old else OR_NONE)
+    return _placement_step(live, old or SPREAD, bake_s, (), "" if old else OR_NONE)
 
 
-def _step(live: ComponentSight, strategy: str, bake_s: int, watched: tuple[str, ...], called: str = "") -> Step:
+def _placement_step(
+    live: ComponentSight, strategy: str, bake_s: int, watched: tuple[str, ...], called: str = ""
+) -> Step:
     params = {
         "InferenceComponentName": live.name,
-        **live.placed(strategy),
-        "DeploymentConfig": rolled(live.desired, bake_s, watched).config,
+        **live.placement_request(strategy),
+        "DeploymentConfig": rolling_update(live.desired, bake_s, watched).config,
     }
     return Step(StepKind.UPDATE_COMPONENT, f"{live.name} to {called or strategy}", params)

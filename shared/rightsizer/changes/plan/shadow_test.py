@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes import clone, guardrail, window
-from rightsizer.changes.dimension import Approved, Planned
-from rightsizer.changes.plan.config import keeping_counts, watching
+from rightsizer.changes.dimension import Approved, PlannedChange
+from rightsizer.changes.plan.config import alarm_steps, plan_keeping_counts
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
@@ -19,17 +19,17 @@ from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option, Target
 from rightsizer.domain.plan import Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.shadow_test import forbidden
+from rightsizer.recommender.shadow_test import tag_refusal
 
 PEAK_PATIENCE = timedelta(days=6)
 HOURS = 2.0
 """Length of a test where the option does not say (an assumption)."""
 
 
-def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferred | None:
+def peak_deferral(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferral | None:
     """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near.
 
     On the last day of a change's patience it waits no longer: something was in its way at every peak.
@@ -37,59 +37,59 @@ def until_the_peak(change: Change, plan: Plan, limits: ChangeLimits, now: dateti
     if plan.peak is None or now - change.approved_at > PEAK_PATIENCE:
         return None
     lasts = timedelta(seconds=plan.test_s)
-    begins = window.over_peak(limits.window, plan.peak, lasts, now, window.STEP)
+    begins = window.next_test_start(limits.window, plan.peak, lasts, now, window.STEP)
     text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
-    return Deferred(begins, text) if begins > now else None
+    return Deferral(begins, text) if begins > now else None
 
 
-def is_test(ground: Ground) -> bool:
+def is_shadow_test(inputs: PreflightInput) -> bool:
     """Whether what was approved is a shadow test of the option, not the option itself."""
-    return ground.proposal.recommendation.gate is Gate.TEST and ground.deploys
+    return inputs.proposal.recommendation.gate is Gate.TEST and inputs.deploys
 
 
-def shadow_test(given: Approved) -> Planned | tuple[Reason, ...]:
+def plan_shadow_test(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
-    change, ground, config = given.change, given.ground, given.config
+    change, inputs, config = given.change, given.ground, given.config
     before, catalogue, limits = given.before, given.catalogue, given.limits
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
-    barred = forbidden(ground.tags)
+    barred = tag_refusal(inputs.tags)
     if barred is not None:
         return (barred,)
-    new = _with_shadow(change, ground, config, before.variants[0], catalogue)
-    if not isinstance(new, clone.Clone):
+    new = _with_shadow(change, inputs, config, before.variants[0], catalogue)
+    if not isinstance(new, clone.ClonedConfig):
         return new
-    watched = watching(change, new.name, before.variants, limits)
+    watched = alarm_steps(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
     count = before.variants[0].count
-    guard = guardrail.choose([count], [count], names, limits.bake_s, excluded="")
+    guard = guardrail.choose_guardrail([count], [count], names, limits.bake_s, excluded="")
     hours = test_hours(change.option)
     plan = replace(
-        keeping_counts(given, new, watched, guard),
+        plan_keeping_counts(given, new, watched, guard),
         kind=PlanKind.SHADOW_TEST,
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),
         test_s=int(timedelta(hours=hours).total_seconds()),
-        peak=ground.proposal.recommendation.peak,
+        peak=inputs.proposal.recommendation.peak,
     )
-    return Planned(before, plan, new.notes)
+    return PlannedChange(before, plan, new.notes)
 
 
 def _with_shadow(
-    change: Change, ground: Ground, config: ConfigSight, mine: VariantCount, catalogue: Catalogue
-) -> clone.Clone | tuple[Reason, ...]:
+    change: Change, inputs: PreflightInput, config: ConfigSight, mine: VariantCount, catalogue: Catalogue
+) -> clone.ClonedConfig | tuple[Reason, ...]:
     """The configuration as it is, and beside its variant one instance of the candidate."""
     tags = {clone.CHANGE_TAG: change.id}
     today = Target(mine.instance_type, mine.count)
-    same = clone.clone(config, (mine,), today, catalogue, tags, ground.endpoint.capture_stopped)
-    if not isinstance(same, clone.Clone):
+    same = clone.clone_config(config, (mine,), today, catalogue, tags, inputs.endpoint.capture_stopped)
+    if not isinstance(same, clone.ClonedConfig):
         return same
     other = Target(change.option.target.instance_type, 1)
-    candidate = clone.clone(
+    candidate = clone.clone_config(
         config, (replace(mine, instance_type=other.instance_type, count=1),), other, catalogue, tags
     )
-    if not isinstance(candidate, clone.Clone):
+    if not isinstance(candidate, clone.ClonedConfig):
         return candidate
     share = mine.weight / max(1, mine.count)
     variant = {
@@ -97,7 +97,7 @@ def _with_shadow(
         "VariantName": shadow_name(mine.name),
         "InitialVariantWeight": share,
     }
-    return clone.renamed(same, config.name, {**same.body, "ShadowProductionVariants": [variant]})
+    return clone.rename_clone(same, config.name, {**same.body, "ShadowProductionVariants": [variant]})
 
 
 def shadow_name(variant: str) -> str:

@@ -1,7 +1,7 @@
 """Every check right before the first write, as typed refusals.
 
 A refusal is for good: the proposal is withdrawn with it. What only takes time (window, freeze, incident, cooldown,
-budget) is a `Deferred` of another rule, so that an approval is not lost to the hour of the day. IAM is asked before
+budget) is a `Deferral` of another rule, so that an approval is not lost to the hour of the day. IAM is asked before
 anything is touched whether our role may hand over the execution role and could give autoscaling back.
 
 What the observation tells already is refused before anybody is asked: who says yes should not read afterwards that it
@@ -14,27 +14,27 @@ from datetime import datetime, timedelta
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes import clone
 from rightsizer.changes.preflight import consent, images, quota
-from rightsizer.changes.preflight.images import moved, tagged
+from rightsizer.changes.preflight.images import image_difference, tagged_images
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
 from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind
 from rightsizer.domain.ownership import owner_of
-from rightsizer.domain.preflight import Deferred, Ground
+from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.recommender.proposal import Reach
+from rightsizer.recommender.proposal import ChangePermission
 
 __all__ = [
     "MISSING",
-    "blindness",
-    "deferral",
-    "hold",
-    "moved",
-    "refusals",
-    "replaced",
-    "tagged",
-    "unchecked",
-    "unless_refused",
+    "alarm_visibility_problem",
+    "image_difference",
+    "preflight_deferral",
+    "preflight_refusals",
+    "replaced_config_refusal",
+    "start_hold",
+    "tagged_images",
+    "unchecked_sentences",
+    "withhold_refused",
 ]
 
 ALARMS_TAG = "rightsizer:alarms"
@@ -42,34 +42,38 @@ MISSING = "MISSING"
 """The state of an alarm that is configured and was not found: unknown is not "not firing" (law 1)."""
 
 
-def refusals(ground: Ground) -> tuple[Reason, ...]:
+def preflight_refusals(inputs: PreflightInput) -> tuple[Reason, ...]:
     """Every reason why this change must not be made; empty when it may. Total."""
-    return tuple(r for check in _CHECKS if (r := check(ground)) is not None)
+    return tuple(r for check in _CHECKS if (r := check(inputs)) is not None)
 
 
-def unchecked(ground: Ground) -> tuple[str, ...]:
+def unchecked_sentences(inputs: PreflightInput) -> tuple[str, ...]:
     """What could not be checked, a sentence each; it stands in the plan's line of the journal."""
-    return (*images.unchecked(ground), *quota.unchecked(ground), *role_unchecked(ground))
+    return (
+        *images.unchecked_image_sentences(inputs),
+        *quota.unchecked_quota_sentences(inputs),
+        *role_pass_sentences(inputs),
+    )
 
 
-def deferral(ground: Ground, now: datetime, window_opens: datetime) -> Deferred | None:
+def preflight_deferral(inputs: PreflightInput, now: datetime, window_opens: datetime) -> Deferral | None:
     """Whether the change has to wait, and until when."""
-    if ground.switch.frozen:
-        return Deferred(now + timedelta(minutes=15), f"changes are frozen by {ground.switch.by or 'somebody'}")
-    urgent = ground.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
-    held = hold(ground.incident_alarms, now, window_opens, ground.limits.misread)
+    if inputs.switch.frozen:
+        return Deferral(now + timedelta(minutes=15), f"changes are frozen by {inputs.switch.by or 'somebody'}")
+    urgent = inputs.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
+    held = start_hold(inputs.incident_alarms, now, window_opens, inputs.limits.misread)
     if held is not None and not urgent:
-        return Deferred(held.until, held.reason.sentence)
-    rested = ground.last_change_at is None or now - ground.last_change_at >= ground.limits.cooldown
-    if ground.last_change_at is not None and not rested and not urgent:
-        until = ground.last_change_at + ground.limits.cooldown
-        return Deferred(until, f"the last change of this endpoint was at {ground.last_change_at:%Y-%m-%d %H:%M} UTC")
-    if ground.endpoint.status in ("Updating", "SystemUpdating"):
-        return Deferred(now + timedelta(minutes=15), f"the endpoint is {ground.endpoint.status}")
+        return Deferral(held.until, held.reason.sentence)
+    rested = inputs.last_change_at is None or now - inputs.last_change_at >= inputs.limits.cooldown
+    if inputs.last_change_at is not None and not rested and not urgent:
+        until = inputs.last_change_at + inputs.limits.cooldown
+        return Deferral(until, f"the last change of this endpoint was at {inputs.last_change_at:%Y-%m-%d %H:%M} UTC")
+    if inputs.endpoint.status in ("Updating", "SystemUpdating"):
+        return Deferral(now + timedelta(minutes=15), f"the endpoint is {inputs.endpoint.status}")
     return None
 
 
-def hold(
+def start_hold(
     incident_alarms: Iterable[AlarmSight], now: datetime, window_opens: datetime, misread: Sequence[str] = ()
 ) -> Hold | None:
     """Why nothing begins at this moment; asked again right before the first write that the endpoint feels."""
@@ -86,116 +90,122 @@ def hold(
     return None
 
 
-def unless_refused(
-    endpoint: Endpoint, option: Option | None, deploys: bool, catalogue: Catalogue, reach: Reach
-) -> Reach:
+def withhold_refused(
+    endpoint: Endpoint, option: Option | None, deploys: bool, catalogue: Catalogue, permission: ChangePermission
+) -> ChangePermission:
     """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place.
 
     `deploys`: the option needs a new configuration.
     """
-    if option is None or not (reach.approvable or reach.tag):
-        return reach
-    found = tuple(_refusals(endpoint, option, deploys, catalogue))
-    return Reach(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}") if found else reach
+    if option is None or not (permission.approvable or permission.tag):
+        return permission
+    found = tuple(_permission_refusals(endpoint, option, deploys, catalogue))
+    return (
+        ChangePermission(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}")
+        if found
+        else permission
+    )
 
 
-def _refusals(endpoint: Endpoint, option: Option, deploys: bool, catalogue: Catalogue) -> Iterator[Reason]:
+def _permission_refusals(endpoint: Endpoint, option: Option, deploys: bool, catalogue: Catalogue) -> Iterator[Reason]:
     if endpoint.configuration_replaced:
-        yield replaced(endpoint.config_name)
+        yield replaced_config_refusal(endpoint.config_name)
     if option.kind not in ORDERED:
-        yield from policies.refusals(endpoint.scaling, True, ())  # whose alarms start the policies is not observed
+        yield from policies.autoscaling_refusals(
+            endpoint.scaling, True, ()
+        )  # whose alarms start the policies is not observed
     if not deploys:
         return
-    yield from scheduled_actions.unreadable(endpoint.scaling)
+    yield from scheduled_actions.unreadable_actions(endpoint.scaling)
     if endpoint.unknown_fields:
         yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
-    yield from clone.foreign_key(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
+    yield from clone.key_refusals(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
     runs = {variant.instance_type for variant in endpoint.variants}
     for name in option.target.pools or (option.target.instance_type,):
         hardware = catalogue.find(name) if name not in runs else None
-        yield from clone.key_on_nvme(endpoint.kms_key, hardware)
+        yield from clone.nvme_key_refusals(endpoint.kms_key, hardware)
 
 
-def _dry_run(ground: Ground) -> Reason | None:
-    if not ground.limits.dry_run:
+def _dry_run_refusal(inputs: PreflightInput) -> Reason | None:
+    if not inputs.limits.dry_run:
         return None
     text = "the stack was deployed with MayChange=nothing or read-only, so it changes no endpoint; "
     text += "MayChange=tagged allows it"
     return Reason(Code.PERMISSION_MISSING, text)
 
 
-def _status(ground: Ground) -> Reason | None:
-    if ground.endpoint.status in ("InService", "Updating", "SystemUpdating"):
+def _status_refusal(inputs: PreflightInput) -> Reason | None:
+    if inputs.endpoint.status in ("InService", "Updating", "SystemUpdating"):
         return None
     return Reason(
-        Code.NOT_IN_SERVICE, f"the endpoint is {ground.endpoint.status}; only an endpoint in service is changed"
+        Code.NOT_IN_SERVICE, f"the endpoint is {inputs.endpoint.status}; only an endpoint in service is changed"
     )
 
 
-def _owner(ground: Ground) -> Reason | None:
-    owner = owner_of(ground.tags)
+def _owner_refusal(inputs: PreflightInput) -> Reason | None:
+    owner = owner_of(inputs.tags)
     if not owner:
         return None
     return Reason(Code.OWNED_BY_STACK, f"{owner} owns the endpoint; its next deployment would undo the change")
 
 
-def _kind(ground: Ground) -> Reason | None:
-    kind = ground.proposal.recommendation.kind
-    if consent.by_policy(ground) and kind is not EndpointKind.REAL_TIME:
+def _kind_refusal(inputs: PreflightInput) -> Reason | None:
+    kind = inputs.proposal.recommendation.kind
+    if consent.is_by_policy(inputs) and kind is not EndpointKind.REAL_TIME:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
-    if kind is EndpointKind.INFERENCE_COMPONENTS and ground.applies:
+    if kind is EndpointKind.INFERENCE_COMPONENTS and inputs.applies:
         return None
-    if kind in CHANGEABLE and not ground.marketplace:
+    if kind in CHANGEABLE and not inputs.marketplace:
         return None
     why = "; deploy a configuration with one type first" if kind is EndpointKind.INSTANCE_POOLS else ""
     text = f"endpoints of kind {kind.value} are proposed for, never changed by this program{why}"
     return Reason(Code.OTHER_KIND, text)
 
 
-def _in_place(ground: Ground) -> Reason | None:
-    if ground.option.in_place or ground.option.kind is OptionKind.DELETE:
+def _in_place_refusal(inputs: PreflightInput) -> Reason | None:
+    if inputs.option.in_place or inputs.option.kind is OptionKind.DELETE:
         return None
-    return Reason(Code.NOT_IN_PLACE, f"{ground.option.kind.value} cannot be carried out on the same endpoint")
+    return Reason(Code.NOT_IN_PLACE, f"{inputs.option.kind.value} cannot be carried out on the same endpoint")
 
 
-def _config(ground: Ground) -> Reason | None:
-    if ground.config is None:
-        text = f"configuration {ground.endpoint.config_name} does not exist any more, so there is no way back"
+def _config_refusal(inputs: PreflightInput) -> Reason | None:
+    if inputs.config is None:
+        text = f"configuration {inputs.endpoint.config_name} does not exist any more, so there is no way back"
         return Reason(Code.CONFIGURATION_REPLACED, text)
-    if ground.config.created_at > ground.endpoint.modified_at:
-        return replaced(ground.config.name)
+    if inputs.config.created_at > inputs.endpoint.modified_at:
+        return replaced_config_refusal(inputs.config.name)
     return None
 
 
-def replaced(config: str) -> Reason:
+def replaced_config_refusal(config: str) -> Reason:
     """The refusal of a configuration that is younger than its deployment."""
     text = f"configuration {config} was created anew after it was deployed, so its content proves nothing"
     return Reason(Code.CONFIGURATION_REPLACED, text)
 
 
-def _same(ground: Ground) -> Reason | None:
+def _state_refusal(inputs: PreflightInput) -> Reason | None:
     """State equals what was decided on. AWS's patching moves LastModifiedTime alone, which is no other state."""
-    decided = ground.proposal.recommendation.fingerprint
+    decided = inputs.proposal.recommendation.fingerprint
     config, _, rest = decided.partition("|")
     counts = rest.rpartition("|")[2]
-    scaled = {t.variant_name for t in ground.scaling}  # SageMaker moves those counts
-    live = ",".join(f"{v.name}={v.desired_count}" for v in ground.endpoint.variants)
-    if config != ground.endpoint.config_name:
-        text = f"it ran configuration {config} when this was decided, and runs {ground.endpoint.config_name} now"
+    scaled = {t.variant_name for t in inputs.scaling}  # SageMaker moves those counts
+    live = ",".join(f"{v.name}={v.desired_count}" for v in inputs.endpoint.variants)
+    if config != inputs.endpoint.config_name:
+        text = f"it ran configuration {config} when this was decided, and runs {inputs.endpoint.config_name} now"
         return Reason(Code.CHANGED_SINCE, text)
     kept = [{one for one in told.split(",") if one.rpartition("=")[0] not in scaled} for told in (counts, live)]
-    if kept[0] != kept[1] and ground.option.kind not in ORDERED:
+    if kept[0] != kept[1] and inputs.option.kind not in ORDERED:
         return Reason(Code.CHANGED_SINCE, f"its counts were {counts} when this was decided, and are {live} now")
     return None
 
 
-def _sold(ground: Ground) -> Reason | None:
-    if ground.sold is not False:
+def _offering_refusal(inputs: PreflightInput) -> Reason | None:
+    if inputs.sold is not False:
         return None
-    return Reason(Code.NOT_SOLD, f"{ground.option.target.instance_type} is not offered in the zones of its subnets")
+    return Reason(Code.NOT_SOLD, f"{inputs.option.target.instance_type} is not offered in the zones of its subnets")
 
 
-def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:
+def alarm_visibility_problem(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str) -> str:
     """Why SageMaker would not see the roll-back alarms with these execution roles; empty when it would.
 
     `seen` says by role whether it may describe alarms. Where nobody may ask IAM, the owner confirms it once by a tag.
@@ -212,15 +222,15 @@ def blindness(seen: Mapping[str, bool | None], tags: Mapping[str, str], arn: str
     return ""
 
 
-def _sighted(ground: Ground) -> Reason | None:
-    if not ground.blind:
+def _alarm_visibility_refusal(inputs: PreflightInput) -> Reason | None:
+    if not inputs.blind:
         return None
-    return Reason(Code.ALARM_NOT_OK, f"the roll-back alarms would be blind: {ground.blind}")
+    return Reason(Code.ALARM_NOT_OK, f"the roll-back alarms would be blind: {inputs.blind}")
 
 
-def passing(ground: Ground) -> Reason | None:
+def role_pass_refusal(inputs: PreflightInput) -> Reason | None:
     """IAM says no: the sentence ends with the one command that allows it."""
-    passes = ground.passes
+    passes = inputs.passes
     if passes is None or passes.allowed is not False:
         return None
     text = f"the configuration names the execution role {passes.role}; creating another one like it needs iam:PassRole "
@@ -228,42 +238,42 @@ def passing(ground: Ground) -> Reason | None:
     return Reason(Code.PERMISSION_MISSING, text + passes.command)
 
 
-def role_unchecked(ground: Ground) -> tuple[str, ...]:
+def role_pass_sentences(inputs: PreflightInput) -> tuple[str, ...]:
     """What nobody could ask: AWS refuses the new configuration then, which touches nothing."""
-    if ground.passes is None or ground.passes.allowed is not None:
+    if inputs.passes is None or inputs.passes.allowed is not None:
         return ()
-    return (f"nobody could ask whether iam:PassRole on {ground.passes.role} is held",)
+    return (f"nobody could ask whether iam:PassRole on {inputs.passes.role} is held",)
 
 
-def restoring(ground: Ground) -> Reason | None:
+def restore_refusal(inputs: PreflightInput) -> Reason | None:
     """IAM says no to what puts autoscaling again: the endpoint would stay without it."""
-    if not ground.unrestorable:
+    if not inputs.unrestorable:
         return None
-    text = f"the change takes the autoscaling of {ground.proposal.ref.name} away for a while, and IAM denies our role "
-    text += f"{', '.join(ground.unrestorable)}, without which it could not be given back; the stack's own policy "
+    text = f"the change takes the autoscaling of {inputs.proposal.ref.name} away for a while, and IAM denies our role "
+    text += f"{', '.join(inputs.unrestorable)}, without which it could not be given back; the stack's own policy "
     return Reason(Code.PERMISSION_MISSING, text + "allows it, so a boundary or an organisation's policy may forbid it")
 
 
-type Check = Callable[[Ground], Reason | None]
+type PreflightCheck = Callable[[PreflightInput], Reason | None]
 
 
-_CHECKS: tuple[Check, ...] = (
-    _dry_run,
-    _status,
-    consent.approved,
-    consent.deletion,
-    consent.mode,
-    consent.dimension,
-    _owner,
-    _kind,
-    _in_place,
-    _config,
-    _same,
-    quota.quota,
-    _sold,
-    images.image,
-    _sighted,
-    passing,
-    restoring,
-    images.components,
+_CHECKS: tuple[PreflightCheck, ...] = (
+    _dry_run_refusal,
+    _status_refusal,
+    consent.approval_refusal,
+    consent.deletion_refusal,
+    consent.mode_refusal,
+    consent.dimension_refusal,
+    _owner_refusal,
+    _kind_refusal,
+    _in_place_refusal,
+    _config_refusal,
+    _state_refusal,
+    quota.quota_refusal,
+    _offering_refusal,
+    images.image_refusal,
+    _alarm_visibility_refusal,
+    role_pass_refusal,
+    restore_refusal,
+    images.component_refusal,
 )

@@ -6,12 +6,12 @@ Components must be known whole, at rest, and allowed by a tag.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from rightsizer.changes.preflight.consent import by_policy
+from rightsizer.changes.preflight.consent import is_by_policy
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import MODE_TAG, names_digest
+from rightsizer.domain.endpoint import MODE_TAG, has_digest
 from rightsizer.domain.live_state import EndpointSight, ImageSight
 from rightsizer.domain.ownership import owner_of
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 
 MOVING_WORDS = frozenset({"latest", "stable", "main", "master", "dev", "nightly", "edge", "snapshot"})
@@ -20,16 +20,16 @@ VERSION = re.compile(r"(?:^|[-_+])(?:v?\d+\.\d+|(?:v\d+|\d{3,}|(?=[a-f]*\d)[0-9a
 ALLOWED = ("propose", "auto")
 
 
-def image(ground: Ground) -> Reason | None:
+def image_refusal(inputs: PreflightInput) -> Reason | None:
     """A new deployment resolves image tags again: the code that runs must be what the tags mean today.
 
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
-    parts = (pair for seen in ground.components.values() for pair in seen.images if not names_digest(pair[0]))
-    return moved(ground.endpoint, ground.registry, by_policy(ground), parts)
+    parts = (pair for seen in inputs.components.values() for pair in seen.images if not has_digest(pair[0]))
+    return image_difference(inputs.endpoint, inputs.registry, is_by_policy(inputs), parts)
 
 
-def moved(
+def image_difference(
     endpoint: EndpointSight,
     registry: Mapping[str, ImageSight],
     by_itself: bool,
@@ -41,13 +41,13 @@ def moved(
     a tag of inference components, as specified and as resolved. Total.
     """
     moving = ""
-    for name, resolved in (*_tagged(endpoint), *more):
+    for name, resolved in (*_image_tags(endpoint), *more):
         sight, runs = registry.get(name), resolved.rpartition("@")[2]
         if sight is not None and sight.gone:
             text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
             return Reason(Code.MOVING_TAG, text)
         if sight is None or not sight.digests or not runs.startswith("sha256:"):
-            moving = moving or (name if _moves(name) else "")
+            moving = moving or (name if _is_movable(name) else "")
         elif runs not in sight.digests:
             text = f"the tag {name} means {sight.digests[0]} today, and the endpoint runs {runs}: a new deployment "
             return Reason(Code.MOVING_TAG, f"{text}would bring other code; deploy that first, or name it by its digest")
@@ -55,59 +55,59 @@ def moved(
         return None
     text = f"the image {moving} is named by a tag without a version; it can move, "
     text += "so a resize could also deploy other code"
-    return Reason(Code.MOVING_TAG, "; ".join((text, *_unread(registry))))
+    return Reason(Code.MOVING_TAG, "; ".join((text, *_unread_images(registry))))
 
 
-def tagged(endpoint: EndpointSight) -> tuple[str, ...]:
+def tagged_images(endpoint: EndpointSight) -> tuple[str, ...]:
     """Names of the images that run and are named by a tag: what a deployment resolves again."""
-    return tuple(dict.fromkeys(name for name, _ in _tagged(endpoint)))
+    return tuple(dict.fromkeys(name for name, _ in _image_tags(endpoint)))
 
 
-def unchecked(ground: Ground) -> tuple[str, ...]:
+def unchecked_image_sentences(inputs: PreflightInput) -> tuple[str, ...]:
     """A sentence for each image of which nobody could say what its tag means today."""
-    return _unread(ground.registry)
+    return _unread_images(inputs.registry)
 
 
-def _tagged(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
+def _image_tags(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
     pairs = (pair for v in endpoint.variants for pair in v.resolved_images)
-    yield from (pair for pair in pairs if not names_digest(pair[0]))
+    yield from (pair for pair in pairs if not has_digest(pair[0]))
 
 
-def _unread(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
+def _unread_images(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
     found = (sight for sight in registry.values() if sight.problem)
     return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
 
 
-def _moves(image: str) -> bool:
+def _is_movable(image: str) -> bool:
     """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
     _, _, tag = image.rpartition("/")[2].partition(":")
     words = set(re.split(r"[-_.+]", tag.lower()))
-    return not names_digest(image) and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
+    return not has_digest(image) and (bool(words & MOVING_WORDS) or VERSION.search(tag.lower()) is None)
 
 
-def components(ground: Ground) -> Reason | None:
+def component_refusal(inputs: PreflightInput) -> Reason | None:
     """The first of the wanted components that cannot be changed, and why."""
-    for name, _ in ground.option.target.placement:
-        live = ground.components.get(name)
-        reason = _gone(ground, name) if live is None else _unfit(ground, live)
+    for name, _ in inputs.option.target.placement:
+        live = inputs.components.get(name)
+        reason = _missing_component(inputs, name) if live is None else _component_problem(inputs, live)
         if reason is not None:
             return reason
     return None
 
 
-def _gone(ground: Ground, name: str) -> Reason:
-    return Reason(Code.VANISHED, f"component {name} of {ground.proposal.ref.name} does not exist any more")
+def _missing_component(inputs: PreflightInput, name: str) -> Reason:
+    return Reason(Code.VANISHED, f"component {name} of {inputs.proposal.ref.name} does not exist any more")
 
 
-def _unfit(ground: Ground, live: ComponentSight) -> Reason | None:
-    if live.endpoint != ground.proposal.ref.name:
+def _component_problem(inputs: PreflightInput, live: ComponentSight) -> Reason | None:
+    if live.endpoint != inputs.proposal.ref.name:
         return Reason(Code.CHANGED_SINCE, f"component {live.name} belongs to endpoint {live.endpoint}")
     if live.unknown_fields:
         fields = ", ".join(sorted(live.unknown_fields))
         text = f"component {live.name} has fields that this program does not know: {fields}"
         return Reason(Code.UNKNOWN_FIELD, text)
-    if live.base:
-        text = f"component {live.name} is an adapter of {live.base}, and is placed with it"
+    if live.base_component:
+        text = f"component {live.name} is an adapter of {live.base_component}, and is placed with it"
         return Reason(Code.NOT_APPLICABLE, text)
     if len(live.strategies) > 1:
         text = f"the specifications of component {live.name} place its copies differently: {sorted(live.strategies)}"
@@ -119,7 +119,7 @@ def _unfit(ground: Ground, live: ComponentSight) -> Reason | None:
         text = f"{owner} owns component {live.name}; its next deployment would undo the change"
         return Reason(Code.OWNED_BY_STACK, text)
     said = live.tags.get(MODE_TAG, "")
-    if said in ALLOWED or (not said and ground.limits.change_untagged):
+    if said in ALLOWED or (not said and inputs.limits.change_untagged):
         return None
     text = f"the tag {MODE_TAG} of component {live.name} is {said or 'absent'}, and the role may change those tagged "
     text += f"propose or auto: aws sagemaker add-tags --resource-arn {live.arn} --tags Key={MODE_TAG},Value=propose"

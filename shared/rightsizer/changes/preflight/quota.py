@@ -6,24 +6,24 @@ of this endpoint are seen here; UpdateEndpoint refuses with ResourceLimitExceede
 
 from collections.abc import Iterable
 
-from rightsizer.changes.preflight.consent import given_back
+from rightsizer.changes.preflight.consent import is_minimum_given_back
 from rightsizer.domain.live_state import VariantSight
-from rightsizer.domain.preflight import Ground
+from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 
 
-def quota(ground: Ground) -> Reason | None:
+def quota_refusal(inputs: PreflightInput) -> Reason | None:
     """The green fleet at the largest that its autoscaling may ask for, with other variants of the same type."""
-    target = ground.option.target
-    most = max(target.instance_count, 0 if given_back(ground) else target.maximum or 0, ground.most)
-    beside = _instances(_others(ground), ground, target.instance_type)
-    limit = _limit(ground, target.instance_type)
+    target = inputs.option.target
+    most = max(target.instance_count, 0 if is_minimum_given_back(inputs) else target.maximum or 0, inputs.most)
+    beside = _instances(_other_variants(inputs), inputs, target.instance_type)
+    limit = _limit(inputs, target.instance_type)
     if target.pools:
-        return _pools(ground, most)
+        return _pools_refusal(inputs, most)
     if limit is None or limit >= most + beside:
-        return _overlap(ground)
-    text = f"{_named(target.instance_type)} is {limit}; "
+        return _overlap_refusal(inputs)
+    text = f"{_quota_name(target.instance_type)} is {limit}; "
     also = f", and other variants of the endpoint run {beside}" if beside else ""
     if max(target.instance_count, target.maximum or 0) + beside <= limit:
         text += f"its autoscaling for the new type could ask for {most} instances{also} and would stop at the quota; "
@@ -31,76 +31,81 @@ def quota(ground: Ground) -> Reason | None:
     return Reason(Code.NO_QUOTA, text + f"the new fleet needs {most} at once{also}")
 
 
-def unchecked(ground: Ground) -> tuple[str, ...]:
+def unchecked_quota_sentences(inputs: PreflightInput) -> tuple[str, ...]:
     """What the check does not say, where a new fleet is started."""
-    limit = _limit(ground, ground.option.target.instance_type)
-    if limit is None or not ground.deploys:
+    limit = _limit(inputs, inputs.option.target.instance_type)
+    if limit is None or not inputs.deploys:
         return ()
-    kind = ground.option.target.instance_type
-    return (f"{_named(kind)} ({limit}) was compared with this endpoint alone: others' instances are not counted",)
+    kind = inputs.option.target.instance_type
+    return (f"{_quota_name(kind)} ({limit}) was compared with this endpoint alone: others' instances are not counted",)
 
 
-def _pools(ground: Ground, most: int) -> Reason | None:
+def _pools_refusal(inputs: PreflightInput, most: int) -> Reason | None:
     """Pools are tried in turn, so one that holds the fleet is enough."""
-    needs = {kind: most + _instances(_others(ground), ground, kind) for kind in ground.option.target.pools}
-    short = {kind: limit for kind in needs if (limit := _limit(ground, kind)) is not None and limit < needs[kind]}
+    needs = {kind: most + _instances(_other_variants(inputs), inputs, kind) for kind in inputs.option.target.pools}
+    short = {kind: limit for kind in needs if (limit := _limit(inputs, kind)) is not None and limit < needs[kind]}
     if len(short) < len(needs):
         return None
-    said = ", ".join(f"{_named(kind)} is {limit} and {needs[kind]} are needed" for kind, limit in short.items())
+    said = ", ".join(f"{_quota_name(kind)} is {limit} and {needs[kind]} are needed" for kind, limit in short.items())
     return Reason(Code.NO_QUOTA, f"no pool could hold the fleet: {said}")
 
 
-def _overlap(ground: Ground) -> Reason | None:
+def _overlap_refusal(inputs: PreflightInput) -> Reason | None:
     """Both fleets run at once unless the deployment can roll: one variant, two instances or more before and after."""
-    variants, target = ground.endpoint.variants, ground.option.target
-    if not ground.deploys or ground.proposal.recommendation.gate is Gate.TEST:
+    variants, target = inputs.endpoint.variants, inputs.option.target
+    if not inputs.deploys or inputs.proposal.recommendation.gate is Gate.TEST:
         return None
     if len(variants) == 1 and min(variants[0].desired_count, target.instance_count) >= 2:
-        return _no_batch(ground)
-    types = _types(ground)
-    for kind in dict.fromkeys((target.instance_type, *(types.get(v.name, "") for v in _others(ground)))):
-        blue = _instances(variants, ground, kind)
-        green = _instances(_others(ground), ground, kind) + (
+        return _batch_refusal(inputs)
+    types = _types(inputs)
+    for kind in dict.fromkeys((target.instance_type, *(types.get(v.name, "") for v in _other_variants(inputs)))):
+        blue = _instances(variants, inputs, kind)
+        green = _instances(_other_variants(inputs), inputs, kind) + (
             target.instance_count if kind == target.instance_type else 0
         )
-        limit = _limit(ground, kind)
+        limit = _limit(inputs, kind)
         if limit is not None and blue + green > limit:
-            text = f"{_named(kind)} is {limit}; while the old and the new fleet overlap, {blue} and {green} run at once"
+            text = (
+                f"{_quota_name(kind)} is {limit}; while the old and the new fleet overlap, {blue} and "
+                f"{green} run at once"
+            )
             return Reason(Code.NO_QUOTA, text)
     return None
 
 
-def _no_batch(ground: Ground) -> Reason | None:
+def _batch_refusal(inputs: PreflightInput) -> Reason | None:
     """A deployment that rolls needs room for a batch, forward and back; each is 5 % of the instances at least.
 
     Source: RollingUpdatePolicy.MaximumBatchSize.
     """
-    kind, count = ground.option.target.instance_type, ground.option.target.instance_count
-    running, limit = _instances(ground.endpoint.variants, ground, kind), _limit(ground, kind)
+    kind, count = inputs.option.target.instance_type, inputs.option.target.instance_count
+    running, limit = _instances(inputs.endpoint.variants, inputs, kind), _limit(inputs, kind)
     batch = -(-max(running, count) // 20)
     if limit is None or running + min(batch, count) <= limit:
         return None
-    text = f"{_named(kind)} is {limit} and the endpoint runs {running} of them; a deployment that replaces them in "
+    text = (
+        f"{_quota_name(kind)} is {limit} and the endpoint runs {running} of them; a deployment that replaces them in "
+    )
     return Reason(Code.NO_QUOTA, text + f"batches needs room for {batch} more, to go and to come back")
 
 
-def _others(ground: Ground) -> tuple[VariantSight, ...]:
-    return tuple(v for v in ground.endpoint.variants if v.name != ground.proposal.recommendation.variant)
+def _other_variants(inputs: PreflightInput) -> tuple[VariantSight, ...]:
+    return tuple(v for v in inputs.endpoint.variants if v.name != inputs.proposal.recommendation.variant)
 
 
-def _instances(variants: Iterable[VariantSight], ground: Ground, kind: str) -> int:
-    types = _types(ground)
+def _instances(variants: Iterable[VariantSight], inputs: PreflightInput, kind: str) -> int:
+    types = _types(inputs)
     return sum(max(v.desired_count, v.current_count) for v in variants if types.get(v.name) == kind)
 
 
-def _types(ground: Ground) -> dict[str, str]:
-    rows = ground.config.body.get("ProductionVariants", []) if ground.config else []
+def _types(inputs: PreflightInput) -> dict[str, str]:
+    rows = inputs.config.body.get("ProductionVariants", []) if inputs.config else []
     return {row["VariantName"]: row.get("InstanceType", "") for row in rows}
 
 
-def _limit(ground: Ground, kind: str) -> int | None:
-    return ground.quotas.get(kind, ground.quota if kind == ground.option.target.instance_type else None)
+def _limit(inputs: PreflightInput, kind: str) -> int | None:
+    return inputs.quotas.get(kind, inputs.quota if kind == inputs.option.target.instance_type else None)
 
 
-def _named(kind: str) -> str:
+def _quota_name(kind: str) -> str:
     return f"the quota 'ml.{kind.removeprefix('ml.')} for endpoint usage'"

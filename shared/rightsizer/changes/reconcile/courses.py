@@ -7,17 +7,23 @@ edits a policy, the window closes, an incident begins.
 
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.drift import foreign, hand_over, old_config
+from rightsizer.changes.reconcile.drift import foreign_configs, hand_over, old_config
 from rightsizer.changes.reconcile.journal import (
     GONE_AFTER,
-    given_back,
+    is_given_back,
+    is_reopened,
+    may_have_changed_autoscaling,
     may_have_written,
-    owners_again,
-    registered_again,
-    reopened,
-    touched_scaling,
+    targets_of_owner,
+    targets_registered_again,
 )
-from rightsizer.changes.reconcile.steps import attempt, first, may_show_until, not_shown, rolled_back
+from rightsizer.changes.reconcile.steps import (
+    attempt_step,
+    first_action,
+    may_show_until,
+    unseen_update_wait,
+    was_update_rolled_back,
+)
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -25,12 +31,12 @@ from rightsizer.domain.change import (
     FailureClass,
     Finish,
     JournalEvent,
-    Move,
+    NextAction,
     Replan,
     Steer,
     Wait,
 )
-from rightsizer.domain.live_state import EndpointSight, Sight, VariantSight, Verdict
+from rightsizer.domain.live_state import EndpointSight, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import PATIENCE
@@ -43,36 +49,40 @@ REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
 
 
-def towards(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, switch: Switch) -> Move:
+def forward_action(
+    change: Change, live: LiveState, endpoint: EndpointSight, now: datetime, switch: Switch
+) -> NextAction:
     """Forward, before the new configuration has arrived."""
     plan = change.plan
-    if _arrived(change, sight, endpoint):
-        text = f"{change.ref.name} runs what was asked{_other_counts(change, endpoint)}; now it has to serve"
+    if _has_arrived(change, live, endpoint):
+        text = f"{change.ref.name} runs what was asked{_other_counts_text(change, endpoint)}; now it has to serve"
         return Steer(Reason(Code.UNPROVEN, text), turned=True)
     if plan.turn is not None and endpoint.config_name == plan.new_config:
-        return _misfit(change, endpoint)
-    unseen = not_shown(change, plan.turn, endpoint, now)
+        return _wrong_configuration_action(change, endpoint)
+    unseen = unseen_update_wait(change, plan.turn, endpoint, now)
     if unseen is not None:
         return unseen
-    if plan.turn is not None and rolled_back(change, plan.turn, endpoint):
+    if plan.turn is not None and was_update_rolled_back(change, plan.turn, endpoint):
         text = endpoint.failure_reason or "AWS gave no reason"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
     if change.asked_back_by:
-        return undone(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
-    late = expired(change, now)
+        return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the way back", FailureClass.ASKED)
+    late = expiry_action(change, now)
     if late is not None:
         return late
     if switch.frozen:
-        if not touched_scaling(change):
+        if not may_have_changed_autoscaling(change):
             return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
-        return undone(Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE)
-    move = _ready(change, sight, endpoint, now)
+        return close_rolled_back(
+            Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE
+        )
+    move = _prepare_action(change, live, endpoint, now)
     if move is not None:
         return move
-    return attempt(change, plan.turn, now) if plan.turn is not None else _turned(change)
+    return attempt_step(change, plan.turn, now) if plan.turn is not None else _steer_to_update(change)
 
 
-def _turned(change: Change) -> Steer:
+def _steer_to_update(change: Change) -> Steer:
     """Where nothing is deployed the last step before it is the turn."""
     text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
     if change.plan.kind is PlanKind.DELETE:
@@ -80,39 +90,39 @@ def _turned(change: Change) -> Steer:
     return Steer(Reason(Code.UNPROVEN, text), turned=True)
 
 
-def _ready(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move | None:
+def _prepare_action(change: Change, live: LiveState, endpoint: EndpointSight, now: datetime) -> NextAction | None:
     """Everything before the turn, in its order: autoscaling is not taken away while alarms warm up."""
     plan = change.plan
-    move = first(change, sight, plan.prepare, now)
+    move = first_action(change, live, plan.prepare, now)
     if move is None and plan.alarms:
-        move = _alarms_ready(change, sight, now)
-    move = move or unsettled(change, sight, endpoint, now, touched_scaling(change))
-    return move or first(change, sight, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
+        move = _alarm_wait(change, live, now)
+    move = move or unsettled_action(change, live, endpoint, now, may_have_changed_autoscaling(change))
+    return move or first_action(change, live, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
 
 
-def undone(code: Code, text: str, failure: FailureClass) -> Steer:
+def close_rolled_back(code: Code, text: str, failure: FailureClass) -> Steer:
     """Close the change as rolled back, for this reason and with this class of failure."""
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
-def _arrived(change: Change, sight: Sight, endpoint: EndpointSight) -> bool:
+def _has_arrived(change: Change, sight: LiveState, endpoint: EndpointSight) -> bool:
     """Law 2: in service, with what was asked, nothing pending, each variant at its count.
 
     Where the deployment keeps the live counts, autoscaling may have moved them since the plan.
     """
     turn = change.plan.turn
-    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.shows(turn):
+    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.has_effect_of(turn):
         return False
     live = {v.name: v for v in endpoint.variants}
     return all(
         (v := live.get(w.name)) is not None
         and v.current_count == v.desired_count
-        and (change.plan.keeps_counts or v.desired_count == w.count or _theirs(change, v, endpoint))
+        and (change.plan.is_keeping_counts or v.desired_count == w.count or _is_owners_count(change, v, endpoint))
         for w in change.plan.after
     )
 
 
-def _theirs(change: Change, variant: VariantSight, endpoint: EndpointSight) -> bool:
+def _is_owners_count(change: Change, variant: VariantSight, endpoint: EndpointSight) -> bool:
     """Whether a count that was not asked is the owner's: they set it on the new configuration since it arrived.
 
     UpdateEndpoint without RetainAllVariantProperties brings the count of the configuration, so that another one that
@@ -121,25 +131,25 @@ def _theirs(change: Change, variant: VariantSight, endpoint: EndpointSight) -> b
     return bool(change.plan.new_config) and (variant.desired_count >= 1 or endpoint.asynchronous)
 
 
-def _other_counts(change: Change, endpoint: EndpointSight) -> str:
+def _other_counts_text(change: Change, endpoint: EndpointSight) -> str:
     """A clause about the counts that somebody set since the deployment arrived; empty where there are none."""
     asked = {v.name: v.count for v in change.plan.after}
     moved = [v for v in endpoint.variants if v.desired_count != asked.get(v.name, v.desired_count)]
-    if not moved or change.plan.keeps_counts:
+    if not moved or change.plan.is_keeping_counts:
         return ""
     said = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
     return f", with counts that somebody set since ({said})"
 
 
-def _misfit(change: Change, endpoint: EndpointSight) -> Move:
+def _wrong_configuration_action(change: Change, endpoint: EndpointSight) -> NextAction:
     counts = ", ".join(f"{v.name} {v.current_count} of {v.desired_count}" for v in endpoint.variants)
     text = f"{change.ref.name} carries the new configuration, but not the counts that were asked: {counts}"
     return Steer(Reason(Code.CHANGED_SINCE, text), Course.BACK, failure=FailureClass.OUTSIDE)
 
 
-def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
+def _alarm_wait(change: Change, live: LiveState, now: datetime) -> NextAction | None:
     """Roll-back alarms must be OK before the start."""
-    states = {name: a.state for name, a in (sight.alarms or {}).items() if name in change.plan.alarms}
+    states = {name: a.state for name, a in (live.alarms or {}).items() if name in change.plan.alarms}
     waiting = [name for name, state in states.items() if state != "OK"]
     if not waiting:
         return None
@@ -147,14 +157,14 @@ def _alarms_ready(change: Change, sight: Sight, now: datetime) -> Move | None:
     began = max((e.at for e in change.journal if e.step in put), default=change.created_at)
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
-        return undone(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
+        return close_rolled_back(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
     text = (
         f"alarm {waiting[0]} is {states[waiting[0]]} since {began:%Y-%m-%d %H:%M} UTC; it must be OK before the start, "
     )
     return Wait(now + timedelta(minutes=2), f"{text}and is waited for until {began + ALARMS_READY:%H:%M}")
 
 
-def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+def watch_action(change: Change, live: LiveState, endpoint: EndpointSight, now: datetime) -> NextAction:
     """Forward, after the new configuration has arrived: autoscaling, then proof."""
     if change.plan.new_config and endpoint.config_name != change.plan.new_config:
         text = f"somebody brought {change.ref.name} back to {endpoint.config_name} after the change"
@@ -165,23 +175,23 @@ def watch(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) 
             text = f"{change.ref.name} runs what was asked, with its autoscaling; it is not proven yet"
         if change.plan.kind is PlanKind.DELETE:
             text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
-        return first(change, sight, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
+        return first_action(change, live, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
         text = f"{change.asked_back_by} asked for the way back"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
-    verdict = sight.verdict
+    verdict = live.verdict
     if verdict is None:
         return Wait(now + timedelta(hours=1), "nothing is known yet about the requests served")
-    return _judged(change, verdict, now)
+    return _verdict_action(change, verdict, now)
 
 
-def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
+def _verdict_action(change: Change, verdict: ProofVerdict, now: datetime) -> NextAction:
     """What follows from what was seen since the change arrived."""
     match verdict.judgement:
         case "bad":
             return Steer(verdict.reason, Course.BACK, failure=verdict.failure)
         case "proven" if change.plan.kind is PlanKind.DELETE:
-            return Steer(verdict.reason, Course.CLOSE, ChangeState.HANDED_OVER, remaining=(_delete(change),))
+            return Steer(verdict.reason, Course.CLOSE, ChangeState.HANDED_OVER, remaining=(_delete_command(change),))
         case "given-up" if change.plan.kind is PlanKind.DELETE:
             return Steer(verdict.reason, Course.CLOSE, ChangeState.ROLLED_BACK)
         case "proven" | "given-up" if change.plan.kind is PlanKind.SHADOW_TEST:
@@ -191,19 +201,20 @@ def _judged(change: Change, verdict: Verdict, now: datetime) -> Move:
         case "given-up":
             return Steer(verdict.reason, Course.CLOSE, ChangeState.APPLIED)
         case "not-yet":
-            return Wait(_probation(change, now), verdict.reason.sentence)
+            return Wait(_next_probation_look(change, now), verdict.reason.sentence)
 
 
-def _delete(change: Change) -> str:
+def _delete_command(change: Change) -> str:
     """What the owner of an idle endpoint runs; the program has no permission for it."""
     return f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}"
 
 
-def _probation(change: Change, now: datetime) -> datetime:
+def _next_probation_look(change: Change, now: datetime) -> datetime:
     """Hourly in the first day, then every second day: a change costs at most 40 invocations.
 
     After a deployment the first two looks come sooner. Whether AWS publishes metrics of the new configuration while it
-    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first judgement.
+    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first
+    recommendation.
     """
     since = now - (change.turned_at or now)
     if change.plan.new_config and change.plan.alarms and since < 2 * EARLY:
@@ -211,25 +222,25 @@ def _probation(change: Change, now: datetime) -> datetime:
     return now + (timedelta(hours=1) if since < timedelta(hours=24) else timedelta(hours=48))
 
 
-def back(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime) -> Move:
+def rollback_action(change: Change, live: LiveState, endpoint: EndpointSight, now: datetime) -> NextAction:
     """Towards the old configuration."""
     plan = change.plan
-    if plan.back is None or (sight.shows(plan.back) and not endpoint.pending_config):
+    if plan.back is None or (live.has_effect_of(plan.back) and not endpoint.pending_config):
         reason = change.reason or Reason(Code.ROLLED_BACK, f"{change.ref.name} is back on what it ran before")
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, change.failure, returned=True)
-    unseen = not_shown(change, plan.back, endpoint, now)
+    unseen = unseen_update_wait(change, plan.back, endpoint, now)
     if unseen is not None:
         return unseen
-    if rolled_back(change, plan.back, endpoint):
+    if was_update_rolled_back(change, plan.back, endpoint):
         text = f"the way back was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
         return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
-    return first(change, sight, (*way, *plan.clear), now) or attempt(change, plan.back, now)
+    return first_action(change, live, (*way, *plan.clear), now) or attempt_step(change, plan.back, now)
 
 
-def close(change: Change, sight: Sight, now: datetime) -> Move:
+def close_action(change: Change, live: LiveState, now: datetime) -> NextAction:
     """Put autoscaling right for what the endpoint carries now, take away what was temporary, and finish."""
-    plan, endpoint = change.plan, sight.endpoint
+    plan, endpoint = change.plan, live.endpoint
     ending = change.ending or ChangeState.HANDED_OVER
     carries_new = isinstance(endpoint, EndpointSight) and (
         endpoint.config_name == plan.new_config
@@ -240,46 +251,54 @@ def close(change: Change, sight: Sight, now: datetime) -> Move:
         text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=change.failure)
     goals: list[Step] = []
-    touched = touched_scaling(change) and ending is not ChangeState.REFUSED  # AWS refused what a refused one tried
-    if isinstance(endpoint, EndpointSight) and touched and not _settled(change, endpoint, carries_new):
-        goals += _missing(change, sight, now, plan.settle if carries_new or _failed(change, endpoint) else plan.restore)
+    touched = (
+        may_have_changed_autoscaling(change) and ending is not ChangeState.REFUSED
+    )  # AWS refused what a refused one tried
+    if isinstance(endpoint, EndpointSight) and touched and not _is_autoscaling_settled(change, endpoint, carries_new):
+        goals += _missing_goals(
+            change, live, now, plan.settle if carries_new or _has_failed_rollback(change, endpoint) else plan.restore
+        )
     goals += plan.tidy
-    open_goals = [g for g in goals if not {g.command, sight.concrete(g).command} & set(change.remaining)]
-    move = first(change, sight, open_goals, now)
+    open_goals = [g for g in goals if not {g.command, live.resolve_step(g).command} & set(change.remaining)]
+    move = first_action(change, live, open_goals, now)
     if move is not None:
         return move
     return Finish(ending, change.reason or Reason(Code.PROVEN, f"{change.ref.name} is {ending.value}"))
 
 
-def _settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:
+def _is_autoscaling_settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:
     """Whether autoscaling was given back, and what it is now is the owner's: of this change, or of a release since.
 
     A change that was over may find that somebody else went back long ago: then this return changed nothing.
     """
-    if not given_back(change):
+    if not is_given_back(change):
         return False
     plan = change.plan
-    theirs = reopened(change) and bool(plan.new_config) and all(e.step != _key(plan.back) for e in change.journal)
-    return carries_new or theirs or bool(foreign(change, endpoint))
+    theirs = (
+        is_reopened(change)
+        and bool(plan.new_config)
+        and all(e.step != _registration_key(plan.back) for e in change.journal)
+    )
+    return carries_new or theirs or bool(foreign_configs(change, endpoint))
 
 
-def _failed(change: Change, endpoint: EndpointSight) -> bool:
+def _has_failed_rollback(change: Change, endpoint: EndpointSight) -> bool:
     """Whether a return took autoscaling away and did not arrive: what it met is given back, not what was stored."""
     return change.met is not None and endpoint.config_name not in (old_config(change), change.plan.back_config)
 
 
-def _missing(change: Change, sight: Sight, now: datetime, goals: tuple[Step, ...]) -> tuple[Step, ...]:
+def _missing_goals(change: Change, live: LiveState, now: datetime, goals: tuple[Step, ...]) -> tuple[Step, ...]:
     """Those goals without what the owner registered again since it was taken away."""
-    theirs = owners_again(change, sight, now)
+    theirs = targets_of_owner(change, live, now)
     alarms = StepKind.PUT_ALARM  # they point at policies, and there are others now
     return tuple(s for s in goals if s.subject not in theirs and not (theirs and s.kind is alarms))
 
 
-def _key(step: Step | None) -> str:
+def _registration_key(step: Step | None) -> str:
     return step.key if step is not None else ""
 
 
-def too_old(change: Change, now: datetime) -> Reason | None:
+def approval_age_reason(change: Change, now: datetime) -> Reason | None:
     """That its approval is too old, with what it waited for; None while it is good."""
     if now < change.expires_at:
         return None
@@ -287,32 +306,34 @@ def too_old(change: Change, now: datetime) -> Reason | None:
     return Reason(Code.EXPIRED, f"{text} and could not start: {change.outcome}")
 
 
-def expired(change: Change, now: datetime) -> Steer | None:
+def expiry_action(change: Change, now: datetime) -> Steer | None:
     """The end of a change whose approval became too old before the endpoint's own update was made; else None.
 
     Asked where AWS shows no update. What was written before it (alarms, autoscaling) is taken back.
     """
-    late = too_old(change, now)
-    if late is None or updating(change, now):
+    late = approval_age_reason(change, now)
+    if late is None or may_be_updating(change, now):
         return None
-    if touched_scaling(change):
-        return _give_back(late.code, late.sentence, FailureClass.NONE)
+    if may_have_changed_autoscaling(change):
+        return _give_back_action(late.code, late.sentence, FailureClass.NONE)
     return Steer(late, Course.CLOSE, ChangeState.REFUSED)
 
 
-def updating(change: Change, now: datetime) -> bool:
+def may_be_updating(change: Change, now: datetime) -> bool:
     """Whether the update may still show, where AWS shows none; of a plan without one, whether a step was made."""
     return may_have_written(change) if change.plan.turn is None else may_show_until(change, now) is not None
 
 
-def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool) -> Move | None:
+def unsettled_action(
+    change: Change, live: LiveState, endpoint: EndpointSight, now: datetime, touched: bool
+) -> NextAction | None:
     """Why the next write must not follow now; None when it may. `touched`: autoscaling was taken away already.
 
     An update that may still show is not asked again either: an endpoint with its autoscaling waits for it.
     """
     if change.plan.kind is PlanKind.DELETE:
         return None
-    found = _obstacle(change, sight, endpoint, now, touched)
+    found = _find_obstacle(change, live, endpoint, now, touched)
     until = may_show_until(change, now)
     if found is None or until is None or touched:
         return found
@@ -321,54 +342,56 @@ def unsettled(change: Change, sight: Sight, endpoint: EndpointSight, now: dateti
     return Wait(until, text)
 
 
-def _obstacle(
-    change: Change, sight: Sight, endpoint: EndpointSight, now: datetime, touched: bool
+def _find_obstacle(
+    change: Change, live: LiveState, endpoint: EndpointSight, now: datetime, touched: bool
 ) -> Wait | Steer | Replan | None:
     """What of the endpoint differs from the plan, or an incident or a window that holds it."""
-    held = _held(change, sight, touched) if sight.hold is not None else None
+    held = _hold_action(change, live, touched) if live.hold is not None else None
     if held is not None:
         return held
-    moved = _moved(change, endpoint)
+    moved = _count_differences(change, endpoint)
     if touched:
-        taken = _registered_again(change, sight, now) if sight.scaling is not None else None
-        return _give_back(Code.CHANGED_SINCE, moved, FailureClass.OUTSIDE) if moved else taken
-    moved = moved or _edited(change, sight)
+        taken = _registration_action(change, live, now) if live.scaling is not None else None
+        return _give_back_action(Code.CHANGED_SINCE, moved, FailureClass.OUTSIDE) if moved else taken
+    moved = moved or _autoscaling_differences(change, live)
     if not moved:
         return None
     plans = sum(1 for entry in change.journal if entry.step == JournalEvent.PLAN)
     if plans > REPLANS:
         text = f"{moved}; it was planned {plans} times and moved each time"
-        return _refused(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
+        return _refuse_action(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
     return Replan(Reason(Code.CHANGED_SINCE, moved))
 
 
-def _registered_again(change: Change, sight: Sight, now: datetime) -> Steer | Wait | None:
+def _registration_action(change: Change, live: LiveState, now: datetime) -> Steer | Wait | None:
     """A target that we deregistered and that is there: still listed for a moment, or the owner's anew."""
-    theirs = owners_again(change, sight, now)
+    theirs = targets_of_owner(change, live, now)
     if theirs:
         text = f"somebody registered autoscaling of {min(theirs)} again, which is left as it is"
         return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
-    listed = registered_again(change, sight)
+    listed = targets_registered_again(change, live)
     until = max(listed.values(), default=now) + GONE_AFTER
     return Wait(until, f"autoscaling of {min(listed)} is still listed after it was taken away") if listed else None
 
 
-def _held(change: Change, sight: Sight, touched: bool) -> Steer | Wait | None:
+def _hold_action(change: Change, live: LiveState, touched: bool) -> Steer | Wait | None:
     """Nothing begins now. What began in its window is finished after it, but not into an incident."""
-    assert sight.hold is not None
-    reason = sight.hold.reason
+    assert live.hold is not None
+    reason = live.hold.reason
     if touched:
-        return _give_back(reason.code, reason.sentence, FailureClass.NONE) if reason.code is Code.INCIDENT else None
-    return Wait(min(sight.hold.until, change.expires_at), reason.sentence)
+        return (
+            _give_back_action(reason.code, reason.sentence, FailureClass.NONE) if reason.code is Code.INCIDENT else None
+        )
+    return Wait(min(live.hold.until, change.expires_at), reason.sentence)
 
 
-def _moved(change: Change, endpoint: EndpointSight) -> str:
+def _count_differences(change: Change, endpoint: EndpointSight) -> str:
     """How counts and weights differ from those of the plan; empty where they do not, or where the turn keeps them."""
     if (
         change.before is None
         or change.plan.turn is None
         or change.plan.kind is not PlanKind.CHANGE
-        or change.plan.keeps_counts
+        or change.plan.is_keeping_counts
     ):
         return ""
     planned = {v.name: (v.count, v.weight) for v in change.before.variants}
@@ -379,18 +402,18 @@ def _moved(change: Change, endpoint: EndpointSight) -> str:
     return f"the fleet moved since the plan: it was {was} and is {now}"
 
 
-def _edited(change: Change, sight: Sight) -> str:
+def _autoscaling_differences(change: Change, live: LiveState) -> str:
     """What of autoscaling is not as the plan would give it back; empty where all is, or nothing is taken away."""
     if change.before is None or not change.plan.clear:
         return ""
-    edits = sight.edits(change.plan.restore, change.before.scaling)
+    edits = live.edits(change.plan.restore, change.before.scaling)
     return f"autoscaling was edited since the plan: {', '.join(edits)}" if edits else ""
 
 
-def _give_back(code: Code, text: str, failure: FailureClass) -> Steer:
+def _give_back_action(code: Code, text: str, failure: FailureClass) -> Steer:
     said = Reason(code, f"{text}; autoscaling goes back as it was")
     return Steer(said, Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
-def _refused(code: Code, text: str, failure: FailureClass) -> Steer:
+def _refuse_action(code: Code, text: str, failure: FailureClass) -> Steer:
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.REFUSED, failure)

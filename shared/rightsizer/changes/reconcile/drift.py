@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.journal import given_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Move, Steer, Wait
+from rightsizer.changes.reconcile.journal import is_given_back
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, NextAction, Steer, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
@@ -18,7 +18,7 @@ BUSY = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
 """Statuses in which no step can be taken."""
 
 
-def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
+def lost_action(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
     """Whether the endpoint is out of our hands."""
     if isinstance(endpoint, Gone) or endpoint.status == "Deleting":
         return hand_over(Code.VANISHED, f"endpoint {change.ref.name} was deleted by somebody", FailureClass.OUTSIDE)
@@ -39,18 +39,18 @@ def lost(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
     if status not in BUSY and status != "InService":
         text = f"endpoint {change.ref.name} is {status}, which this program does not repair"
         return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
-    theirs = foreign(change, endpoint)
+    theirs = foreign_configs(change, endpoint)
     if theirs and change.plan.kind is PlanKind.DELETE:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} after it was marked for deletion"
         return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
     if theirs:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} during the change"
-        kept = f"; {LEFT_ALONE}" if given_back(change) else ""
+        kept = f"; {LEFT_ALONE}" if is_given_back(change) else ""
         return hand_over(Code.CHANGED_SINCE, text + kept, FailureClass.OUTSIDE)
     return None
 
 
-def foreign(change: Change, endpoint: EndpointSight) -> frozenset[str]:
+def foreign_configs(change: Change, endpoint: EndpointSight) -> frozenset[str]:
     """Configurations that the endpoint runs or takes on, and that neither ran before nor are of this change."""
     ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
     return frozenset({endpoint.config_name, endpoint.pending_config} - ours)
@@ -61,7 +61,7 @@ def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> S
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.HANDED_OVER, failure, remaining=commands)
 
 
-def busy(change: Change, endpoint: EndpointSight, now: datetime) -> Move:
+def busy_action(change: Change, endpoint: EndpointSight, now: datetime) -> NextAction:
     """Wait for what goes on, which need not be ours: autoscaling moves the count in the middle of the probation.
 
     Its age counts from our last write or from LastModifiedTime, whichever is later.

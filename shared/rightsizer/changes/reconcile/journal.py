@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
-from rightsizer.domain.live_state import Gone, Sight
+from rightsizer.domain.live_state import Gone, LiveState
 from rightsizer.domain.plan import Step, StepKind
 
 GONE_AFTER = timedelta(minutes=3)
@@ -23,7 +23,7 @@ COMPARED = frozenset(
 )
 
 
-def touched_scaling(change: Change) -> bool:
+def may_have_changed_autoscaling(change: Change) -> bool:
     """Whether we may have taken anything from the customer's autoscaling."""
     ours = {s.key for s in (*change.plan.clear, *change.plan.settle)}
     return any(e.step in ours for e in change.journal)
@@ -53,37 +53,37 @@ def _may_have_done(change: Change, steps: Iterable[Step]) -> bool:
     return bool(open_steps)
 
 
-def given_back(change: Change) -> bool:
+def is_given_back(change: Change) -> bool:
     """Whether autoscaling was given back whole, and not taken away since: what it is now is the owner's."""
-    return change.state is ChangeState.APPLIED or _last(change) in (JournalEvent.APPLIED, JournalEvent.FINISH)
+    return change.state is ChangeState.APPLIED or _last_step(change) in (JournalEvent.APPLIED, JournalEvent.FINISH)
 
 
-def reopened(change: Change) -> bool:
+def is_reopened(change: Change) -> bool:
     """Whether it was over before, and is walked again without having taken anything away yet."""
-    return _last(change) == JournalEvent.FINISH
+    return _last_step(change) == JournalEvent.FINISH
 
 
-def _last(change: Change) -> str:
+def _last_step(change: Change) -> str:
     marks = {JournalEvent.APPLIED, JournalEvent.FINISH, *(s.key for s in change.plan.clear)}
     return next((e.step for e in reversed(change.journal) if e.step in marks), "")
 
 
-def registered_again(change: Change, sight: Sight) -> dict[str, datetime]:
+def targets_registered_again(change: Change, live: LiveState) -> dict[str, datetime]:
     """Resources that we deregistered, registered nowhere since, and that are registered now, with when we did it."""
     found = {}
     for step in change.plan.clear:
-        done = _taken(change, step) if step.kind is StepKind.DEREGISTER_TARGET else None
-        if done is not None and sight.target(step) is not None:
+        done = _removal_entry(change, step) if step.kind is StepKind.DEREGISTER_TARGET else None
+        if done is not None and live.target(step) is not None:
             found[step.subject] = done.at
     return found
 
 
-def owners_again(change: Change, sight: Sight, now: datetime) -> frozenset[str]:
+def targets_of_owner(change: Change, live: LiveState, now: datetime) -> frozenset[str]:
     """Those of them that are the owner's for sure: nothing lists a target for so long that was deregistered."""
-    return frozenset(name for name, at in registered_again(change, sight).items() if now - at >= GONE_AFTER)
+    return frozenset(name for name, at in targets_registered_again(change, live).items() if now - at >= GONE_AFTER)
 
 
-def _taken(change: Change, clear: Step) -> Entry | None:
+def _removal_entry(change: Change, clear: Step) -> Entry | None:
     """The line of a deregistering that was done, and after which we began to give nothing back."""
     given = (s for s in (*change.plan.settle, *change.plan.restore) if s.kind is StepKind.REGISTER_TARGET)
     ours = {s.key for s in given if s.subject == clear.subject}
@@ -91,38 +91,38 @@ def _taken(change: Change, clear: Step) -> Entry | None:
     return last if last is not None and last.step == clear.key and last.status == "done" else None
 
 
-def left_open(change: Change) -> tuple[str, ...]:
+def undo_commands(change: Change) -> tuple[str, ...]:
     """Command lines, in their order, that undo what an open change has begun; empty when nothing is to be undone.
 
-    By the journal alone, so the way back may show done already: each line may be run again. The line of an alarm asks
+    By the journal alone, so the rollback may show done already: each line may be run again. The line of an alarm asks
     for the ARN of its policy first, which is only known once the policy was put again.
     """
-    if change.closed:
+    if change.is_closed:
         return change.remaining
     plan, began = change.plan, {entry.step for entry in change.journal}
     steps: list[Step] = []
     if plan.turn is not None and plan.back is not None and plan.turn.key in began and change.returned_at is None:
         steps.append(plan.back)
-    if touched_scaling(change):
+    if may_have_changed_autoscaling(change):
         steps += plan.restore
     if any(step.key in began for step in plan.prepare if step.kind is StepKind.PUT_ALARM):
         steps += plan.tidy
     return tuple(dict.fromkeys((*change.remaining, *(step.command for step in steps))))
 
 
-def leftovers(change: Change) -> tuple[str, ...]:
+def leftover_configs(change: Change) -> tuple[str, ...]:
     """Configurations that the change made and that stay: they cost nothing, and no role of ours may delete one."""
     began = (entry.step.partition("CreateEndpointConfig ") for entry in change.journal)
     return tuple(dict.fromkeys(name for _, found, name in began if found))  # of earlier tries too
 
 
-def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str, ...]:
+def differences(change: Change, live: LiveState, ending: ChangeState) -> tuple[str, ...]:
     """What of autoscaling and its alarms is not as this end should have it; empty where it was not looked at.
 
     Somebody may have changed it during the probation: that is theirs, so it is reported and not undone. Bounds that a
     scheduled action moves are nobody's change.
     """
-    if isinstance(sight.endpoint, Gone) or sight.scaling is None:
+    if isinstance(live.endpoint, Gone) or live.scaling is None:
         return ()
     match ending:
         case ChangeState.PROVEN | ChangeState.APPLIED:
@@ -134,10 +134,10 @@ def differences(change: Change, sight: Sight, ending: ChangeState) -> tuple[str,
     return tuple(
         step.key
         for step in goals
-        if step.kind in COMPARED and not _moved_by_schedule(step, sight) and not sight.shows(step)
+        if step.kind in COMPARED and not _was_moved_by_schedule(step, live) and not live.has_effect_of(step)
     )
 
 
-def _moved_by_schedule(step: Step, sight: Sight) -> bool:
-    target = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
+def _was_moved_by_schedule(step: Step, live: LiveState) -> bool:
+    target = live.target(step) if step.kind is StepKind.REGISTER_TARGET else None
     return target is not None and bool(target.scheduled)

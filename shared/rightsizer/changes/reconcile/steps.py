@@ -10,11 +10,22 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import next_look
 from rightsizer.changes.reconcile.journal import may_have_written
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Move, Steer, StepResult, Wait
+from rightsizer.domain.change import (
+    Change,
+    ChangeState,
+    Course,
+    Do,
+    Entry,
+    FailureClass,
+    NextAction,
+    Steer,
+    StepResult,
+    Wait,
+)
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.live_state import MOVING, EndpointSight, Sight
+from rightsizer.domain.live_state import MOVING, EndpointSight, LiveState
 from rightsizer.domain.plan import Step, StepKind, command, has_places
-from rightsizer.domain.preflight import ACTION, caller, grant
+from rightsizer.domain.preflight import ACTION, pass_role_command, role_of_caller
 from rightsizer.domain.reason import Code, Reason
 
 RETRY_MIN = (1, 3, 10, 20, 30)
@@ -30,27 +41,27 @@ SHOWS = timedelta(hours=1)
 """An update of the endpoint that does not show after this was not made, whatever its answer was (inferred)."""
 
 
-def first(change: Change, sight: Sight, goals: Iterable[Step], now: datetime) -> Move | None:
+def first_action(change: Change, live: LiveState, goals: Iterable[Step], now: datetime) -> NextAction | None:
     """The first goal that AWS does not show yet, as a move; None when all are shown."""
     for step in goals:
-        if _is_moving(sight, step):
-            return _moving(change, step, now)
-        stands = standing(change, sight, step, now) if step.kind is StepKind.UPDATE_COMPONENT else None
+        if _is_moving(live, step):
+            return _moving_component_action(change, step, now)
+        stands = step_obstacle(change, live, step, now) if step.kind is StepKind.UPDATE_COMPONENT else None
         if stands is not None:
-            return give_up(change, step, FailureClass.UNKNOWN, stands) if isinstance(stands, str) else stands
-        if not sight.shows(step):
-            return attempt(change, sight.concrete(step), now, step.subject in sight.configs_differ)
+            return give_up_step(change, step, FailureClass.UNKNOWN, stands) if isinstance(stands, str) else stands
+        if not live.has_effect_of(step):
+            return attempt_step(change, live.resolve_step(step), now, step.subject in live.configs_differ)
     return None
 
 
-def _is_moving(sight: Sight, step: Step) -> bool:
+def _is_moving(sight: LiveState, step: Step) -> bool:
     if step.kind is StepKind.UPDATE_COMPONENT:
         live = sight.components.get(step.component)
-        return live is not None and live.moving
+        return live is not None and live.is_moving
     return step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING
 
 
-def _moving(change: Change, step: Step, now: datetime) -> Move:
+def _moving_component_action(change: Change, step: Step, now: datetime) -> NextAction:
     """Wait for a component that is being changed; a person gets one that never ends, with the line of its old copies.
 
     Where nothing was written yet nobody has anything to do for us: the change is refused.
@@ -58,7 +69,7 @@ def _moving(change: Change, step: Step, now: datetime) -> Move:
     Its age counts from the last line of the journal, since a wait writes none.
     """
     began = max((e.at for e in change.journal if e.status != "failed"), default=change.created_at)
-    name, limit = step.component, longest(step, COPIES_LIMIT)
+    name, limit = step.component, time_limit(step, COPIES_LIMIT)
     if now - began < limit:
         return Wait(min(next_look(change, now), began + limit), f"component {name} is being changed")
     hours = (now - began).total_seconds() / 3600
@@ -73,48 +84,48 @@ def _moving(change: Change, step: Step, now: datetime) -> Move:
     return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.TIMEOUT, remaining=lines)
 
 
-def attempt(change: Change, step: Step, now: datetime, config_differs: bool = False) -> Move:
+def attempt_step(change: Change, step: Step, now: datetime, config_differs: bool = False) -> NextAction:
     """Do a step, wait before it is tried again, or give it up."""
-    tried, last = change.attempts(step), change.last(step, "done", "failed")
-    if lacks := _lacks(change, step):
-        return give_up(change, step, change.failure, f"{lacks}{_cause(change)}")
+    tried, last = change.attempts(step), change.last_entry(step, "done", "failed")
+    if lacks := _missing_need(change, step):
+        return give_up_step(change, step, change.failure, f"{lacks}{_last_refusal(change)}")
     if step.kind is StepKind.CREATE_CONFIG and config_differs:
         text = f"a configuration {step.subject} with other content exists"
-        return give_up(change, step, FailureClass.UNKNOWN, text)
+        return give_up_step(change, step, FailureClass.UNKNOWN, text)
     if last is not None and last.status == "done" and timedelta(0) <= now - last.at < SETTLES:
         return Wait(last.at + SETTLES, f"{step.key} was accepted and does not show yet")
     if last is None or last.status == "done":
         done = sum(1 for e in change.journal if e.step == step.key and e.status == "done")
         if done < ATTEMPTS and tried < ATTEMPTS:
             return Do(step)
-        return give_up(change, step, FailureClass.UNKNOWN, "it never shows")
-    if last.result is StepResult.REFUSED or tried >= (1 if _hopeless(change) else ATTEMPTS):
-        return give_up(change, step, last.failure, last.answer)
+        return give_up_step(change, step, FailureClass.UNKNOWN, "it never shows")
+    if last.result is StepResult.REFUSED or tried >= (1 if _is_hopeless(change) else ATTEMPTS):
+        return give_up_step(change, step, last.failure, last.answer)
     due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
     return Do(step) if now >= due else Wait(due, f"{step.key} failed for now ({last.detail}); it is tried again")
 
 
-def _hopeless(change: Change) -> bool:
+def _is_hopeless(change: Change) -> bool:
     """Handed over for want of a permission: each goal that is left is tried once, so that people know soon."""
     return change.ending is ChangeState.HANDED_OVER and change.failure is FailureClass.PERMISSION
 
 
-def _lacks(change: Change, step: Step) -> str:
+def _missing_need(change: Change, step: Step) -> str:
     """What the step needs and was given up, so that AWS is not asked; empty where nothing lacks."""
-    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _unregistered(change, step):
+    if step.kind in (StepKind.PUT_POLICY, StepKind.PUT_SCHEDULED) and _was_registration_given_up(change, step):
         return "its scalable target could not be registered"
     if step.kind is StepKind.PUT_ALARM and has_places(step):
         return "a policy that it starts could not be made"
     return ""
 
 
-def _cause(change: Change) -> str:
+def _last_refusal(change: Change) -> str:
     """The last refusal of AWS itself, for the outcome of what could not be asked after it."""
     refused = [e for e in change.journal if e.result is StepResult.REFUSED]
     return f" ({refused[-1].step} was refused: {refused[-1].answer})" if refused else ""
 
 
-def _unregistered(change: Change, step: Step) -> bool:
+def _was_registration_given_up(change: Change, step: Step) -> bool:
     """Whether the registration that the step needs was given up."""
     plan = change.plan
     mine = [
@@ -123,7 +134,7 @@ def _unregistered(change: Change, step: Step) -> bool:
     return any(s.command in change.remaining for s in mine)
 
 
-def give_up(change: Change, step: Step, kind: FailureClass, text: str) -> Move:
+def give_up_step(change: Change, step: Step, kind: FailureClass, text: str) -> NextAction:
     """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
     reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text}{_remedy(step, text)}")
     forward = change.course is Course.FORWARD and change.turned_at is None
@@ -139,24 +150,24 @@ def _remedy(step: Step, text: str) -> str:
     role = str(step.params.get("ExecutionRoleArn") or "")
     if step.kind is not StepKind.CREATE_CONFIG or not role or ACTION not in text:
         return ""
-    return f"; an operator allows it with: {grant(caller(text), role)}"
+    return f"; an operator allows it with: {pass_role_command(role_of_caller(text), role)}"
 
 
-def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer | Wait | str | None:
+def step_obstacle(change: Change, sight: LiveState, step: Step, now: datetime) -> Steer | Wait | str | None:
     """What stands in the way of the step: a move, or the words with which it is given up; None where nothing does."""
     live, forward = sight.components.get(step.component), change.course is Course.FORWARD
     if live is None and forward:
         text = f"component {step.component} was deleted by somebody"
         return Steer(Reason(Code.VANISHED, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
-    if live is None or live.moving or sight.shows(step):
+    if live is None or live.is_moving or sight.has_effect_of(step):
         return None
     if live.unknown_fields:
         fields = ", ".join(sorted(live.unknown_fields))
         return f"component {live.name} has fields that this program does not know: {fields}"
-    last = change.last(step, "done", "intended", "failed")
+    last = change.last_entry(step, "done", "intended", "failed")
     if last is not None and last.status == "done" and now - last.at < LAG:
         return Wait(last.at + LAG, f"{step.key} was accepted and does not show yet")
-    if not _rolled_back(change, step, live):
+    if not _was_rolled_back(change, step, live):
         return None
     said = live.failure_reason or f"component {live.name} has its old specification again, and AWS gave no reason"
     if forward:
@@ -164,24 +175,24 @@ def standing(change: Change, sight: Sight, step: Step, now: datetime) -> Steer |
     return f"its roll was taken back by AWS: {said}"
 
 
-def _rolled_back(change: Change, step: Step, live: ComponentSight) -> bool:
+def _was_rolled_back(change: Change, step: Step, live: ComponentSight) -> bool:
     """Whether AWS accepted the step, or may have, and took it back."""
-    last = change.last(step, "done", "intended", "failed")
+    last = change.last_entry(step, "done", "intended", "failed")
     if last is None or last.was_rejected:
         return False
     return last.status == "done" or (bool(live.failure_reason) and live.modified_at > last.at)
 
 
-def longest(step: Step, otherwise: timedelta) -> timedelta:
+def time_limit(step: Step, otherwise: timedelta) -> timedelta:
     """How long its change may take: as its roll says, with two hours on top."""
     policy = (step.params.get("DeploymentConfig") or {}).get("RollingUpdatePolicy") or {}
     limit = policy.get("MaximumExecutionTimeoutInSeconds")
     return timedelta(seconds=limit) + timedelta(hours=2) if limit else otherwise
 
 
-def accepted(change: Change, turn: Step | None) -> Entry | None:
+def accepted_entry(change: Change, turn: Step | None) -> Entry | None:
     """The last line of the turn where AWS accepted it, or may have; None where it was not asked, or was refused."""
-    last = change.last(turn, "intended", "done", "failed") if turn is not None else None
+    last = change.last_entry(turn, "intended", "done", "failed") if turn is not None else None
     return None if last is not None and last.was_rejected else last
 
 
@@ -190,41 +201,41 @@ def may_show_until(change: Change, now: datetime) -> datetime | None:
 
     None where AWS refused it, where the time is over, and for a plan without an update.
     """
-    last = accepted(change, change.plan.turn)
+    last = accepted_entry(change, change.plan.turn)
     return last.at + SHOWS if last is not None and now - last.at < SHOWS else None
 
 
-def rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
+def was_update_rolled_back(change: Change, turn: Step, endpoint: EndpointSight) -> bool:
     """Whether the update was accepted once, and the endpoint is back where it was.
 
     LastModifiedTime moved, and the call is known to have been accepted or there is a reason that was not there before
     the change. A quick refusal can look like "never left InService", so the mark is taken right before the call.
     """
-    tried = change.last(turn, "intended", "done", "failed")
-    if tried is None or not _moved(change, endpoint):
+    tried = change.last_entry(turn, "intended", "done", "failed")
+    if tried is None or not _has_moved(change, endpoint):
         return False
     maybe = tried.status == "intended" or tried.result in (StepResult.RETRY, StepResult.UNANSWERED)
-    return tried.status == "done" or (maybe and _new_reason(change, endpoint))
+    return tried.status == "done" or (maybe and _has_new_reason(change, endpoint))
 
 
-def not_shown(change: Change, turn: Step | None, endpoint: EndpointSight, now: datetime) -> Wait | None:
+def unseen_update_wait(change: Change, turn: Step | None, endpoint: EndpointSight, now: datetime) -> Wait | None:
     """Wait while an update that was asked a moment ago may just not show yet: no verdict and no order before that."""
-    last = accepted(change, turn)
+    last = accepted_entry(change, turn)
     if (
         turn is None
         or last is None
         or now - last.at >= LAG
-        or (_moved(change, endpoint) and _new_reason(change, endpoint))
+        or (_has_moved(change, endpoint) and _has_new_reason(change, endpoint))
     ):
         return None
     return Wait(last.at + LAG, f"{turn.operation} of {change.ref.name} was asked and does not show yet")
 
 
-def _moved(change: Change, endpoint: EndpointSight) -> bool:
+def _has_moved(change: Change, endpoint: EndpointSight) -> bool:
     return change.turn_mark is not None and endpoint.modified_at > change.turn_mark
 
 
-def _new_reason(change: Change, endpoint: EndpointSight) -> bool:
+def _has_new_reason(change: Change, endpoint: EndpointSight) -> bool:
     """Whether AWS gives a reason that it did not give before the change: one of a year ago may still stand there."""
     old = change.before.failure_reason if change.before else ""
     return endpoint.failure_reason not in ("", old)
