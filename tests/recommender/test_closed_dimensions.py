@@ -15,6 +15,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.dimension import offered
 from rightsizer.recommender.finding import LatencyDegradation
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -98,13 +99,13 @@ def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_op
 
 def answers_of(found: Recommendation, context: EvaluationContext) -> list[Option | Excluded]:
     """What each dimension of the search says, open or closed."""
-    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in one.offer(context, found)]
+    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in offered(one, context, found)]
 
 
 HARM = LatencyDegradation(Reason(Code.UNDER_PROVISIONED, "users wait"), is_severe=False)
 
 
-@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
+@pytest.mark.parametrize(("sign", "value"), [("find_degradation", HARM), ("late_budget_used", 1.5)])
 def test_nothing_closed_is_proposed_while_users_wait(
     seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
@@ -163,7 +164,7 @@ def test_an_open_dimension_that_is_offered_is_not_ruled_out() -> None:
     assert opened(random)[OptionKind.SCHEDULE] == first
 
 
-@pytest.mark.parametrize(("sign", "value"), [("hurt", HARM), ("budget_spent", 1.5)])
+@pytest.mark.parametrize(("sign", "value"), [("find_degradation", HARM), ("late_budget_used", 1.5)])
 def test_open_dimensions_say_that_users_wait(
     seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
@@ -172,7 +173,9 @@ def test_open_dimensions_say_that_users_wait(
     why = {
         e.dimension: e.reason.code for e in answers_of(replace(found, options=()), seen[-1]) if isinstance(e, Excluded)
     }
-    assert why[OptionKind.SCHEDULE] is (Code.UNDER_PROVISIONED if sign == "hurt" else Code.LATE_BUDGET_SPENT)
+    assert why[OptionKind.SCHEDULE] is (
+        Code.UNDER_PROVISIONED if sign == "find_degradation" else Code.LATE_BUDGET_SPENT
+    )
     assert why[OptionKind.ROUTING] is Code.NOT_APPLICABLE, "what can never save there needs no other reason"
 
 
