@@ -75,4 +75,4 @@ class ConflictError(RightsizerError):
 
 
 class BudgetUnreadableError(ConflictError):
-    """The row of the day's budget cannot be read, so no change may take its part of it; nothing was written."""
+    """The row of the day's budget cannot be read, so no change may start; nothing was written."""

@@ -115,7 +115,7 @@ class Failure:
 
 
 def attempt[T](doing: str, item: str, do: Callable[[], T]) -> T | Failure:
-    """What `do` returns for one item of several, or Failed: whatever it raises stops no other item.
+    """Result of `do` for one item of several, or a Failure: no error stops another item.
 
     One of our own errors is logged as a warning. Any other is logged with its stack trace and counted as
     ``UnforeseenErrors``.

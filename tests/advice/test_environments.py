@@ -81,6 +81,11 @@ def test_an_asynchronous_endpoint_has_no_instance_between_calls_in_development()
     assert Rule.SCALE_TO_ZERO in {each.source for each in found["development"].differs}
 
 
+def test_development_calls_an_asynchronous_endpoint_as_production_does() -> None:
+    rare = {"task": "real-time", "model": {"kind": "vision", "parameters": 3.5e9}, "traffic": {"shape": "intermittent"}}
+    assert {each.option.hosting for each in variants(rare).values()} == {Hosting.ASYNC}
+
+
 @pytest.mark.parametrize(
     "described",
     [

@@ -6,9 +6,8 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.courses import expiry_action
-from rightsizer.changes.reconcile.steps import SHOWS
-from rightsizer.domain.change import Change, ChangeState, FailureClass
+from rightsizer.changes.reconcile.courses import close_rolled_back
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeWindow
 from rightsizer.domain.proposal import Decision, ProposalState
@@ -157,14 +156,10 @@ def test_of_an_update_whose_answer_was_lost_the_endpoint_itself_tells_whether_it
         assert w.account.config_name == OLD
 
 
-def test_an_update_that_was_asked_a_moment_ago_is_not_taken_for_one_that_was_never_made() -> None:
-    w = world()
-    w.advance(timedelta(days=6, hours=23, minutes=40))
-    planned(w)
-    change = w.upto(StepKind.UPDATE_ENDPOINT)
-    asked = next(e for e in change.journal if e.detail == StepKind.UPDATE_ENDPOINT.value)
-    assert expiry_action(change, change.expires_at + timedelta(minutes=1)) is None
-    assert expiry_action(change, asked.at + SHOWS) is not None
+def test_a_change_closed_as_rolled_back_has_its_reason_and_its_failure() -> None:
+    end = close_rolled_back(Code.ROLLED_BACK, "U1 asked for the rollback", FailureClass.ASKED)
+    assert (end.course, end.ending, end.failure) == (Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ASKED)
+    assert end.reason.sentence == "U1 asked for the rollback"
 
 
 def begun(w: World, kind: StepKind) -> Callable[[], Change]:

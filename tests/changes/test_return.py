@@ -218,10 +218,10 @@ def test_an_order_after_a_release_is_refused_with_what_runs_now() -> None:
     before = w.change
     w.account.release("release-42")
     with pytest.raises(InputError, match="runs configuration release-42, and change"):
-        orders.ask_back(before.id, "U1", w.now)
+        orders.request_rollback(before.id, "U1", w.now)
     w.account.gone = True
     with pytest.raises(InputError, match="does not exist any more"):
-        orders.ask_back(before.id, "U1", w.now)
+        orders.request_rollback(before.id, "U1", w.now)
     assert w.change == before
 
 

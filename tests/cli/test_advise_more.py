@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -142,6 +143,23 @@ def test_a_chart_without_matplotlib_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert run(["advise", *CPU, "--png", str(tmp_path / "a.png")]) == Exit.FAILED
     assert "pip install 'rightsizer[pictures]'" in capsys.readouterr().err
+
+
+def test_a_chart_has_every_line_mark_and_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    drawn = MagicMock()
+    drawn.Figure.return_value.savefig.side_effect = lambda file, **_: file.write(b"picture")
+    monkeypatch.setitem(sys.modules, "matplotlib", MagicMock())
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", drawn)
+    assert run(["advise", *CPU, "--png", str(tmp_path / "a.png")]) == Exit.NOTHING_TO_DO
+    assert (tmp_path / "a.png").read_bytes() == b"picture"
+    axes = drawn.Figure.return_value.subplots.return_value
+    labels = {call.kwargs.get("label") for call in axes.plot.call_args_list}
+    assert {"real-time", "serverless"} <= labels
+    assert axes.annotate.call_count >= 1
+    axes.set_xscale.assert_called_once_with("log")
+    assert "chart written to" in capsys.readouterr().err
 
 
 def test_a_chart_is_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,12 +1,19 @@
 """The command `training` on a simulated month of 200 finished jobs."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from rightsizer.advice.market import snapshot
+from rightsizer.advice.training_history import advise_runs
+from rightsizer.aws.session import Session
+from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.errors import InputError
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
+from rightsizer.terminal.training import training_chart
 from sandbox.account import Sandbox
 from sandbox.spot import Spot, add_spot
 from sandbox.training_history import WORK, seed_training
@@ -52,6 +59,19 @@ def test_the_page_names_types_hours_prices_and_reasons(spot: Spot, capsys: pytes
     page = capsys.readouterr().out
     for text in ("150 finished training jobs of 30 days", "USD/run", "no other is quicker and cheaper", "[rule P2"):
         assert text in page
+
+
+def test_the_chart_has_a_point_for_each_type_of_a_work(spot: Spot) -> None:
+    seed_training(spot.box, spot.jobs)
+    now = spot.box.clock.now
+    runs = TrainingHistory(Session("eu-west-1")).runs(now - timedelta(days=30), now, 500)
+    chart = training_chart(advise_runs(runs, snapshot("eu-west-1")), "eu-west-1", 30)
+    points = {line.name: line.points for line in chart.lines}
+    assert len(points["bert-finetune"]) == 3
+    assert sorted(points["bert-finetune"]) == list(points["bert-finetune"])
+    assert any(text == "1 x ml.g4dn.xlarge" for _, _, text in chart.marks)
+    with pytest.raises(InputError, match="nothing to draw"):
+        training_chart((), "eu-west-1", 30)
 
 
 def test_jobs_that_run_or_are_older_are_left_out(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,7 +148,7 @@ def test_a_change_that_gives_no_lock_back_is_caught(monkeypatch: pytest.MonkeyPa
     ("place", "counts"),
     [
         ("the update's answer is lost", lambda change: accepted_entry(change, change.plan.turn)),
-        ("the update is refused", lambda change: change.plan.turn and change.last(change.plan.turn, "failed")),
+        ("the update is refused", lambda change: change.plan.turn and change.last_entry(change.plan.turn, "failed")),
     ],
 )
 def test_a_change_whose_update_counts_as_made_though_aws_shows_none_is_caught(

@@ -21,7 +21,7 @@ from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityOption
 from rightsizer.domain.spot import Pool
-from rightsizer.domain.trigger import LookBeyond, SweepKind
+from rightsizer.domain.trigger import LookBeyond, LookReason, SweepKind
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.group_options import CapacityPorts, propose_capacity
 from rightsizer.flows.sweep import BeyondPorts, look_beyond, remember_groups
@@ -264,7 +264,7 @@ def test_a_light_sweep_remembers_and_a_full_one_asks_for_a_look_too(scene: Scene
 
 
 def test_what_the_sweep_sends_is_read_back_as_it_was(scene: Scene) -> None:
-    look = LookBeyond("group", ("gpu", "web"), "sweep", scene.box.clock.now, "k")
+    look = LookBeyond("group", ("gpu", "web"), LookReason.SWEEP, scene.box.clock.now, "k")
     assert parse(wire.dumps(look)) == look
 
 

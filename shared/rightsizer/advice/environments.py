@@ -72,8 +72,9 @@ def _development(workload: Workload, answer: Answer, production: AdvisedOption) 
     )
     options = answer(described)
     small = next((each for each in options if each.hosting is Hosting.SERVERLESS), None)
+    if production.hosting is Hosting.ASYNC:
+        small = next((each for each in options if each.hosting is Hosting.ASYNC), small)
     small = small or next((each for each in options if each.purchase is Purchase.SCHEDULE), None)
-    small = small or next((each for each in options if each.hosting is Hosting.ASYNC), None)
     if small is not None:
         waits = {"rightsizer:cold-start-ok": "true"} if small.hosting is Hosting.REALTIME else {}
         tags = {"rightsizer:mode": "propose", **waits}

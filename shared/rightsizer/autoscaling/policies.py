@@ -140,7 +140,7 @@ def restore_steps(
 
 
 def own_tags(target: ScalableTarget) -> dict[str, str]:
-    """Tags of a target that a caller may set; AWS refuses a request with a tag of its own prefix, ``aws:``."""
+    """Tags of a target that a caller may set; AWS refuses tags with its prefix ``aws:``."""
     return {k: v for k, v in target.tags.items() if not k.lower().startswith("aws:")}
 
 
@@ -188,7 +188,7 @@ def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) ->
 
 
 def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
-    """Register the variant and schedule its count by the hour of the day (UTC); one action for each change of count."""
+    """Register the variant and schedule counts by the hour (UTC), one action for each change of count."""
     who = {
         "ServiceNamespace": NAMESPACE,
         "ResourceId": variant_resource_id(endpoint, variant),
@@ -226,7 +226,9 @@ def _target_key(target: ScalableTarget) -> dict[str, Any]:
 def scale_to_zero_steps(
     endpoint: str, variant: str, own: ScalableTarget | None, maximum: int, alarm: str, change_id: str
 ) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """Steps that let the variant sleep, and steps that undo them but for the count of one that was not autoscaled.
+    """Steps that let the variant scale to zero, and steps that undo them.
+
+    The count of a variant without autoscaling before is not among the latter.
 
     `own` is its registration today, `maximum` the instances that it may have where it has none, `alarm` the name of the
     alarm that wakes it. Policies of the owner stay; target tracking is added only where none follows the backlog.

@@ -25,7 +25,7 @@ SUSPENDED = "ScheduledScalingSuspended"
 
 @dataclass(frozen=True, slots=True)
 class DueSteps:
-    """Steps of a plan as they are due at one moment, and what differs from the plan, by the key of the step."""
+    """Steps of a plan as due at one moment, with differences from the plan by step key."""
 
     steps: tuple[Step, ...]
     said: Mapping[str, str]
@@ -201,7 +201,7 @@ def _with_future_start(step: Step, now: datetime) -> Step:
 
 
 def parse_time(value: Any) -> datetime | None:
-    """A time of a record, whether AWS gave a datetime or the journal kept ISO text; None where there is none."""
+    """Time of a record, given as datetime or as ISO text; None without one."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -70,7 +70,7 @@ class EndpointQuotas:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What orders need to know of a deployed stack."""
+    """Table and approvers of a deployed stack."""
 
     table: str
     approvers: Approvers

@@ -104,9 +104,7 @@ class CapacityChangeTable:
         return self._table.made_at()
 
     def open_capacity_changes(self, unread: list[UnreadRow] | None = None) -> list[CapacityChange]:
-        """Every capacity change that was approved and is not at its end; one that cannot be read is put into
-        `unread`.
-        """
+        """Every approved capacity change that has not ended; an unreadable one is put into `unread`."""
         return self._in(*OPEN, unread=unread)
 
     def park(self, capacity_change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:

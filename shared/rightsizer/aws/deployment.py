@@ -37,14 +37,17 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and what to do about it."""
+    """A fault and its remedy."""
 
     detail: str
     remedy: str
 
 
 def resources_of(session: Session, stack: str) -> tuple[Resource, ...]:
-    """What the stack is made of. Raises SettingsError where nothing of that name is deployed, or ReadError."""
+    """Resources of the stack.
+
+    Raises SettingsError where nothing of that name is deployed, or ReadError.
+    """
     with translate_read_errors("cloudformation:ListStackResources", f"looking at the stack {stack}"):
         try:
             pages: Any = (

@@ -53,7 +53,7 @@ class Ec2SpotMarket:
         return [_price(pool, sorted(changes), start, end) for pool, changes in sorted(found.items())]
 
     def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
-        """Placement score 1 to 10 by zone id of this Region for the set of types; empty when EC2 will not say.
+        """Placement score 1 to 10 by zone id of this Region; empty when EC2 gives none.
 
         Without RegionNames EC2 scores every Region (API GetSpotPlacementScores).
         """

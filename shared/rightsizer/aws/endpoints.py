@@ -193,7 +193,7 @@ def _summary(row: Mapping[str, Any]) -> EndpointSummary:
 
 @dataclass(frozen=True, slots=True)
 class EndpointParts:
-    """What was read of one endpoint."""
+    """Parts read of one endpoint."""
 
     ref: EndpointRef
     described: Mapping[str, Any]

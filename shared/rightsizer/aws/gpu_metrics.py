@@ -64,7 +64,7 @@ def places_of(client: "CloudWatchClient", endpoint: str, variant: str) -> tuple[
 
 
 def unpublished_reason(endpoint: str, variant: str) -> Reason:
-    """That enhanced metrics are on and yet no GPU is seen by itself."""
+    """Reason that enhanced metrics are on, yet no single GPU published any."""
     sentence = f"no GPU of {endpoint}/{variant} published by itself, though its configuration enables enhanced metrics"
     return Reason(Code.NO_DATAPOINTS, f"{sentence}; the GPUs that it uses are bounded by what they publish together")
 

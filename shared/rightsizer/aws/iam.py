@@ -56,12 +56,15 @@ class Identity(Protocol):
     """The one operation of STS that is called; its answer is of the same shape in every version."""
 
     def get_caller_identity(self) -> Mapping[str, Any]:
-        """Who calls."""
+        """Identity of the caller."""
         ...
 
 
 def role_pass(sts: Identity, iam: "IAMClient", role: str) -> RolePass:
-    """What IAM says about us and `role`; not knowing is an answer. Raises ReadError where another may still come."""
+    """Answer of IAM about us and `role`; an unknown answer is an answer too.
+
+    Raises ReadError where another may still come.
+    """
     try:
         arn = sts.get_caller_identity()["Arn"]
     except (ClientError, BotoCoreError) as error:

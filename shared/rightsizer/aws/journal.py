@@ -132,7 +132,9 @@ class TableJournal:
         return stored
 
     def save(self, change: Change) -> Change:
-        """Save over the version that was read; a closed change gives back the locks that are its own in the same write.
+        """Save over the version that was read.
+
+        A closed change gives back its own locks in the same write.
 
         An open change is one conditional put, since a transaction costs twice as much and takes twice as long. Where
         its answer is lost and the client repeats it, the condition fails: the next tick goes on, as after a crash.
@@ -330,7 +332,10 @@ def version_read(change: Change) -> tuple[str, dict[str, Any]]:
 
 
 def change_item(change: Change) -> dict[str, Any]:
-    """The typed item; while the change is open it is in the index of due changes, then in that of changes that save."""
+    """The typed item of a change.
+
+    While open it is in the index of due changes, then in that of changes that save.
+    """
     item: dict[str, Value] = other_attributes(change) | {
         "pk": f"CHANGE#{change.id}",
         "sk": "CHANGE",

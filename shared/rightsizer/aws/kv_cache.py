@@ -42,7 +42,10 @@ LARGEST = 1 << 20
 
 
 class KvCaches:
-    """Reads KV caches for one reading of metrics: what is refused or does not answer once is not asked again in it."""
+    """Reader of KV caches during one reading of metrics.
+
+    A request that was refused or unanswered once is not sent again.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -95,7 +95,7 @@ def _months(start: datetime, end: datetime) -> Iterator[str]:
 
 
 def spending(usd: Decimal, at: datetime) -> Item:
-    """What the account's endpoints cost a month, as one item."""
+    """Monthly cost of the account's endpoints, as one item."""
     pk, sk = SPENDING
     return {"pk": pk, "sk": sk, "usd": str(usd), "at": stamp(at), "expires": epoch(at, SPENDING_DAYS)}
 
@@ -122,7 +122,7 @@ class HistoryTable:
         self._read_at = None
 
     def history(self, endpoint: str, now: datetime) -> History:
-        """The endpoint's own past with its tests of this month, the others' of half a year, and the money for tests."""
+        """Past of the endpoint and the account, tests of this month, and the money for tests."""
         found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
         own = list(readable_rows(found, lambda row: noun_of(PastChange, row)))
         rows = self._account(now)

@@ -167,7 +167,9 @@ class PageLinks:
         self._bucket = bucket
 
     def link(self, key: str) -> str:
-        """The link to `key`, good for `LASTS` at most; no call to AWS: that the page exists is seen when it is opened.
+        """Link to `key`, good for `LASTS` at most.
+
+        No call to AWS: a missing page shows when it is opened.
 
         It ends with the session that signs it, where that is sooner. Lambda does not say when its role's session ends.
         """

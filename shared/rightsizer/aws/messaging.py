@@ -55,7 +55,7 @@ class EventBus:
 
 
 def event_detail(proposal: Proposal) -> dict[str, Any]:
-    """What the event says: names and figures, no comment of a person, no metric, no secret."""
+    """Names and figures of the event; no comment of a person, no metric, no secret."""
     found, option = proposal.recommendation, proposal.recommendation.chosen_option
     said: dict[str, Any] = {
         "version": 1,

@@ -35,7 +35,7 @@ WEIGHTS = ".safetensors"
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What decisions need to know of one model."""
+    """Facts of one model that decisions need."""
 
     images: tuple[str, ...]
     containers: int

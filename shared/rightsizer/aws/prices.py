@@ -169,7 +169,7 @@ def _keep[T](answer: T, now: datetime) -> _Kept[T]:
 
 
 def choose_price(earlier: Price | NoPrice | None, found: Price | NoPrice, *, is_sold: bool) -> Price | NoPrice:
-    """The price that counts for a type: that of the first source which knows the type, else the one just found.
+    """The price that counts for a type: of the first source that knows one.
 
     `is_sold` is false after a source that lists all that is sold, without the type: its price is unlisted then.
     """

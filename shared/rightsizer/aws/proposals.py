@@ -155,7 +155,7 @@ class Proposals:
     def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: the proposal goes back to the index of its state."""
 
-        def settled(found: Row) -> Row | None:
+        def mark_settled(found: Row) -> Row | None:
             if "asked_back" not in found:
                 return None
             document(found)  # an order of a newer release is that release's to settle
@@ -163,7 +163,7 @@ class Proposals:
             state = decisions.state_of(found)
             return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole_number(found, "version") + 1}
 
-        self._rewrite(proposal_id, settled)
+        self._rewrite(proposal_id, mark_settled)
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""
@@ -279,7 +279,7 @@ class Messages:
         return read_if_readable(found, _revive)
 
     def remember(self, message: MessageRef) -> None:
-        """Store where it was posted and what it shows, over the row that was read last where it is the same."""
+        """Store the place and contents of a message, over the row read last where that is the same."""
         row: Row = {
             "pk": f"MESSAGE#{message.proposal_id}",
             "sk": "MESSAGE",

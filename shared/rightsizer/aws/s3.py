@@ -49,7 +49,7 @@ class S3DailyUsage:
         self._bucket = bucket
 
     def load(self, page: str) -> Sequence[KeptUsage]:
-        """What is kept under `page`."""
+        """Usage stored under `page`."""
         return self._read(page)[1]
 
     def _read(self, page: str) -> tuple[str, tuple[KeptUsage, ...]]:

@@ -17,7 +17,7 @@ PAGE = 50
 KEEP_S = 300.0
 """How long the walk over policies and schedules is believed. Only evaluations read it; a change reads its own."""
 
-type Key = tuple[str, str]
+type TargetKey = tuple[str, str]
 type Record = Mapping[str, Any]
 
 
@@ -27,7 +27,7 @@ class ScalingReader:
     def __init__(self, client: "ApplicationAutoScalingClient", clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._walked: tuple[float, dict[Key, list[Record]], dict[Key, list[Record]]] | None = None
+        self._walked: tuple[float, dict[TargetKey, list[Record]], dict[TargetKey, list[Record]]] | None = None
         self._lock = threading.Lock()
 
     def read(self, resources: Iterable[str]) -> dict[str, tuple[ScalableTarget, ...]]:
@@ -51,20 +51,20 @@ class ScalingReader:
                 pages = call.paginate(ServiceNamespace="sagemaker", ResourceIds=resources[start : start + PAGE])
                 yield from (target for page in pages for target in page["ScalableTargets"])
 
-    def _rules(self) -> tuple[dict[Key, list[Record]], dict[Key, list[Record]]]:
+    def _rules(self) -> tuple[dict[TargetKey, list[Record]], dict[TargetKey, list[Record]]]:
         with self._lock:
             if self._walked is None or self._clock() - self._walked[0] > KEEP_S:
                 self._walked = (self._clock(), self._policies(), self._scheduled_actions())
             return self._walked[1:]
 
-    def _policies(self) -> dict[Key, list[Record]]:
+    def _policies(self) -> dict[TargetKey, list[Record]]:
         with translate_read_errors(
             "application-autoscaling:DescribeScalingPolicies", "reading the scaling policies of endpoints"
         ):
             pages = self._client.get_paginator("describe_scaling_policies").paginate(ServiceNamespace="sagemaker")
             return _by_key(record for page in pages for record in page["ScalingPolicies"])
 
-    def _scheduled_actions(self) -> dict[Key, list[Record]]:
+    def _scheduled_actions(self) -> dict[TargetKey, list[Record]]:
         with translate_read_errors(
             "application-autoscaling:DescribeScheduledActions", "reading the scaling schedules of endpoints"
         ):
@@ -72,8 +72,8 @@ class ScalingReader:
             return _by_key(record for page in pages for record in page["ScheduledActions"])
 
 
-def _by_key(records: Iterable[Any]) -> dict[Key, list[Record]]:
-    found: dict[Key, list[Record]] = defaultdict(list)
+def _by_key(records: Iterable[Any]) -> dict[TargetKey, list[Record]]:
+    found: dict[TargetKey, list[Record]] = defaultdict(list)
     for record in records:
         found[(record["ResourceId"], record["ScalableDimension"])].append(cast("Record", _plain(record)))
     return dict(found)

@@ -102,7 +102,7 @@ REDEPLOY = "deploy the template of this release again (make build, sam deploy): 
 
 @dataclass(frozen=True, slots=True)
 class SelfTestParts:
-    """What a function is made of."""
+    """Parts of a function."""
 
     door: str
     scene: Scene

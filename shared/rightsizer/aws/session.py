@@ -27,7 +27,7 @@ and the tagging API in CBOR, which the simulated account does not speak, so that
 
 
 def botocore_warning(version: str) -> str:
-    """What to do where botocore is older than what is supported; empty where it is not, or where nobody can tell."""
+    """Remedy for a botocore older than supported; empty for a good or unknown version."""
     found = _numbers(version)
     if not found or found >= _numbers(OLDEST_BOTOCORE):
         return ""

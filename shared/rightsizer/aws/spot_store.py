@@ -89,7 +89,7 @@ class InterruptionTable:
         return True
 
     def group(self, name: str) -> AutoScalingGroup | None:
-        """What the sweep knew of the group; None where it knew nothing that this release can read."""
+        """The group as the sweep stored it; None where this release can read nothing."""
         return self._load_if_readable(AutoScalingGroup, f"GROUP#{name}", "FACTS")
 
     def keep(self, group: AutoScalingGroup) -> None:

@@ -149,7 +149,7 @@ class Table:
         return {"Put": put}
 
     def put_over(self, item: Item, read: Item | None, *names: str) -> Any:
-        """A put for `transact`, over the item that was read: these attributes of it are as they were, or still absent.
+        """A put for `transact` on condition that the item still has these attributes as read.
 
         Without an item that was read there must be none now.
         """
@@ -308,7 +308,7 @@ def key_of(row: Row) -> str:
 
 
 def read_row[Found, T](row: Found, read: Callable[[Found], T]) -> T:
-    """What `read` makes of the row; UnreadableError, with the cause, when it can make nothing of it."""
+    """Result of `read` on the row; UnreadableError, with the cause, where it fails."""
     try:
         return read(row)
     except UnreadableError:
@@ -320,7 +320,9 @@ def read_row[Found, T](row: Found, read: Callable[[Found], T]) -> T:
 def readable_rows[T](
     rows: Iterable[Row], read: Callable[[Row], T], unread: list[UnreadRow] | None = None
 ) -> Iterator[T]:
-    """What `read` makes of each row. One of which it can make nothing is logged, put into `unread`, and passed over.
+    """Result of `read` on each row.
+
+    One of which it can make nothing is logged, put into `unread`, and passed over.
 
     The metric `RowsUnreadable` counts them.
     """
@@ -334,7 +336,7 @@ def readable_rows[T](
 
 
 def read_if_readable[T](row: Row | None, read: Callable[[Row], T]) -> T | None:
-    """What `read` makes of the row; None where there is none, and for one that cannot be read, which is counted."""
+    """Result of `read` on the row; None for a missing or an unreadable row, which is counted."""
     return None if row is None else next(readable_rows([row], read), None)
 
 
@@ -347,13 +349,13 @@ def pass_over(key: str, error: RightsizerError, unread: list[UnreadRow] | None =
 
 
 def unknown_attributes(row: Row, ours: Iterable[str]) -> Row:
-    """What the row holds beside our own attributes: a rewrite puts it back as it was."""
+    """Attributes of the row beside our own, which a rewrite puts back."""
     known = frozenset(ours)
     return {name: value for name, value in row.items() if name not in known}
 
 
 def condition_values(row: Row, *names: str) -> Row:
-    """These attributes as they are, of whatever type, where the row has them: for conditions."""
+    """The row's present values of these attributes, of whatever type, for conditions."""
     return {name: row[name] for name in names if name in row}
 
 

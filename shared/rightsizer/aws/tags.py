@@ -67,7 +67,7 @@ class TagReader:
 
 @dataclass(frozen=True, slots=True)
 class TagWishes:
-    """What the tags of an endpoint say."""
+    """Wishes that the tags of an endpoint state."""
 
     mode: Mode
     mode_declared: bool

@@ -110,7 +110,10 @@ def writes_of_door(door: str, may_change: str) -> Mapping[str, Write]:
 def simulate_writes(
     session: Session, resources: tuple[Resource, ...], account: str, may_change: str
 ) -> Iterator[Tested]:
-    """What IAM says of the writes of each function. `may_change`: the stack's parameter MayChange."""
+    """Answers of IAM about the writes of each function.
+
+    `may_change`: the stack's parameter MayChange.
+    """
     for function in (r for r in resources if r.kind == FUNCTION):
         door = function.logical_id.lower()
         wanted = writes_of_door(door, may_change)

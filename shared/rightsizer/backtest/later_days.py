@@ -28,7 +28,7 @@ from rightsizer.recommender.replay import replay_of, replay_requests, stream_of
 
 @dataclass(frozen=True, slots=True)
 class FleetMove:
-    """A fleet that never ran: the endpoint as it would be, the option that led there, the endpoint that really ran."""
+    """A fleet that never ran: the endpoint on it, the option, and the endpoint that really ran."""
 
     real: Endpoint
     then: Endpoint
@@ -63,7 +63,7 @@ class LaterDay:
 
 @dataclass(frozen=True, slots=True)
 class LaterFleet:
-    """What serves the days after: two plans, for the slowdown of another type is known between bounds only."""
+    """Fleet that serves the days after: two of them, for the bounds of another type's slowdown."""
 
     at: EvaluationContext
     hardware: InstanceType
@@ -77,7 +77,7 @@ class LaterFleet:
         return new.usable_gib if old and new and new.usable_gib < old.usable_gib else None
 
     def replay_day(self, usage: DailyUsage) -> LaterDay:
-        """That day on the fleet, and on the one that really ran."""
+        """Results of that day on this fleet and on the fleet that really ran."""
         context = self.at
         stream = stream_of([usage], context.service_times, context.policy.replay_requests)
         before = self._replay(stream, Fleet(_hourly_counts(usage, context), context.workers, context.random_base, 1.0))
@@ -108,7 +108,7 @@ class LaterFleet:
 
 
 def later_fleet(moved: FleetMove, days: Sequence[DailyUsage], inputs: AccountInputs) -> LaterFleet | Reason:
-    """What serves these days, as they really were; or why that cannot be told.
+    """Fleet that serves these days, as they really were, or why none can be computed.
 
     The service times are those of the days themselves on the type that really ran: not a forecast, and no knowledge
     that the recommendation had.
@@ -131,7 +131,10 @@ def hindsight(
     days: Sequence[DailyUsage],
     inputs: AccountInputs,
 ) -> Hindsight:
-    """What the days say together. `days` are those on the fleet; `served` has each where it could be told."""
+    """Summary of the days together.
+
+    `days` are those on the fleet; `served` has each where it could be told.
+    """
     saved = _saved_usd(moved, days, [d.instances for d in served] if served else None, inputs)
     if isinstance(found, Reason) or not served:
         why = found if isinstance(found, Reason) else Reason(Code.CANNOT_TELL, "no whole day after it yet")
@@ -156,7 +159,7 @@ def hindsight(
 
 
 def usage_as_served(day: LaterDay, objective_s: float) -> DailyUsage:
-    """The digest as the fleet would have left it: its instances, and its late requests on top of the latency seen.
+    """Daily usage on the fleet: its instances, and its late requests on top of the observed latency.
 
     The rest stays what the real fleet published: utilisation and memory of a fleet that never ran are not known.
     """

@@ -46,13 +46,16 @@ WAITS, WATCHED = "waits", "watched"
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one day of the account may start, shared by its endpoints in the order in which they are evaluated."""
+    """Changes that one day of the account may start, shared by endpoints in their order."""
 
     limits: ChangeLimits
     started: dict[date, tuple[int, Decimal]] = field(default_factory=dict)
 
     def take_budget(self, option: Option, at: datetime) -> Reason | None:
-        """Count the change, or say why it waits. What restores an earlier fleet is never held back, and counts."""
+        """Take the change from the day's budget, or return why it waits.
+
+        A change that restores an earlier fleet always passes.
+        """
         number, usd = self.started.get(at.date(), (0, Decimal(0)))
         share = budget_share(f"{at:%Y-%m-%d}", option.switch_usd, self.limits, restores=option.restores)
         if (spent := budget_refusal(share, self.limits, number, usd)) is not None:
@@ -63,7 +66,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class BacktestInputs:
-    """What all endpoints of a back-test share."""
+    """Inputs that all endpoints of a back-test share."""
 
     given: AccountInputs
     """Prices, catalogue, quotas and policy; its history is not read."""

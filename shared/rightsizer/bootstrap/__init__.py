@@ -126,7 +126,7 @@ def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
 
 
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
-    """What an evaluation reads of an account; also for a terminal, where nothing is deployed and nothing remembered."""
+    """Ports from which an evaluation reads an account; also for a terminal without a deployed stack."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter

@@ -167,7 +167,7 @@ def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str
 
 
 def report_sources(account: Session, stack: str, table_name: str) -> ReportSources:
-    """What the report of a stack is made from, at a terminal; SettingsError when none is deployed.
+    """Sources of a stack's report at a terminal; SettingsError when none is deployed.
 
     What the stack itself costs is not known there: its functions are named in their own settings alone. Nor is the
     smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.

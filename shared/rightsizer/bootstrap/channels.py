@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def channels() -> tuple[Notifier, ...]:
-    """Whom the stack tells each thing once, in this order."""
+    """Channels that the stack tells each thing once, in this order."""
     from rightsizer.channels.sns import Topic
 
     told: list[Notifier] = []

@@ -77,7 +77,7 @@ def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
 
 @build_once
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
-    """The flow of the evaluate door: a batch and the seconds left in, the ids of the messages to deliver again out."""
+    """The flow of the evaluate door: batch and seconds left in, ids to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
@@ -102,13 +102,15 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
         turns = divide_time(policy.lookback_days, left)
 
-        def one(
+        def evaluate_names(
             names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int
         ) -> Iterable[Recommendation | Unobserved | NotDone]:
             memory = UsageCache(digests, fleet, policy.lookback_days) if digests and fleet else None
             return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
 
-        return evaluate_batch(BatchPorts(one, alarms, ledger, beyond, later if queue else None), received, at)
+        return evaluate_batch(
+            BatchPorts(evaluate_names, alarms, ledger, beyond, later if queue else None), received, at
+        )
 
     return run
 

@@ -16,7 +16,7 @@ SOURCE, DETAIL_TYPE = "rightsizer.terminal", "Self Test"
 
 
 def event() -> dict[str, str]:
-    """What `rightsizer doctor --deployed` sends."""
+    """Event that `rightsizer doctor --deployed` sends."""
     return {"source": SOURCE, "detail-type": DETAIL_TYPE}
 
 

@@ -114,7 +114,7 @@ def ec2_prices() -> tuple[Ec2Row, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ServerlessRow:
-    """What a GB-second of serverless inference costs in one Region, with its provenance."""
+    """Price of a GB-second of serverless inference in one Region, with its source."""
 
     region: str
     usd_per_gb_second: Decimal

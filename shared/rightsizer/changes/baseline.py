@@ -59,7 +59,7 @@ type Windows = Sequence[MetricWindow | NoMetrics]
 
 @dataclass(frozen=True, slots=True)
 class ServicePeriod:
-    """What one variant served within five minutes."""
+    """Service of one variant within five minutes."""
 
     at: datetime
     requests: float
@@ -71,7 +71,9 @@ class ServicePeriod:
 
 
 def watched_metrics(asynchronous: bool) -> tuple[MetricStatistic, ...]:
-    """What is read of a variant. Asynchronous endpoints publish no `Invocations`, but what left their queue.
+    """Metrics to read of a variant.
+
+    Asynchronous endpoints publish no `Invocations`, but what left their queue.
 
     Source: developer guide, async-inference-monitor. Failed downloads of the input and uploads of the answer are not
     read: they tell about buckets, not about the instance.
@@ -153,7 +155,7 @@ def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
 
 
 def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
-    """The verdict on a queue that is worked off too slowly; None where it is not, or what was usual is not known.
+    """Verdict on a queue that empties too slowly; None for a good queue or an unknown baseline.
 
     A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
     """
@@ -190,7 +192,10 @@ def _may_sleep(change: Change) -> bool:
 
 
 def baseline(windows: Windows) -> dict[str, float]:
-    """What was usual, as `Change.baseline` has it. Empty when nothing was published; then only absolute limits hold."""
+    """Usual figures of an endpoint before its change, as `Change.baseline` has them.
+
+    Empty when nothing was published; then only absolute limits hold.
+    """
     by_variant = {w.variant: tuple(periods_of(w)) for w in windows if isinstance(w, MetricWindow)}
     rows = [p for some in by_variant.values() for p in some]
     requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)

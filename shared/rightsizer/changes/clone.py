@@ -132,7 +132,7 @@ def clone_config(
 
 
 def written_counts(source: ConfigSight) -> tuple[VariantCount, ...]:
-    """What the configuration itself says of each variant, for a clone that changes neither type nor count."""
+    """Variants and counts that the configuration itself names, for a clone that changes neither."""
     return tuple(
         VariantCount(
             v["VariantName"],
@@ -249,7 +249,7 @@ def key_refusals(config: str, key: str, own: str) -> tuple[Reason, ...]:
 
 
 def nvme_key_refusals(key: str, hardware: InstanceType | None) -> tuple[Reason, ...]:
-    """Why a configuration with a KMS key is not cloned to hardware with local NVMe, which the key does not encrypt."""
+    """Why a configuration with a KMS key is not cloned to local NVMe, which no key encrypts."""
     if hardware is None or not key or not hardware.has_local_nvme:
         return ()
     text = f"the configuration encrypts its volume with a KMS key, and {hardware.name} has local NVMe storage "

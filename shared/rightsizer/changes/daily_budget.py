@@ -22,7 +22,7 @@ def budget_share(day: str, usd: Decimal, limits: ChangeLimits, *, restores: bool
 
 
 def budget_refusal(share: BudgetShare, limits: ChangeLimits, changes: int, usd: Decimal) -> Reason | None:
-    """Why a day that started so many changes, with so much switch cost, has no room for one more; None where it has."""
+    """Why the day's budget has no room for one more change; None where there is room."""
     if share.room.has(changes, usd):
         return None
     if changes >= limits.changes_per_day:

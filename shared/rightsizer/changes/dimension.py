@@ -33,7 +33,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a change stores before its first write."""
+    """Everything that a change stores before its first write."""
 
     before: Before
     plan: Plan

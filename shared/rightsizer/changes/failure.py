@@ -47,7 +47,7 @@ FIELDS = re.compile(r"\b(MetricsConfig|EnableDetailedObservability|EnableEnhance
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a call that AWS refused means."""
+    """Meaning of a call that AWS refused."""
 
     failure: FailureClass
     again: bool
@@ -114,7 +114,10 @@ _NOT_ALLOWED = re.compile(r"\bis not authorized to perform\b", re.IGNORECASE)
 
 
 def failure_of_reason(text: str) -> FailureClass:
-    """Class of a FailureReason. Every text has one: an unknown text is UNKNOWN and never retried."""
+    """Failure behind a FailureReason.
+
+    Every text has one: an unknown text is UNKNOWN and never retried.
+    """
     low = text.lower()
     for words, failure in _TEXTS:
         if any(re.search(rf"\b{word}\b", low) for word in words):
@@ -123,7 +126,10 @@ def failure_of_reason(text: str) -> FailureClass:
 
 
 def failure_of_code(code: str, text: str) -> Refusal:
-    """What a refused call means. `code` and `text` are AWS's own."""
+    """Failure behind a refused call.
+
+    `code` and `text` are AWS's own.
+    """
     if code.startswith("AccessDenied") or _NOT_ALLOWED.search(text):
         return Refusal(FailureClass.PERMISSION, True)
     if code in _AGAIN_CODES or any(known.match(text) for known in _AGAIN):
@@ -233,7 +239,7 @@ def _with_old_pool(change: Change) -> Option:
 
 
 def retry_chosen_type(change: Change, chosen: Option | None, reasons: Sequence[Reason], now: datetime) -> Change | None:
-    """The chosen type again, where the option that stood in for it cannot be had at all; None where none stood in.
+    """The change back on its chosen type, after its stand-in could not be had; None without a stand-in.
 
     Only for refusals that speak about the type (its quota, where it is offered): nothing else is planned around.
     """

@@ -68,7 +68,7 @@ def _fallback_instances(change: Change, endpoint: EndpointSight) -> tuple[int, i
 
 
 def realised_usd(change: Change, hours: float) -> Decimal:
-    """What `hours` on the new fleet saved: the old fleet's cost, less the instance hours that really ran.
+    """US dollars saved by `hours` on the new fleet: old cost less the instance hours that ran.
 
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
     a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
@@ -153,7 +153,7 @@ def _figure_ratio(after: Mapping[str, float], before: Mapping[str, float], name:
 
 
 def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange | None:
-    """What the change promised and what was measured; None where it teaches nothing about the hardware.
+    """Promise and measurement of a change; None for a change that teaches nothing about hardware.
 
     A refusal changed nothing, a deletion has no other type, and what was given up before it served tells nothing.
     """

@@ -27,8 +27,7 @@ def is_independent_of_recommendation(option: Option) -> bool:
 def overruling_reason(
     option: Option, decided: Recommendation, newest: Recommendation | None, *, by_policy: bool = False
 ) -> Reason | None:
-    """Why the option that was approved on `decided` is not carried out on the newest recommendation; None where it
-    may be.
+    """Why the newest recommendation stops an option approved on `decided`; None where the option may go on.
 
     NEWER_JUDGEMENT: it is forbidden. JUDGEMENT_UNKNOWN: the newest look had too little data, so the change waits for
     another. It is allowed where the newest gate lets such an option pass, or holds it back for a reason that speaks of

@@ -29,7 +29,7 @@ from rightsizer.domain.reason import Code, Reason
 
 @dataclass(frozen=True, slots=True)
 class RollbackInput:
-    """What AWS and the catalogue say about a rollback, beside the live state."""
+    """Facts of AWS and the catalogue about a rollback, beside the live state."""
 
     quotas: Mapping[str, int]
     """Instances by type; a type that is absent is unknown."""
@@ -241,7 +241,7 @@ def with_autoscaling(change: Change, live: LiveState, alarms: Sequence[Mapping[s
 
 
 def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange:
-    """The change with what its rollback met in the place of what it had settled, with what a schedule set since.
+    """The change with the autoscaling recorded before its rollback, at the bounds that are due now.
 
     A view of one look, as `change_due_now`; the same where no rollback took anything away.
     """

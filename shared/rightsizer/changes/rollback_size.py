@@ -15,7 +15,7 @@ from rightsizer.domain.plan import PlanKind, Step, StepKind, VariantCount
 
 
 def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
-    """What each variant shall run once it is back: as stored, or as its bounds say, or more where the fleet has grown.
+    """Counts after a rollback: as stored, as the bounds say, or more for a grown fleet.
 
     It has grown where it runs more than was asked and more than its minimum, which a schedule may have raised.
 
@@ -42,7 +42,7 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
 
 
 def owner_edits(change: Change, live: LiveState) -> tuple[str, ...]:
-    """What the owner edited of the autoscaling that the change gave back, by the keys of steps and by name.
+    """Edits of the owner to restored autoscaling, by the keys of steps and by name.
 
     Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
     """

@@ -19,7 +19,9 @@ PASSED_OVER = timedelta(days=3)
 
 
 def next_open(window: ChangeWindow, now: datetime) -> datetime:
-    """`now` when the window is open, else the next quarter of an hour at which it is. Wall time of the window's zone.
+    """`now` if the change window is open, else the next open quarter hour within eight days.
+
+    The window is in its own time zone.
 
     A window past midnight belongs to the day on which it starts.
     """
@@ -51,7 +53,7 @@ def is_open(window: ChangeWindow, now: datetime) -> bool:
 def next_test_start(
     window: ChangeWindow, peak: Peak, lasts: timedelta, now: datetime, late: timedelta = timedelta(0)
 ) -> datetime:
-    """`now` when a test of that length begun now sees the busiest hour whole, else the next time at which it may.
+    """`now` if a test begun now covers the whole busiest hour, else the next possible start.
 
     The test gets requests `LEAD` after it begins; it may miss `LATE` of the hour, and begin `late` after the last such
     time, for whoever waited comes a little later. Of the times of one day at which the window is open, the one that

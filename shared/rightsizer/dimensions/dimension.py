@@ -23,7 +23,7 @@ class Elsewhere(Dimension, Protocol):
     """A dimension that is looked at for real-time and asynchronous endpoints only."""
 
     def out_of_scope(self, context: EvaluationContext) -> Reason | None:
-        """That the endpoint is of another kind."""
+        """Reason that the endpoint is of another kind."""
         return other_kind(context)
 
 

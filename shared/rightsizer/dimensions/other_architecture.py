@@ -151,7 +151,7 @@ def _instances_factor(context: EvaluationContext, slower: float) -> float:
 
 
 def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
-    """Why a type without a GPU is no option, or None where the GPU was practically never used while requests came."""
+    """Why a type without a GPU is no option; None for a GPU that was practically idle during requests."""
     peak = demand.gpu_peak
     if peak is None:
         return Reason(Code.NO_GPU_METRICS, "no GPU utilisation was published, so its GPU counts as needed")
@@ -223,7 +223,7 @@ def latency_ratio(demand: Demand, ratio: float) -> float:
 
 
 def memory_of(now: InstanceType, demand: Demand) -> float:
-    """GiB that the model may hold on all GPUs that it uses; the whole card where the need cannot be known."""
+    """GiB that the model may hold on all GPUs it uses; the whole card for an unknown need."""
     usable = now.accelerator.usable_gib if now.accelerator else 0.0
     per_gpu = demand.memory.need_gib if demand.memory.need_gib is not None else usable
     return per_gpu * (demand.gpus_used or now.accelerator_count)

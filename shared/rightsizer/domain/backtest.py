@@ -113,7 +113,7 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was promised against what the days after show, over the changes of a back-test that were to save."""
+    """Promises of a back-test against the days after, over the changes that were to save."""
 
     changes: int
     told: int

@@ -152,7 +152,7 @@ class CapacityChange:
 
 @dataclass(frozen=True, slots=True)
 class GroupSight:
-    """What is seen of a group right before a move."""
+    """Policy, mode and owner of a group, read right before a write."""
 
     mode: Mode
     stack: str
@@ -164,7 +164,7 @@ class GroupSight:
 
 @dataclass(frozen=True, slots=True)
 class WarmPoolSight:
-    """What is seen of a warm pool right before a move."""
+    """Warm pool and mode of a job, read right before a write."""
 
     mode: Mode
     status: str

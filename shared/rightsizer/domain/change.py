@@ -36,7 +36,7 @@ CLOSED = frozenset({ChangeState.PROVEN, ChangeState.ROLLED_BACK, ChangeState.HAN
 
 
 class Course(StrEnum):
-    """Which way the journal is being walked."""
+    """Direction in which a change is carried out."""
 
     FORWARD = "forward"
     """Towards the new configuration, and then watching it."""
@@ -68,7 +68,7 @@ class FailureClass(StrEnum):
 
 
 class StepResult(StrEnum):
-    """What a write to AWS came to."""
+    """Result of a write to AWS."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -80,7 +80,10 @@ class StepResult(StrEnum):
 
 
 class JournalEvent(StrEnum):
-    """The name of a line of a journal that is a decision or a note, not a write; the values are stored."""
+    """Name of a journal line that is a decision or a note, not a write.
+
+    The values are stored.
+    """
 
     PLAN = "plan"
     PREFLIGHT = "preflight"
@@ -135,7 +138,7 @@ def failure_detail(result: StepResult, failure: FailureClass, text: str) -> str:
 
 
 def read_failure(detail: str) -> tuple[StepResult | None, FailureClass, str]:
-    """What a stored detail says of a write that failed: its result, the class and the answer of AWS.
+    """Result, failure class and answer of AWS from the stored detail of a failed write.
 
     A detail without one of the prefixes has no result and no class, and is the answer as a whole. Where no class
     follows the prefix, as in capacity changes, the class is UNKNOWN.
@@ -163,7 +166,7 @@ class Entry:
 
     @property
     def result(self) -> StepResult | None:
-        """What the write came to; None of an intent, of a decision, and of a failure that was no write."""
+        """Result of the write; None for an intent, a decision, or a failure that was no write."""
         if self.status == "done":
             return StepResult.DONE
         return read_failure(self.detail)[0] if self.status == "failed" else None
@@ -175,7 +178,7 @@ class Entry:
 
     @property
     def answer(self) -> str:
-        """What AWS said of a write that failed; the detail of everything else."""
+        """Answer of AWS to a write that failed; the detail for every other line."""
         return read_failure(self.detail)[2] if self.status == "failed" else self.detail
 
     @property
@@ -285,7 +288,7 @@ class Change:
 
     @property
     def once_usd(self) -> Decimal:
-        """What carrying out the plan costs once: the price of a shadow test alone, else the overlap of both fleets.
+        """One-time cost of the plan, US dollars: a shadow test alone, else the overlap of both fleets.
 
         A test that was proposed before options had `test_usd` has its price in `switch_usd`.
         """
@@ -304,7 +307,7 @@ class Change:
 
     @property
     def off_target_share(self) -> float:
-        """The share of the instance hours since the turn that is not known to have run on the first pool, 0 to 1."""
+        """Share of instance hours since the update that may not have run on the first pool, 0 to 1."""
         return (self.fallback_hours + self.unseen_hours) / self.instance_hours if self.instance_hours > 0 else 0.0
 
     @property
@@ -371,7 +374,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """What the plan stands on moved before the endpoint felt anything: make the plan again."""
+    """Make the plan again: its inputs changed before any step that the endpoint feels."""
 
     reason: Reason
     kind: Literal["replan"] = "replan"

@@ -27,7 +27,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """What one container that runs now asks for."""
+    """Requests of one container that runs now."""
 
     group: PodGroup
     pod: str
@@ -43,7 +43,7 @@ class ContainerRequest:
 
 @dataclass(frozen=True, slots=True)
 class ContainerUse:
-    """What one container did in the window."""
+    """Use of one container in the window."""
 
     group: PodGroup
     container: str
@@ -54,7 +54,10 @@ class ContainerUse:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """What one GPU, or one NeuronCore, did in the window. `group` is None where no label names a pod."""
+    """Use of one GPU, or one NeuronCore, in the window.
+
+    `group` is None where no label names a pod.
+    """
 
     group: PodGroup | None
     node: str

@@ -96,7 +96,7 @@ class ComponentSight:
         )
 
     def placement_request(self, strategy: str) -> dict[str, Any]:
-        """Its whole specification and copies as a request, with another placement and nothing else."""
+        """The whole specification and copies as a request, with another placement and nothing else changed."""
         rows = [
             {**s, "SchedulingConfig": {**(s.get("SchedulingConfig") or {}), "PlacementStrategy": strategy}}
             for s in self.specifications
@@ -106,7 +106,7 @@ class ComponentSight:
 
 
 def placement_of(step: Step) -> frozenset[str]:
-    """What AWS may show once the step is done: the strategy that it asks for, or none where none was there before."""
+    """Placement that AWS may show after the step: the strategy asked for, or empty for a component without one."""
     return frozenset({strategy_of(step.params), *([""] if step.subject.endswith(OR_NONE) else [])})
 
 
@@ -148,7 +148,10 @@ class RollingUpdate:
 
 
 def rolling_update(copies: int, bake_s: int, alarms: tuple[str, ...] = ()) -> RollingUpdate:
-    """A part of the copies at a time, 5 to 50 % of them, with a pause in which alarms are watched. Total."""
+    """Rolling update by a part of the copies, 5 to 50 %, with pauses in which alarms are watched.
+
+    Total.
+    """
     percent = 50 if copies < FEW else 25
     wait = max(0, min(bake_s, WAIT_MOST_S))
     limit = max(LEAST_S, min(MOST_S, 100 // percent * (wait + LOADS_S)))

@@ -10,7 +10,7 @@ SPEAKS_FOR = 10
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The busiest hour of the day, UTC, and the weekdays (Monday is 0) on which it carries what it usually does."""
+    """The busiest hour of the day (UTC) and its usual weekdays (Monday is 0)."""
 
     hour: int
     weekdays: tuple[int, ...]
@@ -18,7 +18,7 @@ class Peak:
 
 
 class MemoryClass(StrEnum):
-    """What an observed GPU memory says about the need."""
+    """Meaning of an observed GPU memory for the need."""
 
     PREALLOCATED = "pre-allocated"
     """Nothing by itself: the server takes a fixed share of whatever card it gets."""
@@ -165,7 +165,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What happened to the requests."""
+    """Result of a replay: late requests, worst p95, and the instances used."""
 
     requests: int
     late: int

@@ -20,7 +20,7 @@ MODE_TAG = "rightsizer:mode"
 
 
 class EndpointKind(StrEnum):
-    """What sort of endpoint it is; only `REAL_TIME` is the plain kind (SageMaker DescribeEndpointConfig)."""
+    """Kind of endpoint; only `REAL_TIME` is the plain kind (SageMaker DescribeEndpointConfig)."""
 
     REAL_TIME = "real-time"
     ASYNC = "asynchronous"
@@ -38,7 +38,7 @@ class EndpointKind(StrEnum):
 
 
 class Mode(StrEnum):
-    """What the owner allows, from the tag ``rightsizer:mode``."""
+    """Permission of the owner, from the tag ``rightsizer:mode``."""
 
     OFF = "off"
     REPORT = "report"
@@ -134,7 +134,7 @@ def component_resource_id(component: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """What becomes of a scaling policy of the owner, for people."""
+    """Effect of an option on a scaling policy of the owner, for people."""
 
     policy: str
     effect: str
@@ -177,7 +177,10 @@ def tracked_p95_s(scaling: Sequence[ScalableTarget]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What the owner promised their users. From tags; None where nothing is declared."""
+    """Promises of the owner to their users.
+
+    From tags; None where nothing is declared.
+    """
 
     p95_s: float | None = None
     """Seconds."""

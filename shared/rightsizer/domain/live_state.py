@@ -37,7 +37,7 @@ class VariantSight:
 
 @dataclass(frozen=True, slots=True)
 class ImageSight:
-    """What the tag of an image means in its registry today."""
+    """Digests that the tag of an image has in its registry today."""
 
     name: str
     """As the model names it."""
@@ -98,7 +98,7 @@ class AlarmSight:
 
 @dataclass(frozen=True, slots=True)
 class ProofVerdict:
-    """What the served requests say about the new configuration."""
+    """Verdict of the served requests on the new configuration."""
 
     judgement: Literal["proven", "not-yet", "bad", "given-up"]
     reason: Reason
@@ -142,7 +142,7 @@ class LiveState:
         return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
 
     def edits(self, goals: Iterable[Step], stored: Iterable[ScalableTarget]) -> tuple[str, ...]:
-        """What of autoscaling is not as these steps would put it, by their keys, and what is there that was not stored.
+        """Differences between live autoscaling and these steps, by step key, with additions that were not stored.
 
         New policies and scheduled actions are named by their resource and name. Empty where nothing was looked at.
         """
@@ -155,8 +155,10 @@ class LiveState:
         )
 
     def resolve_step(self, step: Step) -> Step:
-        """The step as it is asked for now: an alarm wired to the live policies (`domain.plan`), and without idle tags;
-        a component with the specification that it has now, but for its placement.
+        """The step as it is sent now, with live policies, live tags and the live specification.
+
+        An alarm is wired to the live policies (`domain.plan`) and sent without idle tags; a component keeps its
+        present specification, but for the placement.
 
         Tags belong to the registration of a new target; one that is there still has its own (RegisterScalableTarget).
         """

@@ -62,7 +62,7 @@ class Risk(IntEnum):
 
 
 class RiskResource(StrEnum):
-    """What may suffer from an option."""
+    """Resource that may suffer from an option."""
 
     GPU_MEMORY = "gpu-memory"
     HOST_MEMORY = "host-memory"
@@ -165,7 +165,7 @@ def payback_days(once_usd: Decimal, saving: Decimal) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """US dollars of an option: a month of it, what that saves, the one-off of the switch, and days until it is paid."""
+    """Cost of an option in US dollars: a month, its saving, the one-time switch, and days until repaid."""
 
     usd_per_month: Decimal
     saving: Decimal
@@ -223,7 +223,7 @@ class Option:
 
 
 def payback_text(option: Option) -> str:
-    """For people, when the saving has paid the switch and the test; in hours below a day, never in 0.0 days."""
+    """When the saving has repaid the switch and the test, for people; hours below a day."""
     if not option.switch_usd + option.test_usd:
         return "nothing to pay back"
     if option.payback_days >= NEVER:
@@ -253,7 +253,7 @@ class Excluded:
 
 
 class WayBack(StrEnum):
-    """Who brings back what was there before an option."""
+    """Who restores the state before an option."""
 
     PROGRAM = "rightsizer"
     """The journal of the change runs back: by itself where it goes wrong, or when somebody asks."""

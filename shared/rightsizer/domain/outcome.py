@@ -113,7 +113,7 @@ class SpeedSummary:
 
 @dataclass(frozen=True, slots=True)
 class RiskLevel:
-    """What became of the changes of which one performance risk was stated."""
+    """Outcomes of the changes that were stated with one performance risk."""
 
     risk: int
     """0 to 4."""
@@ -171,5 +171,5 @@ class TrackRecord:
 
     @property
     def short_changes(self) -> int:
-        """Those of them that fell short."""
+        """Number of rated changes that fell short."""
         return sum(level.fell_short for level in self.levels)

@@ -58,7 +58,7 @@ def _tool_of_tag(key: str, value: str) -> str:
 
 
 def handler_of(tag_keys: Collection[str], capacity_rebalance: bool = False) -> Handler:
-    """Who replaces an interrupted instance besides us; the first in the order of the list above.
+    """Other replacer of interrupted instances; the first in the order of the list above.
 
     Instances of a group carry ``aws:ec2:fleet-id`` too when Auto Scaling starts them through a fleet, so ask about a
     group with the group's own tags.

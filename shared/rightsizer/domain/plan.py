@@ -24,7 +24,7 @@ ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 class PlanKind(StrEnum):
-    """What a plan is to reach; the values are stored."""
+    """Purpose of a plan; the values are stored."""
 
     CHANGE = "change"
     """The endpoint runs something else, or is scaled otherwise."""
@@ -143,7 +143,7 @@ def _lookup_command(place: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VariantCount:
-    """What one variant ran, or shall run."""
+    """Type, count and weight of one variant, as it ran or shall run."""
 
     name: str
     instance_type: str
@@ -235,13 +235,13 @@ class Plan:
 
 
 def with_policy_places(alarm: Mapping[str, Any], snapshot: Iterable[ScalableTarget]) -> dict[str, Any]:
-    """The body of an alarm in which each policy of the snapshot is named by its place, not by an ARN that will go."""
+    """The alarm body with each policy of the snapshot named by place, since its ARN will change."""
     places = {arn: place for place, arn in _arns(snapshot).items()}
     return {k: [places.get(a, a) for a in v] if k in ACTIONS else v for k, v in alarm.items()}
 
 
 def wire_alarm(step: Step, scaling: Sequence[ScalableTarget], live: Mapping[str, Any] | None) -> Step:
-    """The step that puts an alarm as it is asked for now: with the live ARN of each policy that it starts.
+    """The step that puts an alarm with the live ARN of each policy that the alarm starts.
 
     An alarm of the customer's keeps the body that it has now, since its owner may have edited it meanwhile: only its
     actions are put right. Those that start policies come from the snapshot, since deleting a policy took them out of

@@ -159,7 +159,7 @@ class Policy:
     error_share: float = 0.005
 
     def stated_chance(self, risk: int) -> tuple[float, float]:
-        """The chance of harm that a performance risk of 0 to 4 states: from, and at most (1 for the highest)."""
+        """Range of the chance of harm that a performance risk of 0 to 4 states; 1 is the highest end."""
         steps = (0.0, *self.risk_steps, 1.0)
         return steps[Risk(risk)], steps[Risk(risk) + 1]
 
@@ -261,7 +261,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What may have started earlier on the day for a change still to start on it.
+    """Changes and switch cost that may have started earlier on a day for another change to start.
 
     The journal asks this by a conditional write, so it is a pair of bounds and no function.
     """

@@ -25,7 +25,7 @@ ASSUMED = re.compile(r":assumed-role/([^/\s]+)/")
 
 @dataclass(frozen=True, slots=True)
 class RolePass:
-    """What IAM says about passing one execution role."""
+    """Answer of IAM about passing one execution role."""
 
     role: str
     """ARN of the execution role."""
@@ -55,7 +55,7 @@ def pass_role_command(by: str, role: str) -> str:
 
 
 def role_of_caller(text: str) -> str:
-    """Name of the role that an ARN of STS, or AWS's text of a refusal, speaks about; empty when there is none."""
+    """Role name in an ARN of STS or in AWS's text of a refusal; empty when there is none."""
     found = ASSUMED.search(text)
     return found.group(1) if found else ""
 

@@ -52,7 +52,7 @@ class NoPrice:
 
 @dataclass(frozen=True, slots=True)
 class KnownPrices:
-    """What one price source knows about the types that it was asked for."""
+    """Prices that one source knows of the types it was asked for."""
 
     prices: Mapping[str, Price | NoPrice]
     """By instance type. A type that is absent is not known here: the next source is asked. With `NoPrice` the source
@@ -66,7 +66,7 @@ class KnownPrices:
 
 @dataclass(frozen=True, slots=True)
 class ServerlessPrice:
-    """What serverless inference costs: US dollars for one GB of memory during one second of a request."""
+    """Price of serverless inference: US dollars for one GB of memory during one second of a request."""
 
     region: str
     usd_per_gb_second: Decimal

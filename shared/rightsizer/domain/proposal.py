@@ -46,7 +46,7 @@ class DecisionSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecidedBy:
-    """Who decided: a source, and the person there."""
+    """The decider: a source, and the person there."""
 
     source: DecisionSource
     person: str = ""
@@ -70,7 +70,7 @@ class DecidedBy:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who decided what, where and when."""
+    """A decision on a proposal: decider, state, time and comment."""
 
     state: ProposalState
     by: str
@@ -80,7 +80,7 @@ class Decision:
 
     @property
     def decider(self) -> DecidedBy:
-        """Who decided, by source and person."""
+        """The decider, by source and person."""
         return DecidedBy.read(self.by)
 
     @property
@@ -135,7 +135,7 @@ class MessageRef:
 
 
 def shown_state(state: str, outcome: str, asked_back_by: str = "") -> str:
-    """What a message shows of a proposal, so that the same is not told twice: the state first, then `|`."""
+    """Key of the contents that a message shows, to avoid posting them twice: state, then `|`."""
     return f"{state}|{outcome}" + (f"|{asked_back_by}" if asked_back_by else "")
 
 

@@ -23,7 +23,7 @@ def clean_text(text: str, most: int = LONGEST) -> str:
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
-    """The same as one line: a line break becomes a space, so that no text adds a line to a message."""
+    """The cleaned text as one line: a line break becomes a space."""
     return _printable(shorten(text, most))
 
 

@@ -16,7 +16,7 @@ from rightsizer.domain.reason import Reason
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one endpoint on one GPU asks of a card that it would share."""
+    """Needs of one endpoint on one GPU, for a card that several endpoints share."""
 
     accelerator: str
     """Model of the card that it runs on."""
@@ -75,7 +75,7 @@ WASTEFUL = frozenset({Finding.IDLE, Finding.OVER_PROVISIONED})
 
 
 class Gate(StrEnum):
-    """What may happen with the chosen option."""
+    """Permitted next step with the chosen option."""
 
     SILENT = "silent"
     PROPOSE = "propose"
@@ -85,7 +85,7 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the recommendation rests on."""
+    """Window, data quality and figures behind a recommendation."""
 
     start: datetime
     end: datetime
@@ -175,14 +175,14 @@ class Recommendation:
 
     @property
     def open_questions(self) -> tuple[str, ...]:
-        """What neither the recommendation nor the chosen option rests on, each once."""
+        """Facts that neither the recommendation nor the chosen option rests on, each once."""
         return tuple(
             dict.fromkeys((*self.not_checked, *(self.chosen_option.not_checked if self.chosen_option else ())))
         )
 
     @property
     def identified_usd_per_month(self) -> Decimal:
-        """What reports count as a possible saving, in whole cents.
+        """Saving that reports count as possible, US dollars a month in whole cents.
 
         Never negative, and 0 where the owner's tag says off or where nothing was found to be too much.
         """

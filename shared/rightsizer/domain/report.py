@@ -18,7 +18,7 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class FunctionUse:
-    """What one Lambda function did in a window, as CloudWatch counted it (namespace AWS/Lambda)."""
+    """Use of one Lambda function in a window, as CloudWatch counted it (namespace AWS/Lambda)."""
 
     name: str
     memory_mb: int
@@ -29,7 +29,7 @@ class FunctionUse:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What of the stack's parameters its cost depends on."""
+    """Parameters of the stack that its own cost depends on."""
 
     arm: bool = True
     """Whether the functions run on arm64."""

@@ -14,7 +14,7 @@ from rightsizer.errors import InputError
 
 
 class Handler(StrEnum):
-    """Who else replaces an interrupted instance."""
+    """Another program that replaces interrupted instances."""
 
     NOBODY = "nobody"
     CAPACITY_REBALANCE = "the group's own Capacity Rebalancing"
@@ -50,7 +50,10 @@ class PurchaseOptions:
 
 @dataclass(frozen=True, slots=True)
 class AutoScalingGroup:
-    """What the sweep read of one Auto Scaling group; cached, so that the two minutes need no further read."""
+    """One Auto Scaling group as the sweep read it.
+
+    Stored, so that the two minutes of a warning need no further read.
+    """
 
     name: str
     arn: str
@@ -205,7 +208,7 @@ class MeasuredUse:
 
 @dataclass(frozen=True, slots=True)
 class GpuNeed:
-    """What one instance of the group has to offer, measured where possible."""
+    """Needs of one instance of a group, measured where possible."""
 
     gpus: int
     gpu_memory_gib: float

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class SlowdownSource(StrEnum):
-    """What a slowdown was taken from."""
+    """Source of a slowdown."""
 
     SAME = "same"
     """Both types have the same accelerator."""
@@ -41,7 +41,7 @@ class Slowdown:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the decision took the load and the speed to be, so that the outcome can be held against it."""
+    """Load and speed that the decision assumed, to compare the outcome with."""
 
     slowdown: float | None
     """GPU seconds of a request on the target over those on what runs today, most likely; None when not known."""

@@ -27,7 +27,7 @@ class Pool:
 
 
 class PoolSignal(StrEnum):
-    """What told us that a pool is short of capacity."""
+    """Sign that a Spot pool is short of capacity."""
 
     INTERRUPTED = "interrupted"
     REFUSED = "refused"
@@ -78,7 +78,7 @@ class PoolSight:
 
 @dataclass(frozen=True, slots=True)
 class SpotNeed:
-    """What a group has to keep, and what keeping it may cost."""
+    """Capacity that a group has to keep, and the limits of its cost."""
 
     target: int
     """Instances that should serve."""

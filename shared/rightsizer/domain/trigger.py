@@ -23,6 +23,18 @@ class EvaluationReason(StrEnum):
     """A word of another release, read from the queue."""
 
 
+class LookReason(StrEnum):
+    """Why groups or jobs are looked at; the values travel in messages of the queue."""
+
+    INTERRUPTION = "interruption"
+    """Capacity of the group was interrupted, or a launch failed for another cause than a lack in every pool."""
+    NO_CAPACITY = "no-capacity"
+    """A launch failed, and every pool of the group is marked as short of capacity."""
+    SWEEP = "sweep"
+    OTHER = "other"
+    """A word of another release, read from the queue."""
+
+
 class SweepKind(StrEnum):
     """How much a sweep looks at: `LIGHT` only new, changed or alarmed endpoints, `FULL` all."""
 
@@ -31,7 +43,7 @@ class SweepKind(StrEnum):
 
     @property
     def reason(self) -> EvaluationReason:
-        """What the endpoints of such a sweep are evaluated for."""
+        """Reason for which the endpoints of such a sweep are evaluated."""
         return EvaluationReason.FULL_SWEEP if self is SweepKind.FULL else EvaluationReason.LIGHT_SWEEP
 
 
@@ -46,7 +58,7 @@ class SweepDue:
 
 @dataclass(frozen=True, slots=True)
 class ReportDue:
-    """It is time to tell what happened."""
+    """A report is due."""
 
     period: Literal["weekly", "monthly"]
     scheduled_at: datetime
@@ -55,7 +67,7 @@ class ReportDue:
 
 @dataclass(frozen=True, slots=True)
 class TickDue:
-    """It is time to look for changes that no event moved on."""
+    """Open changes are due for a look, whether or not an event arrived."""
 
     scheduled_at: datetime
     kind: Literal["tick-due"] = "tick-due"
@@ -96,8 +108,7 @@ class LookBeyond:
 
     subject: Literal["group", "training-job"]
     names: tuple[str, ...]
-    because: str
-    """``interruption``, ``no-capacity`` or ``sweep``."""
+    because: LookReason
     at: datetime
     key: str
     kind: Literal["look-beyond"] = "look-beyond"

@@ -116,7 +116,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class GpuSeries:
-    """What one GPU of one instance published (enhanced metrics), 0 to 100 each; None where it published nothing.
+    """Series of one GPU of one instance (enhanced metrics), 0 to 100 each; None without a datapoint.
 
     Several containers on a GPU are several series of it.
     """
@@ -335,7 +335,7 @@ class VariantUsage:
 
 @dataclass(frozen=True, slots=True)
 class KeptUsage:
-    """What is remembered of one variant between evaluations: the digests of complete days, and which days they are."""
+    """Stored usage of one variant: complete days, and the dates that they cover."""
 
     endpoint: str
     variant: str

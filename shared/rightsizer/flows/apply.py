@@ -134,7 +134,9 @@ class Apply:
         return self.advance(proposal.change_id, now)
 
     def tick(self, now: datetime, left: TimeLeft = unlimited_seconds) -> tuple[Change, ...]:
-        """Advance every change whose next look is due; one that fails does not stop the others, and is told once a day.
+        """Advance every change that is due.
+
+        One that fails does not stop the others, and is told once a day.
 
         `left` says how many milliseconds there are. Those for which no time is left come first at the next tick, since
         the ones that were looked at are due later; `ChangesLate` counts them.
@@ -159,7 +161,7 @@ class Apply:
         return self.advance(change_id, now) if change_id else None
 
     def advance(self, change_id: str, now: datetime) -> Change | None:
-        """Walk the journal of one change as far as it goes now; None when there is none or another one has it."""
+        """Advance one change as far as possible now; None for a missing or busy change."""
         try:
             change = self.journal.load(change_id)
         except UnreadableError as error:

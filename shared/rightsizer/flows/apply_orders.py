@@ -84,7 +84,7 @@ def _act_on_proposal(apply: Apply, proposal: Proposal, sequence: str, now: datet
 
 
 def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLeft = unlimited_seconds) -> list[str]:
-    """Move on the change that the event is about, or every due one; returns the ids of the changes looked at.
+    """Advance the change of the event, or every due one; returns the ids of the changes read.
 
     Endpoint events are hints: most are about endpoints that we do not change. One that says that a deployment goes on
     asks for nothing, so it costs no look; should it be wrong or late, the tick finds out. `left` is what the tick has.

@@ -110,7 +110,7 @@ class ChangeStarter:
     def plan_again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
     ) -> Change | tuple[Reason, ...]:
-        """The change with a plan on what is there now, or why there can be none; nothing is saved or written.
+        """The change with a plan on the present state, or why there is none; nothing is saved.
 
         Locks, budget and baseline are those of the first plan. Raises ReadError when something could not be seen.
         """

@@ -80,8 +80,9 @@ class CapacityChanges:
         return self._advance(capacity_change, now)
 
     def tick(self, now: datetime) -> tuple[CapacityChange, ...]:
-        """Go on with every capacity change that is due; one that fails does not stop the others, and is told once
-        a day.
+        """Go on with every due capacity change.
+
+        One that fails does not stop the others, and is told once a day.
         """
         done = []
         for capacity_change_id in self.book.due(now):

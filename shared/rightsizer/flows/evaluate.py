@@ -70,7 +70,7 @@ class Turns:
     """Seconds that are left when the last turn ends, if it takes as long as the one before."""
 
     def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
-        """The items in their order, turn by turn, and whether there is time for them; once there is not, all the rest.
+        """The items in turns, each with whether time is left; without time, all the rest.
 
         The caller works on what it is given before it asks for more: that is what is timed.
         """
@@ -88,7 +88,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatePorts:
-    """What an evaluation reads."""
+    """Ports from which an evaluation reads."""
 
     fleet: FleetReader
     metrics: MetricReader
@@ -103,7 +103,7 @@ class EvaluatePorts:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an evaluation reads once for all its endpoints."""
+    """Prices and quotas that an evaluation reads once for all its endpoints."""
 
     prices: PriceTable
     quotas: Mapping[str, int]
@@ -111,7 +111,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class ProgressWatcher:
-    """Who follows an evaluation: `done` after each endpoint, `told` once for each thing that could not be read."""
+    """Listener of an evaluation: `done` after each endpoint, `told` once for each read problem."""
 
     done: Callable[[], None] = lambda: None
     told: Callable[[Reason], None] = lambda _: None
@@ -127,7 +127,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class RecommendationSink:
-    """Where recommendations go, and what the deployed role could do about them."""
+    """Where recommendations are saved, and what the deployed role may change."""
 
     store: RecommendationStore
     reach: Callable[[Endpoint], ChangePermission]
@@ -136,7 +136,7 @@ class RecommendationSink:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """An endpoint that could not be looked up, or whose recommendation could not be stored: it is to be tried again."""
+    """An endpoint that could not be read or stored, and has to be tried again."""
 
     name: str
     reason: Reason
@@ -202,7 +202,7 @@ def _save(ports: EvaluatePorts, keeping: RecommendationSink, result: Evaluated, 
 def permission_for(
     keeping: RecommendationSink, catalogue: Catalogue, dimensions: Sequence[Dimension], result: Evaluated
 ) -> ChangePermission:
-    """What the role may do, with the exact thing that an owner does to allow more."""
+    """Permission of the role, with the exact act by which an owner allows more."""
     permission = withhold_undone_count(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
     option = result.recommendation.chosen_option
     deploys = option is not None and option.kind in find(dimensions, option.kind).deploys
@@ -342,6 +342,6 @@ def _reason_of(error: RightsizerError) -> Reason:
 
 
 def divide_time(lookback_days: int, left: Callable[[], float]) -> Turns:
-    """The turns of an invocation that has so much time left: they use half of it, however long the look-back is."""
+    """Turns of an invocation: they use half of the time left, whatever the look-back is."""
     first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
     return Turns(left, first, most, SPARE * left())

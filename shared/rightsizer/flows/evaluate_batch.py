@@ -53,7 +53,7 @@ The last one is the size of the fleet as a full sweep saw it, 0 when that is not
 
 @dataclass(frozen=True, slots=True)
 class BatchPorts:
-    """What a batch needs."""
+    """Ports of a batch."""
 
     evaluate: Evaluate
     alarms: AlarmReader

@@ -66,7 +66,7 @@ SLOWER = 1.1
 
 @dataclass(frozen=True, slots=True)
 class CapacityPorts:
-    """What the options need."""
+    """Ports of the options for a group."""
 
     book: SpotBook
     market: SpotMarket
@@ -256,7 +256,7 @@ def _overrides(option: CapacityOption) -> Sequence[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class StandInPorts:
-    """What it needs."""
+    """Ports of a stand-in."""
 
     groups: LiveGroupReader
     book: SpotBook

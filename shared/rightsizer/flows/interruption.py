@@ -28,6 +28,7 @@ from rightsizer.domain.trigger import (
     InstanceMoved,
     LaunchFailed,
     LookBeyond,
+    LookReason,
     NoTrigger,
     RebalanceRecommended,
     SpotInterruption,
@@ -47,7 +48,7 @@ GONE = ("not part of Auto Scaling group", "is not in", "not found", "No managed 
 
 @dataclass(frozen=True, slots=True)
 class InterruptPorts:
-    """What the flow needs."""
+    """Ports of the interruption flow."""
 
     groups: GroupReader
     writes: GroupChanger
@@ -63,7 +64,9 @@ class InterruptPorts:
 
 
 def interrupt(ports: InterruptPorts, trigger: Trigger, now: datetime) -> Reaction:
-    """What was done about the event. Never lowers a capacity, never waits, does nothing twice.
+    """Act on the event and return the reaction.
+
+    Never lowers a capacity, never waits, does nothing twice.
 
     ThrottledError goes up, so that Lambda tries again while the two minutes last.
     """
@@ -106,7 +109,7 @@ def _act_on_interruption(ports: InterruptPorts, event: SpotInterruption, now: da
         reaction = LeaveAlone(Reason(Code.PERMISSION_MISSING, str(error)))
     _settle(ports, event, found, reaction, now)
     if isinstance(found, GroupMember):
-        _look_again(ports, found.group, "interruption", now)
+        _look_again(ports, found.group, LookReason.INTERRUPTION, now)
     return reaction
 
 
@@ -200,9 +203,9 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
                 _mark(ports, pool, PoolSignal.REFUSED, now)
     _record(ports, Occurrence(event.key, event.at, "launch-failure", event.group, str(note.reason)))
     cause = str(note.reason.code)
-    because = "interruption"
+    because = LookReason.INTERRUPTION
     if _are_all_pools_marked(ports, event, now):
-        cause, because = "every-pool", "no-capacity"
+        cause, because = "every-pool", LookReason.NO_CAPACITY
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
             "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
@@ -217,7 +220,7 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     return note
 
 
-def _look_again(ports: InterruptPorts, name: str, because: str, now: datetime) -> None:
+def _look_again(ports: InterruptPorts, name: str, because: LookReason, now: datetime) -> None:
     """Ask for better capacity, once an hour for a group and a cause; last, since nothing depends on it."""
     group = ports.book.group(name) if ports.queue is not None else None
     if ports.queue is None or group is None or not group.purchase.may_use_spot:

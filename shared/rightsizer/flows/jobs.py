@@ -16,7 +16,7 @@ from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, WaitProjection
 from rightsizer.domain.outcome import Occurrence
-from rightsizer.domain.trigger import JobMoved, LookBeyond
+from rightsizer.domain.trigger import JobMoved, LookBeyond, LookReason
 from rightsizer.errors import InputError, ReadError, VanishedError
 from rightsizer.flows.group_options import CapacityPorts, StandInPorts, propose_capacity, propose_stand_in
 from rightsizer.ports.changes import SavingsLedger
@@ -44,7 +44,7 @@ type Ports = tuple[CapacityPorts, TrainingPorts, HyperPodPorts, StandInPorts]
 
 @dataclass(frozen=True, slots=True)
 class TrainingPorts:
-    """What it needs."""
+    """Ports for training jobs."""
 
     jobs: JobReader
     capacity_changes: CapacityChangeStore
@@ -142,7 +142,7 @@ def _ask_about_pool(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
 
 @dataclass(frozen=True, slots=True)
 class HyperPodPorts:
-    """What it needs."""
+    """Ports for HyperPod clusters."""
 
     clusters: ClusterReader
     capacity_changes: CapacityChangeStore
@@ -238,7 +238,7 @@ def look(ports: Ports, asked: LookBeyond | JobMoved, now: datetime) -> None:
 def _look(ports: Ports, asked: LookBeyond | JobMoved, name: str, now: datetime) -> None:
     capacity, training, hyperpod, capacity_now = ports
     match asked:
-        case LookBeyond(subject="group", because="no-capacity"):
+        case LookBeyond(subject="group", because=LookReason.NO_CAPACITY):
             propose_stand_in(capacity_now, name, now)
         case LookBeyond(subject="group"):
             propose_capacity(capacity, (name,), now)

@@ -25,7 +25,10 @@ type SafeTell = Callable[[str, str], bool]
 
 
 def catch_send_errors(notifier: Notifier) -> SafeTell:
-    """Sends notices, and says whether each was taken in place of an error. What is lost is in the log, whole."""
+    """Wrap a sender so that it returns False instead of raising.
+
+    A message that was not sent is logged in full and counted.
+    """
     return partial(_try_to_send, notifier)
 
 

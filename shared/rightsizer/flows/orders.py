@@ -84,8 +84,7 @@ class Orders:
             )
 
     def freeze(self, by: str, now: datetime, *, hard: bool = False) -> tuple[Change, ...]:
-        """No change starts and no forward step is taken from now on; returns the changes that are open,
-        with the autoscaling that is due now."""
+        """Stop new changes and forward steps; returns the open changes with the autoscaling due now."""
         self.journal.set_switch(Switch(True, hard, by, now))
         return tuple(change_due_now(change, now).change for change in self.journal.open_changes())
 

@@ -38,7 +38,7 @@ type Asked = Proposal | CapacityChange
 
 @dataclass(frozen=True, slots=True)
 class ProposePorts:
-    """What telling needs."""
+    """Ports of the propose flow."""
 
     board: Notifier
     """Slack: shows one message of each proposal, which follows it to its end."""

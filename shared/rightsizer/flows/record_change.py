@@ -55,7 +55,7 @@ NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 
 
 def shown_proposal_state(change: Change) -> ProposalState:
-    """What the proposal shows: one that is applied shows so only when nothing is watched any more."""
+    """State that the proposal shows; applied only once nothing is watched any more."""
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]

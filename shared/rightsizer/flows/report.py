@@ -37,7 +37,7 @@ SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 @dataclass(frozen=True, slots=True)
 class ReportSources:
-    """What a report is made from."""
+    """Sources of a report."""
 
     account: str
     region: str
@@ -54,7 +54,7 @@ class ReportSources:
 
 @dataclass(frozen=True, slots=True)
 class ReportPorts:
-    """What a report needs to be kept and told."""
+    """Ports that store and announce a report."""
 
     sources: ReportSources
     files: ReportStore
@@ -164,14 +164,14 @@ def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str
     """
     stored, number = list[str](), 0
 
-    def one(key: str, part: bytes) -> str:
+    def store_file(key: str, part: bytes) -> str:
         return ports.files.put(key, gzip.compress(part, 6, mtime=0), "application/gzip")
 
     def each() -> None:
         nonlocal number
         for number, part in enumerate(json_lines(ports.sources.store.recommendations(), ports.line), start=1):
             key = f"{name}-{number:03}.jsonl.gz"
-            kept = attempt("storing the JSON lines of the report", key, partial(one, key, part))
+            kept = attempt("storing the JSON lines of the report", key, partial(store_file, key, part))
             if isinstance(kept, Failure):
                 missing.append(f"{key} could not be stored: {kept}")
             else:
@@ -184,7 +184,7 @@ def _store_lines(ports: ReportPorts, name: str, missing: list[str]) -> tuple[str
 
 
 def tell(ports: ReportPorts, written: WrittenReport) -> bool:
-    """Tell the channel and the topic; False when one of them failed, for the report is stored and is not made again.
+    """Announce the report; False when a channel failed, since the stored report is not made again.
 
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """

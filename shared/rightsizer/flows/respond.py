@@ -31,7 +31,7 @@ type AskBack = Callable[[str, str, datetime], Any]
 
 @dataclass(frozen=True, slots=True)
 class RespondPorts:
-    """What answering needs."""
+    """Ports of the answer to a click."""
 
     approvers: frozenset[str]
     """Slack user ids."""
@@ -45,7 +45,7 @@ class RespondPorts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What Slack gets, what the person is told, and what the log says."""
+    """Answer to Slack, to the person, and for the log."""
 
     status: int
     """For Slack, where the person could not be told; 200 once the person was."""

@@ -24,7 +24,7 @@ class RollbackPlanner:
     catalogue: Catalogue
 
     def enlarge_rollback(self, change: Change, live: LiveState, now: datetime) -> Change:
-        """The change with a rollback that is large enough; the same change where it is, or was asked for already.
+        """The change with a rollback large enough for the present fleet; unchanged where it is.
 
         Raises ReadError when the old configuration could not be read.
         """

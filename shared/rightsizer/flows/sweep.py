@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from rightsizer.domain.trigger import EvaluationReason, LookBeyond, SweepDue, SweepKind, Trigger
+from rightsizer.domain.trigger import EvaluationReason, LookBeyond, LookReason, SweepDue, SweepKind, Trigger
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import (
     AlarmReader,
@@ -40,7 +40,7 @@ GROUP_PAGE = 10
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep did."""
+    """Result of a sweep."""
 
     seen: int
     sent: int
@@ -53,7 +53,7 @@ class SweepResult:
 
 @dataclass(frozen=True, slots=True)
 class SentPages:
-    """What became of the pages."""
+    """Pages that were sent and endpoints that were refused."""
 
     pages: int
     refused: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SentPages:
 
 @dataclass(frozen=True, slots=True)
 class SweepPorts:
-    """What the sweep needs."""
+    """Ports of the sweep."""
 
     fleet: FleetReader
     alarms: AlarmReader
@@ -192,7 +192,7 @@ def _endpoints_in_alarm(ports: SweepPorts) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class BeyondPorts:
-    """What it needs."""
+    """Ports of the sweep of groups and jobs."""
 
     groups: GroupReader
     jobs: JobReader
@@ -202,7 +202,7 @@ class BeyondPorts:
 
 @dataclass(frozen=True, slots=True)
 class GroupSweepResult:
-    """What a sweep of the groups and jobs did."""
+    """Result of a sweep of groups and jobs."""
 
     kept: int
     unread: tuple[UnreadGroup, ...]
@@ -253,7 +253,7 @@ def _ask_for_looks(
     taken = 0
     for start in range(0, len(names), GROUP_PAGE):
         some = tuple(names[start : start + GROUP_PAGE])
-        look = LookBeyond(subject, some, "sweep", now, f"{subject}|sweep|{now.isoformat()}|{start}")
+        look = LookBeyond(subject, some, LookReason.SWEEP, now, f"{subject}|sweep|{now.isoformat()}|{start}")
         done = attempt(f"asking for a look at each {subject}", str(start), partial(queue.send_look, look))
         taken += 0 if isinstance(done, Failure) else len(some)
     return taken

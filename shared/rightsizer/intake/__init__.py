@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def parse(event: object, *, topic: str = "", replays: bool = False) -> Trigger:
-    """What an event that a function was invoked with means for us: a Trigger, or NoTrigger with its reason.
+    """The trigger that an event means: a Trigger, or NoTrigger with its reason.
 
     `topic` is the ARN of the alarm topic whose SNS messages are read; messages of any other are refused. Events
     replayed from an archive are refused as NoTrigger unless `replays` (a dry run) says otherwise. InputError names the
@@ -32,7 +32,9 @@ def records(event: Any) -> tuple[QueueMessage, ...]:
 
 
 def batch(event: Any, topic: str = "") -> list[Received]:
-    """The messages of an SQS batch, each with its trigger or the reason why it is malformed: one never stops another.
+    """Messages of an SQS batch, each with its trigger or the reason why it is malformed.
+
+    One message never stops another.
 
     `topic` is the ARN of the one alarm topic whose messages are read. A document of the alarm action, which invokes the
     function directly, is a batch of one, without a message id.

@@ -49,7 +49,7 @@ class Health(EventModel):
     recommendation: Text = Field("", alias="Recommendation")
 
 
-class Node(EventModel):
+class ClusterNode(EventModel):
     cluster: SageMakerName = Field(alias="ClusterName")
     instance: Name = Field(alias="InstanceId")
     health: Health = Field(alias="HealthSummary")
@@ -89,7 +89,7 @@ def parse_cluster(event: Mapping[str, Any]) -> Trigger:
 
 def parse_node(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod node became healthy or unhealthy."""
-    envelope = read_model(Envelope[Node], event, NODE_HEALTH)
+    envelope = read_model(Envelope[ClusterNode], event, NODE_HEALTH)
     found = envelope.detail
     name = f"{found.cluster}/{one_line(found.instance, 100)}"
     status, detail = one_line(found.health.status, STATUS), _detail(found.health.reason)

@@ -15,6 +15,7 @@ from rightsizer.domain.trigger import (
     EvaluationReason,
     LookAt,
     LookBeyond,
+    LookReason,
     ReportDue,
     SweepDue,
     SweepKind,
@@ -102,7 +103,8 @@ def _reason(word: str) -> EvaluationReason:
 def parse_look(event: Mapping[str, Any]) -> Trigger:
     """Groups or jobs to look at: a LookBeyond as `wire` writes it."""
     found = read_model(Beyond, event, "message about groups or jobs")
-    return LookBeyond(found.subject, found.names, found.because, found.at, found.key)
+    because = LookReason(found.because) if found.because in LookReason else LookReason.OTHER
+    return LookBeyond(found.subject, found.names, because, found.at, found.key)
 
 
 @dataclass(frozen=True, slots=True)

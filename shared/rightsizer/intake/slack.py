@@ -48,7 +48,7 @@ class SecretReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignedRequest:
-    """What a request claims, before any key is known."""
+    """Claim of a request, before any key is known."""
 
     timestamp: str
     signature: str
@@ -62,7 +62,9 @@ class SignedRequest:
 
 
 def parse_interaction(event: object, secret: SecretReader, now: datetime) -> Interaction:
-    """What a Function URL event from Slack says. What is plainly no click of now costs no reading of the secret.
+    """Click that a Function URL event from Slack carries.
+
+    What is plainly no click of now costs no reading of the secret.
 
     Raises only what reading the secret raises, whatever the event holds.
     """
@@ -98,7 +100,7 @@ def verify_signature(
 
 
 def signed_request(headers: Mapping[str, Any], body: bytes, now: datetime) -> SignedRequest | NotVerified:
-    """The claim of a request that has the form of Slack's of the last five minutes, else why it has not."""
+    """Signed claim of a request in Slack's form of the last five minutes, or why not."""
     lowered = {str(name).lower(): str(value) for name, value in headers.items()}
     timestamp = lowered.get("x-slack-request-timestamp", "")
     if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 12):

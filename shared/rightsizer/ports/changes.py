@@ -38,7 +38,9 @@ class Journal(Protocol):
         ...
 
     def save(self, change: Change) -> Change:
-        """Save over the version that was read and return it with the new one; releases the locks of a closed change.
+        """Save over the version that was read and return the new one.
+
+        Releases the locks of a closed change.
 
         ConflictError when somebody saved in between.
         """
@@ -60,7 +62,7 @@ class Journal(Protocol):
         ...
 
     def postpone(self, change_id: str, now: datetime) -> None:
-        """Show a change an hour later among those that are due or to be booked; its document stays as it is."""
+        """Show a change an hour later among the due ones; its document stays the same."""
         ...
 
     def changes_to_book(self, now: datetime) -> tuple[str, ...]:
@@ -97,7 +99,10 @@ class Journal(Protocol):
 
 
 class Changer(Protocol):
-    """What `apply` sees and writes in SageMaker, Application Auto Scaling and CloudWatch. Nothing is ever cached."""
+    """Reads and writes of `apply` in SageMaker, Application Auto Scaling and CloudWatch.
+
+    Nothing is ever cached.
+    """
 
     def endpoint(self, name: str) -> EndpointSight | Gone:
         """DescribeEndpoint."""
@@ -118,7 +123,7 @@ class Changer(Protocol):
         ...
 
     def alarms(self, names: Sequence[str]) -> Mapping[str, AlarmSight]:
-        """These alarms; those that do not exist are left out."""
+        """The named alarms; those that do not exist are left out."""
         ...
 
     def alarms_with_actions(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -130,7 +135,7 @@ class Changer(Protocol):
         ...
 
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
-        """These inference components with their whole specification; those that do not exist are left out."""
+        """The named inference components with their whole specification; missing ones are left out."""
         ...
 
     def tags_of(self, arn: str) -> Mapping[str, str]:
@@ -142,7 +147,7 @@ class Changer(Protocol):
         ...
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-        """By name of each of these images that has a tag and no digest: what its registry says of it today."""
+        """Registry's digests today by image name, for images with a tag and no digest."""
         ...
 
     def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:

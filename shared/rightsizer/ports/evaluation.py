@@ -59,7 +59,7 @@ class AlarmReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricRequest:
-    """Which signals of which variant to read."""
+    """Signals to read of one variant."""
 
     endpoint: str
     variant: str
@@ -84,7 +84,7 @@ class DailyUsageStore(Protocol):
     """Keeps digests of complete days, many endpoints to an object. A cache: what is lost is read again."""
 
     def load(self, page: str) -> Sequence[KeptUsage]:
-        """What is kept under `page`; nothing where it is missing or corrupt, never a wrong digest."""
+        """Usage stored under `page`; nothing for a missing or corrupt page, never a wrong day."""
         ...
 
     def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
@@ -107,7 +107,10 @@ class PriceSource(Protocol):
     """With its article, such as ``the price list``: a sentence says that it has no price."""
 
     def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
-        """What the source knows of these types. ReadError when it cannot be read: the next source is asked."""
+        """Prices that the source knows of these types.
+
+        ReadError when it cannot be read: the next source is asked.
+        """
         ...
 
 
@@ -232,7 +235,7 @@ class RecommendationStore(Protocol):
         ...
 
     def rollback_request(self, proposal_id: str) -> Proposal | None:
-        """The proposal where an order to go back stands on its row and is not settled; None where there is none."""
+        """The proposal with an unsettled rollback request on its row; None without one."""
         ...
 
     def settle_rollback_request(self, proposal_id: str) -> None:
@@ -244,7 +247,7 @@ class OwnUse(Protocol):
     """Knows what rightsizer itself used."""
 
     def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
-        """What each function of the stack did in the window."""
+        """Use of each function of the stack in the window."""
         ...
 
 

@@ -81,7 +81,7 @@ class SpotBook(Protocol):
         ...
 
     def group(self, name: str) -> AutoScalingGroup | None:
-        """What the sweep knew of the group, or None."""
+        """The group as the sweep stored it, or None."""
         ...
 
     def keep(self, group: AutoScalingGroup) -> None:
@@ -113,14 +113,14 @@ class SpotPrice:
 
 
 class SpotMarket(Protocol):
-    """What EC2 tells about Spot capacity."""
+    """Facts of EC2 about Spot capacity."""
 
     def prices(self, types: Sequence[str], zones: Sequence[str], start: datetime, end: datetime) -> list[SpotPrice]:
         """Price of each pool that EC2 has a history for (90 days at most)."""
         ...
 
     def score(self, types: Sequence[str], target: int) -> Mapping[str, int]:
-        """Placement score 1 to 10 by zone id for the set of types; empty when EC2 will not say (limit of a day)."""
+        """Placement score 1 to 10 by zone id for the types; empty when EC2 gives none."""
         ...
 
 
@@ -191,8 +191,9 @@ class CapacityChangeStore(Protocol):
         ...
 
     def park(self, capacity_change_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
-        """Leave a capacity change that cannot be read, count it, and tell of it once; `tell` says whether it was
-        taken.
+        """Leave an unreadable capacity change, count it, and tell of it once.
+
+        `tell` says whether the message was taken.
         """
         ...
 

@@ -36,7 +36,7 @@ type Key = tuple[str, str, str]
 
 
 class Queries(Protocol):
-    """What is needed of a Prometheus server."""
+    """Queries needed of a Prometheus server."""
 
     def query(self, expression: str) -> tuple[Sample, ...]:
         """The instant vector of an expression."""

@@ -59,7 +59,7 @@ class CandidateType:
 
 
 def check_candidates(context: EvaluationContext) -> tuple[list[CandidateType], list[Excluded]]:
-    """Every type with a GPU: those that may serve, by the least that they could cost, and those that are ruled out."""
+    """Check every GPU type: those that may serve, by their least possible cost, and those ruled out."""
     candidates: list[CandidateType] = []
     excluded: list[Excluded] = []
     for hardware in context.inputs.catalogue:
@@ -75,7 +75,10 @@ def check_candidates(context: EvaluationContext) -> tuple[list[CandidateType], l
 
 
 def check_candidate(context: EvaluationContext, hardware: InstanceType) -> CandidateType | Reason:
-    """The candidate as a draft, or the reason why it is none."""
+    """Check one instance type: the candidate with its expected slowdown, or the reason against it.
+
+    Ruled out by fit, speed, cost or an earlier failure.
+    """
     price = context.inputs.prices.find(hardware.name)
     reason = fit_refusal(context.reference, hardware, context.demand, _limits(context, hardware.name, price))
     old, new = context.reference.accelerator, hardware.accelerator
@@ -119,7 +122,9 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
 
 
 def may_skip_test(context: EvaluationContext, chance: float) -> bool:
-    """Whether a type with that chance of being fast enough is taken untested: no test would tell, the load is known.
+    """Whether a type with that chance of being fast enough is taken untested.
+
+    Then no test would tell more, and the load is known.
 
     One request says nothing about the latency, and less about a slower type.
     """
@@ -129,14 +134,14 @@ def may_skip_test(context: EvaluationContext, chance: float) -> bool:
 
 
 def latency_ratio_on(context: EvaluationContext, hardware: InstanceType) -> Ratio | None:
-    """How much slower requests get on that type, in the middle and at the bound; None where one has no accelerator."""
+    """Middle and bound of the latency ratio on that type; None for a type without an accelerator."""
     if context.reference.accelerator is None or hardware.accelerator is None:
         return None
     return _slowdowns(context, _lesson(context, hardware), hardware)[2]
 
 
 def fit_chance(context: EvaluationContext, hardware: InstanceType) -> float:
-    """The chance that the model starts and fits on that type, 0..1; 1 where a test or a change showed it."""
+    """Chance that the model starts and fits on that type, 0 to 1; 1 after a test or a change."""
     return 1.0 if _lesson(context, hardware).started else _fit_chance(context, hardware)
 
 

@@ -28,7 +28,9 @@ def answers(
     kind: OptionKind,
     saves_nothing: Callable[[EvaluationContext], Reason | None],
 ) -> list[Option | Reason]:
-    """Of a closed dimension the option that saves more than what is open, or why there is none; of an open one why no
+    """Answers for closed and open dimensions: an option that saves more, or the reason against one.
+
+    A closed dimension gets an option only where it saves more than what is open. An open one gets the reason why no
     option moves it, where none does.
     """
     if context.policy.several_at_once:
@@ -130,7 +132,7 @@ def _no_use_reason(context: EvaluationContext, kind: OptionKind) -> Reason | Non
 
 
 def even_hours_reason(context: EvaluationContext) -> Reason | None:
-    """Why counts that follow the hours save too little: the least that the hours of the day can need, on average."""
+    """Why hourly counts save too little, by the least mean count that the hours need."""
     load = context.demand.load
     if not load.hourly_known:
         days = len({day.day for day in context.days})

@@ -37,7 +37,7 @@ EXTRA_MARGIN = 0.15
 
 @dataclass(frozen=True, slots=True)
 class AccountInputs:
-    """What the account and the past say, beside the endpoint's own metrics."""
+    """Inputs of the account and the past, beside the endpoint's own metrics."""
 
     prices: PriceTable
     catalogue: Catalogue
@@ -49,7 +49,10 @@ class AccountInputs:
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """One variant. `reference` is the type that the latency was measured on, `runs` the one that runs now."""
+    """Inputs and cached results from which the options of one endpoint are computed.
+
+    One variant. `reference` is the type that the latency was measured on, `runs` the type that runs now.
+    """
 
     endpoint: Endpoint
     inputs: AccountInputs
@@ -103,7 +106,7 @@ class EvaluationContext:
 
     @property
     def is_fleet_too_small(self) -> bool:
-        """Whether dearer options count too: a fleet of ours is too small, by its load or by what it made late."""
+        """Whether dearer options count too, because a fleet of ours is too small by load or late requests."""
         owners = self.runs.name == self.reference.name and self.instances >= sum(self.reference_counts) / 24 - 0.01
         asked = self.endpoint.mode in (Mode.AUTO, Mode.PROPOSE)
         return self.is_strained or (
@@ -117,7 +120,10 @@ class EvaluationContext:
 
     @property
     def load_margin(self) -> float:
-        """Load to size for over the load seen: few days, or growth less what whole instances leave, and more."""
+        """Factor on the observed load that a fleet is sized for.
+
+        It covers few days of data and growth. Each point of extra margin adds 15 %.
+        """
         policy = self.policy
         few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
         growth = policy.down_with_growth
@@ -176,7 +182,10 @@ class EvaluationContext:
 
     @cached_property
     def allowed_slowdown(self) -> float:
-        """How much slower every request may become before more miss the goal than today, waiting included."""
+        """Largest slowdown of the service time that keeps late requests within the late budget; at least 1.
+
+        Requests that are late today only because they waited do not count.
+        """
         return allowed_slowdown(
             self.latency.bins,
             self.service_times,
@@ -186,7 +195,7 @@ class EvaluationContext:
 
     @cached_property
     def worst_slowdown(self) -> float:
-        """How much slower requests may become at worst, where the days show it and the type before comes back."""
+        """Largest slowdown at which the endpoint need not return to the type before it."""
         return allowed_slowdown(
             self.latency.bins,
             self.service_times,
@@ -315,7 +324,7 @@ class WorkloadAnalysis:
 def analyse_workload(
     endpoint: Endpoint, hardware: InstanceType, days: Sequence[DailyUsage], inputs: AccountInputs
 ) -> WorkloadAnalysis:
-    """What the days, not empty, say about an endpoint that runs on this type."""
+    """Usage, reference type and demand of an endpoint on this type; `days` must not be empty."""
     policy = inputs.policy
     reference, base = _reference_days(hardware, days, inputs)
     kills = sum(1 for p in inputs.history.endpoint if p.failure == "memory" and p.ended is PastEnd.ROLLED_BACK)
@@ -331,7 +340,7 @@ def analyse_workload(
 def evaluation_context(
     endpoint: Endpoint, days: Sequence[DailyUsage], inputs: AccountInputs
 ) -> EvaluationContext | None:
-    """The situation on these days; None where they, the type, its price or a latency are not known."""
+    """The context on these days; None without days, a known type, its price or a latency."""
     hardware = inputs.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
     price = inputs.prices.find(hardware.name) if hardware else None
     if not days or hardware is None or hardware.accelerator is None or price is None:

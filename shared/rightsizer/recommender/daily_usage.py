@@ -41,7 +41,7 @@ type Rows = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class VariantSetup:
-    """What ran while the datapoints were published."""
+    """Type, count and start of the variant that published the datapoints."""
 
     hardware: InstanceType
     count: int
@@ -245,7 +245,7 @@ class _Instance:
 
 
 def add_each_gpu(usage: DailyUsage, window: MetricWindow, since: datetime | None) -> DailyUsage:
-    """The digest with what each GPU did, and the memory of the fullest in place of their mean where that is more.
+    """Daily usage with each GPU's figures, and the memory of the fullest where above the mean.
 
     As it was where too little of the day was seen on instances of which every GPU published. Datapoints before
     `since` belong to another configuration.
@@ -297,7 +297,7 @@ def _ranked_shares(percentages: Iterable[float]) -> tuple[float, ...]:
 
 
 def add_kv_cache(usage: DailyUsage, window: MetricWindow, since: datetime | None) -> DailyUsage:
-    """The digest with the day's shares of the KV cache in use; as it was where too little of the day was seen.
+    """Daily usage with the shares of the KV cache in use; unchanged with too few datapoints.
 
     Datapoints before `since` belong to another configuration.
     """

@@ -23,7 +23,7 @@ type Answer = Option | Reason | Excluded
 
 
 class Restart(StrEnum):
-    """What starts anew for an option, in the words that people read."""
+    """Restart that an option causes, in the words that people read."""
 
     NOTHING = "nothing restarts"
     NEW_INSTANCES = "the model starts on new instances"
@@ -56,11 +56,11 @@ class Offering(Protocol):
         return None
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
-        """Its options, or why there are none; `found` is the recommendation without it."""
+        """Options of the dimension, or why there are none; `found` is the recommendation without them."""
         return ()
 
     def describe(self, option: Option) -> str:
-        """`does`, or words that depend on the option."""
+        """Effect of the option, as the end of "it can ..."; `does` unless the words depend on the option."""
         return self.does
 
     def undo(self, option: Option) -> str:

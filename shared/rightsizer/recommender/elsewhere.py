@@ -38,14 +38,14 @@ def bill_of(context: EvaluationContext, price: Price, mean: float, count: int, r
 
 
 def cheaper_types(context: EvaluationContext, types: list[InstanceType]) -> list[tuple[InstanceType, Price]]:
-    """Those of the types that are sold here below today's price of an instance, cheapest first."""
+    """Types sold here below today's price of an instance, cheapest first."""
     priced = ((hardware, context.inputs.prices.find(hardware.name)) for hardware in types)
     found = [(h, p) for h, p in priced if p is not None and p.listed and p.usd_per_hour < context.price.usd_per_hour]
     return sorted(found, key=lambda pair: (pair[1].usd_per_hour, pair[0].name))
 
 
 def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
-    """That it would save nothing, with today's bill and what is committed."""
+    """Reason that the alternative saves nothing, with today's bill and the commitment."""
     plan = context.inputs.prices.commitment.usd_per_hour
     return Reason(
         Code.NOT_CHEAPER,
@@ -68,7 +68,7 @@ def break_even(bill: Bill) -> str:
 
 
 def volume_notes(now: InstanceType, then: InstanceType) -> tuple[str, ...]:
-    """That the EBS volumes of these types are in none of the figures; nothing where both store on their own NVMe."""
+    """Note that no figure contains the EBS volumes; nothing where both types have their own NVMe."""
     stored = sorted({kind.name for kind in (now, then) if not kind.has_local_nvme})
     if not stored:
         return ()

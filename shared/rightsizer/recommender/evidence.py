@@ -140,7 +140,7 @@ def requests_by_hour(days: Sequence[DailyUsage]) -> tuple[tuple[float, ...], ...
 
 
 def peak_of(days: Sequence[DailyUsage]) -> Peak | None:
-    """The busiest hour of the day by the median over the days, then by their sum; None where none stands out.
+    """The busiest hour of the day by the median over the days; None where no hour stands out.
 
     The median, so that one batch in the night is no peak. A weekday on which the hour carries less than half of its
     mean is not among the peak's. What is not known counts on no day.

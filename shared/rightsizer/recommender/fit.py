@@ -24,7 +24,7 @@ _GIB = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class CandidateLimits:
-    """What the account and the Region allow for one candidate."""
+    """Limits of the account and the Region for one candidate."""
 
     price: Price | None
     quota: int | None
@@ -252,7 +252,7 @@ def _slope(tops: Sequence[float]) -> float:
 
 
 def pool_refusal(now: InstanceType, candidate: InstanceType, memory: MemoryNeed, crowd: float) -> Reason | None:
-    """Why they do not, or None; nothing is said where the use of the pool is unknown or the card is no smaller.
+    """Why the KV cache of smaller cards would not hold the requests; None where nothing is known.
 
     `crowd`: how many times as many requests an instance has in service at once; those that take longer overlap more
     (Little's law), and fewer instances share them.

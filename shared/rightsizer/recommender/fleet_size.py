@@ -46,7 +46,7 @@ def largest_count(context: EvaluationContext, candidate: str, most: int) -> int:
 
 
 def wanted_bounds(context: EvaluationContext, candidate: str, fleet: Fleet) -> tuple[int | None, int | None]:
-    """The minimum and the maximum that the fleet needs; None where it is set by its count, or scaled by the type."""
+    """Minimum and maximum that the fleet needs; None for a fleet set by count or scaled by type."""
     low, count = min(fleet.counts), max(fleet.counts)
     if is_minimum_raised_to_grow(context, candidate):
         return low, owner_maximum(context)
@@ -179,7 +179,7 @@ def fleet_of_option(context: EvaluationContext, option: Option, hardware: Instan
 
 
 def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult | None:
-    """What the plan would have done; None when too many requests would have missed the goal.
+    """Replay of the fleet; None when too many requests would have been late.
 
     At the plan's own load nobody may notice it. With the growth of the policy on top it still has to hold the
     objective, though not for each request: a load that has grown is met by the next evaluation. The guard of a change
@@ -205,7 +205,7 @@ def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult 
 
 
 def can_one_instance_carry(context: EvaluationContext, fleet: Fleet) -> bool:
-    """Whether one instance in place of one does: as it was, and both of them with the margin and with growth on top."""
+    """Whether one instance can replace one: at the observed load, and both with margin and growth."""
     if replay_if_carried(context, fleet) is None:
         return False
     more, before = (
@@ -226,7 +226,7 @@ def has_load_jumped(context: EvaluationContext) -> bool:
 
 
 def can_still_carry(context: EvaluationContext) -> bool:
-    """Whether the fleet that we set, on the type it was measured on, still carries the last days as they were."""
+    """Whether the fleet that a change of ours set still carries the last days."""
     if not context.has_active_change or context.runs.name != context.reference.name or context.peak_count < 2:
         return True
     counts = tuple(max(1, round(c or max(context.reference_counts))) for c in context.days[-1].instances)
@@ -271,7 +271,10 @@ def is_minimum_raised(context: EvaluationContext, option: Option) -> bool:
 
 
 def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None:
-    """Why bounds that should grow do not; None where they do, or where the option moves something else."""
+    """Why the option does not raise the autoscaling minimum.
+
+    None if it does, or if it changes something else.
+    """
     if (
         option.kind is not OptionKind.AUTOSCALING
         or not _scaled_targets(context)

@@ -91,7 +91,7 @@ def _silence_reason(case: GateCase, history: History, policy: Policy, now: datet
 
 
 def saving_too_small(case: GateCase, policy: Policy) -> Reason | None:
-    """Which of both least savings the option misses, with the figures, or None."""
+    """Missed minimum of the saving, with the figures; None where both minimums are reached."""
     usd, least_usd = case.option.saving_usd_per_month, policy.minimum_saving_usd
     dollars, percent = usd < least_usd, case.share < policy.minimum_saving_share
     if not dollars and not percent:
@@ -165,7 +165,11 @@ def _mean_instances(target: Target) -> float:
 
 
 def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
-    """Growth is always fast: no cooldown, no minimum saving; only a person's mode and a stack hold it back."""
+    """Decide on an option that gives capacity back.
+
+    Cooldown and minimum saving do not apply. It is applied at once in mode auto on a plain endpoint that no stack
+    owns; else a person is asked. Modes off and report stay silent.
+    """
     if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.is_plain:
         return Gate.APPLY, why
     return ask_person(endpoint, why)

@@ -81,7 +81,7 @@ def budget_sentence(used: float, context: EvaluationContext) -> str:
 
 
 def failed_instances(context: EvaluationContext, name: str, slower: float, workers: int) -> float:
-    """Mean instances of the largest fleet of a type that failed under such a load as today's; 0 when none did.
+    """Mean instances of the largest fleet of a type that failed under today's load; 0 without one.
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
     failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.

@@ -24,7 +24,10 @@ NOT_CHECKED = (
 
 
 def needs_at(context: EvaluationContext) -> Needs | Reason:
-    """What it would ask of a shared card, for the fleet's report; where it runs on what it was measured on."""
+    """Needs of the endpoint on a shared card, for the fleet's report.
+
+    Known only where it runs on what it was measured on.
+    """
     if not context.endpoint.is_plain:
         return Reason(Code.OTHER_KIND, f"only plain real-time endpoints are packed, not {context.endpoint.kind.value}")
     if context.endpoint.scaling:
@@ -39,7 +42,7 @@ def needs_at(context: EvaluationContext) -> Needs | Reason:
 
 
 def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str, policy: Policy) -> Needs | Reason:
-    """What the endpoint would ask of a shared card; or why it shares none: it is not small, or its need is hidden."""
+    """Needs of the endpoint on a shared card, or why no card can be shared."""
     chip, need = runs.accelerator, demand.memory.need_gib
     if chip is None or instances != 1 or runs.accelerator_count != 1:
         sentence = f"it runs {instances} x {runs.name} with {runs.accelerator_count} GPU each; only one GPU is shared"

@@ -13,7 +13,7 @@ from rightsizer.domain.usage import DailyUsage
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What is known of one candidate on this endpoint."""
+    """Known facts about one candidate on this endpoint."""
 
     gpu_ratio: float | None = None
     """Measured slowdown of the GPU part on this accelerator."""
@@ -60,7 +60,9 @@ def with_failed_starts(history: History, model: str) -> History:
 
 
 def with_left_types(history: History, price_of: Callable[[str], Decimal | None]) -> History:
-    """The history in which a cheaper fleet that a later change left for the type before counts as failed on that day.
+    """The history in which a fleet that a later change left for the type before counts as failed.
+
+    Only a cheaper fleet counts.
 
     Two types do not take turns: a slower one rests at once, one that is no slower the second time.
     """

@@ -83,7 +83,7 @@ def _break_even(money: Money) -> str:
 
 
 def with_test_cost(option: Option, test_usd: Decimal) -> Option:
-    """The option behind a shadow test of `test_usd`: the saving has to pay for the test and for the change after it."""
+    """The option behind a shadow test of `test_usd`; the saving has to repay test and change."""
     payback = payback_days(option.switch_usd + test_usd, option.saving_usd_per_month)
     return replace(option, test_usd=test_usd, payback_days=payback)
 

@@ -26,7 +26,7 @@ type DiffLine = tuple[str, str, DiffValue, DiffValue]
 
 @dataclass(frozen=True, slots=True)
 class ChangePermission:
-    """What the deployed role can do to one endpoint."""
+    """Permission of the deployed role to change one endpoint."""
 
     approvable: bool
     """Whether an approval would be carried out."""
@@ -37,7 +37,7 @@ class ChangePermission:
 
 
 def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool) -> ChangePermission:
-    """What the role may do to this endpoint, and how to allow more.
+    """Permission of the role for this endpoint, and how to allow more.
 
     `writes`: the stack was deployed with write permissions. `untagged`: it may change endpoints without the mode tag.
     The answer mirrors the IAM conditions of the template, so that no button is shown that IAM would refuse.
@@ -59,7 +59,7 @@ def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool)
 
 
 def permission_for_option(option: Option, permission: ChangePermission) -> ChangePermission:
-    """The same for one option: what is not carried out on the same endpoint needs its owner, whatever the tag says."""
+    """Permission for one option; an option outside of the endpoint needs its owner, whatever the tag says."""
     if option.in_place or option.kind is OptionKind.DELETE or not (permission.approvable or permission.tag):
         return permission  # a deletion begins with a mark; the deleting itself stays its owner's
     text = option.client_change or "it is not done on the same endpoint"
@@ -69,7 +69,9 @@ def permission_for_option(option: Option, permission: ChangePermission) -> Chang
 def withhold_undone_count(
     endpoint: Endpoint, recommendation: Recommendation, permission: ChangePermission
 ) -> ChangePermission:
-    """The same where the option is a count that the owner's scaling policies would undo: the bounds are theirs.
+    """Withhold approval of a count that the owner's scaling policies would change back.
+
+    Says which bound the owner can change.
 
     `apply` refuses it, so that no button is shown; the line lowers their minimum where that is above the count.
     """
@@ -178,7 +180,7 @@ def proposal_for(
 
 @dataclass(frozen=True, slots=True)
 class CurrentFleet:
-    """What a variant runs, as far as its owner's source says it too."""
+    """Fleet of a variant, as far as its owner's source says so too."""
 
     instance_type: str
     count: int

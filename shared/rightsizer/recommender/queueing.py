@@ -99,7 +99,7 @@ def service_time_of(mean_s: float, rate: float, spread: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShadowRun:
-    """What a shadow test saw of the shadow and, as ``live_``, of production in the same hours; seconds of a request."""
+    """Measurements of a shadow test, and as ``live_`` of production in the same hours; seconds a request."""
 
     requests: float
     """Answered by the shadow."""

@@ -261,7 +261,7 @@ def add_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation
 
 
 def not_checked_sentences(demand: Demand, days: Sequence[DailyUsage]) -> tuple[str, ...]:
-    """What the evidence left open."""
+    """Questions that the evidence left open."""
     found = []
     if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
         found.append("the load of a month end: none is in the look-back")

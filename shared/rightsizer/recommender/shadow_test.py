@@ -108,7 +108,7 @@ def share_of_wanted_requests(
 
 
 def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> float:
-    """USD of one test: an instance of the candidate for its hours, and the whole fleet twice while it comes and goes.
+    """US dollars of one test: candidate hours, and the whole fleet twice during both deployments.
 
     Adding the shadow and taking it away are deployments; both bring up every instance that serves beside itself, for
     `provision_minutes` each (developer guide, deployment guardrails).

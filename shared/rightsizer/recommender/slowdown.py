@@ -87,7 +87,7 @@ class Ratio:
 
 
 def host_factor(now: InstanceType, candidate: InstanceType, demand: Demand, shown: float | None = None) -> float:
-    """Bound of how the latency outside the GPU scales: by the vCPUs that it can use, by all when that is unknown.
+    """Bound of the factor on latency outside of the GPU, by usable vCPUs, or by all of them.
 
     What CPU metrics say goes before `shown`, the vCPUs that a test showed to be in use.
     """
@@ -118,7 +118,7 @@ def allowed_gpu_slowdown(demand: Demand, host: float, allowed_slowdown: float) -
 
 
 def workers_of(candidate: InstanceType, now: InstanceType, demand: Demand, latency: Latency) -> int:
-    """Requests that an instance of the candidate serves at once: one for each GPU, or group of GPUs, that it uses."""
+    """Requests that one instance serves at once: one for each GPU, or group of GPUs, in use."""
     gpus = max(candidate.accelerator_count, 1)
     used = min(demand.gpus_used or gpus, gpus)
     together = 1

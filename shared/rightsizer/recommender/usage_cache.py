@@ -23,7 +23,7 @@ ENDPOINTS, DAYS = 256, 14
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What to read of a variant, from `start` to `end`, and what is known of the days before."""
+    """Window of a variant to read, and the known days before."""
 
     start: datetime
     end: datetime
@@ -68,7 +68,7 @@ def plan_reading(
 
 
 def usage_to_keep(endpoint: Endpoint, done: ReadPlan, days: Sequence[DailyUsage], now: datetime) -> KeptUsage:
-    """What to keep after `done` was read: complete days only, the first of which may be read in part."""
+    """Usage to store after `done` was read: complete days only; the first may be partly read."""
     until = complete_until(now)
     variant = endpoint.variants[0].name
     complete = tuple(d for d in days if d.day < until)
@@ -85,7 +85,7 @@ def _midnight(day: date) -> datetime:
 
 
 def page_of(endpoint: str, fleet: int, days: int = DAYS) -> str:
-    """The page of an endpoint in a fleet of so many, by its name alone; `days` of look-back are kept of each.
+    """Page of an endpoint in a fleet of that size, by name alone; `days` of look-back are kept.
 
     The number of pages is a power of two, so that it changes seldom; when it does, every endpoint is read in full once.
     """

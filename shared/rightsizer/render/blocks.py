@@ -57,7 +57,7 @@ def context(parts: list[str]) -> Block:
 
 
 def escape(text: str, most: int) -> str:
-    """What others may have written, as one line without style, mention or link, cut to fit."""
+    """Text of others as one line without style, mention or link, cut to fit."""
     said = ITALIC.sub("ˍ", one_line(text, most + 1).translate(UNSTYLED))
     return _entities("›" + said[1:] if said.startswith(">") else said, most)
 
@@ -97,7 +97,9 @@ def button(text: str, verb: str, value: str, style: str = "") -> Block:
 
 
 def answer(text: str, link: str = "") -> dict[str, Any]:
-    """What goes to the `response_url`. A link is a button: Slack fetches no preview of what a button leads to.
+    """Body for the `response_url`.
+
+    A link is a button: Slack fetches no preview of what a button leads to.
 
     A link that is too long for a button, as one signed with a long session token may be, stands in the text.
     """

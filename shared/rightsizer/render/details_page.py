@@ -87,7 +87,7 @@ def _options(proposal: Proposal) -> Markup:
     found = proposal.recommendation
     ours = proposal.approvable and not found.owned_by
     rows = [_option(number, option, ours) for number, option in enumerate(found.options, 1)]
-    heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "Callers must")
+    heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "For callers")
     return table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
 
 

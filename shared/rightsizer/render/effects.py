@@ -25,7 +25,7 @@ def way_back(option: Option, ours: bool = True) -> WayBack:
 
 
 def rollback_text(option: Option, ours: bool = True) -> str:
-    """Who can bring back what: ``can be rolled back: rightsizer deploys the old configuration again``.
+    """How the option is undone: ``can be rolled back: rightsizer deploys the old configuration again``.
 
     `ours`: the program may change the endpoint; where it may not, who changes it also undoes it.
     """
@@ -48,7 +48,7 @@ def effect_note(option: Option, ours: bool = True) -> str:
 
 
 def restart_of(found: Recommendation) -> str:
-    """What approving what is recommended restarts; a shadow test deploys all that serves, though it changes nothing."""
+    """Restart that an approval causes; a shadow test redeploys all variants, though it changes none."""
     if found.gate is Gate.TEST:
         return TEST_DEPLOYS
     return restart_text(found.chosen_option) if found.chosen_option is not None else "nothing restarts"
@@ -63,7 +63,7 @@ def way_back_of(found: Recommendation, approvable: bool = True) -> str:
 
 
 def guard_sentence(found: Recommendation) -> str:
-    """What happens to an approved change without anybody asking, as a sentence; empty where nothing is changed."""
+    """Automatic steps after an approval, as a sentence; empty where nothing is changed."""
     option = found.chosen_option
     if option is None:
         return ""

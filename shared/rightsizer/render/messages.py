@@ -28,7 +28,7 @@ def slack_blocks(message: Message) -> list[blocks.Block]:
 
 
 def slack_line(message: Message) -> str:
-    """What the notification of a Slack message says, on one line."""
+    """Notification text of a Slack message, on one line."""
     match message:
         case ProposalMessage(proposal):
             from rightsizer.render import slack

@@ -9,6 +9,8 @@ from rightsizer.errors import InputError
 
 EXTRA = "a chart needs matplotlib, which is not installed: pip install 'rightsizer[pictures]', or leave --png out"
 DOTS_PER_INCH = 150
+FEW = 12
+"""Points of a line up to which each is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ def line_chart_png(chart: LineChart) -> bytes:
     figure: Any = Figure(figsize=(9, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.subplots()
     for line in chart.lines:
-        axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name)
+        mark = "o" if len(line.points) <= FEW else ""
+        axes.plot([x for x, _ in line.points], [y for _, y in line.points], marker=mark, label=line.name)
     for x, y, name in chart.marks:
         axes.plot([x], [y], marker="o", color="black", linestyle="none")
         axes.annotate(name, (x, y), xytext=(6, 8), textcoords="offset points", fontsize="small")

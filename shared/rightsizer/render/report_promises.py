@@ -115,7 +115,7 @@ def _factor(value: float | None) -> Cell:
 
 
 def risks_section(record: TrackRecord | None) -> Markup:
-    """What became of changes by the performance risk that was stated of them."""
+    """Outcomes of changes by their stated performance risk."""
     if record is None:
         return tag("p", UNREAD, class_="soft")
     said = tag("p", risk_text(record))

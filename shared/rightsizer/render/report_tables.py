@@ -30,7 +30,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What one week brought."""
+    """Figures of one week."""
 
     label: str
     asked: int
@@ -41,7 +41,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class KeptPromise:
-    """What a change promised for the hours billed, and what it saved in them."""
+    """Promise of a change for the billed hours, and its real saving."""
 
     endpoint: str
     change_id: str

@@ -92,7 +92,7 @@ def monthly_price(usd: Decimal | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 0..1: ``4.2 %`` below ten, ``44 %`` above; hardly any is not shown as none, nor nearly all as all."""
+    """A share of 0 to 1: ``4.2 %`` below ten, ``44 %`` above; never rounded to none or all."""
     value = 100 * share
     if 0 < value < 0.1:
         return "< 0.1 %"
@@ -135,7 +135,7 @@ def risk(level: Risk) -> str:
 
 
 def today(recommendation: Recommendation) -> str:
-    """What the endpoint runs now."""
+    """Fleet that the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
     runs = fleet(Target(recommendation.instance_type, recommendation.instance_count))
@@ -143,7 +143,7 @@ def today(recommendation: Recommendation) -> str:
 
 
 def change(option: Option) -> str:
-    """What the option does, as the end of "it can ..."."""
+    """Effect of the option, as the end of "it can ..."."""
     return dimension_of(option.kind).describe(option)
 
 
@@ -163,12 +163,12 @@ def headline(recommendation: Recommendation) -> str:
 
 
 def figures(seen: Evidence) -> list[tuple[str, str]]:
-    """The figures of the evidence with their names, but for those that each view shows in a place of their own."""
+    """Figures of the evidence with their names, without those that each view shows elsewhere."""
     return [(name, said) for name, said in seen.figures.items() if name not in ELSEWHERE]
 
 
 def replay_heading(found: Recommendation) -> str:
-    """What was replayed, as the heading of its figures: of many requests the heaviest minutes alone."""
+    """Heading of the replay's figures; of many requests only the heaviest minutes are replayed."""
     some = found.replay.requests if found.replay else 0
     every = found.evidence.requests if found.evidence else some
     part = f" ({some:,} of {every:,} requests: those of the heaviest minutes)" if 0 < some < every else ""
@@ -208,7 +208,7 @@ def option_facts(option: Option) -> list[tuple[str, str]]:
 
 
 def signals(rung: str) -> str:
-    """What a recommendation rests on, the best of it: ``the endpoint's own metrics``."""
+    """Best signal behind a recommendation: ``the endpoint's own metrics``."""
     return SIGNALS.get(rung, rung)
 
 

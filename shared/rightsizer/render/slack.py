@@ -27,7 +27,7 @@ from rightsizer.render.charts import highest_value, sparkline
 
 
 def proposal_text(proposal: Proposal) -> str:
-    """What the notification says: one line."""
+    """Text of the notification: one line."""
     said = sentences.headline(proposal.recommendation)
     whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing_sentence(proposal)}"
     return escape(whole, SECTION)
@@ -91,7 +91,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
     facts = [
         (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
-        ("Then", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
+        ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
         ("Performance risk", sentences.risk(option.risk)),
         ("Restart", effects.restart_of(found)),
         ("Rollback", effects.way_back_of(found, proposal.approvable)),
@@ -103,7 +103,7 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
         told = (f"{name}: {said}" for name, said in sentences.replay_figures(found))
         facts.append((sentences.replay_heading(found), "\n".join(told)))
     if option.client_change:
-        facts.append(("Callers must", one_line(option.client_change)))
+        facts.append(("For callers", one_line(option.client_change)))
     return [
         *facts,
         *((one.title, one_line(one.effect)) for one in with_older_facts(option).policy_changes),

@@ -16,7 +16,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
     if option:
         lines += [
             f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
-            f"Then:    {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
+            f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
             f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
             f"Undo:    {effects.way_back_of(found, asked.approvable)}",
@@ -66,7 +66,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
 
 
 def report_subject(report: Report) -> str:
-    """What the report is about, on one line."""
+    """Subject of the report, on one line."""
     window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     return f"rightsizer: {sentences.exact_money(report.totals.realised)} saved, {window}"
 

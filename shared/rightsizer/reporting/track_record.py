@@ -141,7 +141,7 @@ def _levels(told: Sequence[tuple[int, bool]], policy: Policy) -> Iterable[RiskLe
 
 
 def outcomes_needed(hits: int, n: int) -> int:
-    """Outcomes from which the range of the chance is at most WIDEST wide, if the share of `hits` in `n` stays.
+    """Outcomes needed for a range of the chance of at most WIDEST, with the share of `hits`.
 
     From then on one more outcome does not turn what is said: of three, one that went back by chance would.
     """

@@ -42,7 +42,10 @@ ALLOWED = (Mode.PROPOSE, Mode.AUTO)
 def next_capacity_action(
     capacity_change: CapacityChange, seen: CapacitySight, now: datetime, switch: Switch
 ) -> NextCapacityAction:
-    """What to do next. Nothing is written to a thing that has changed under the capacity change."""
+    """The next action of a capacity change.
+
+    Nothing is written to a thing that has changed under the capacity change.
+    """
     if isinstance(seen, Vanished):
         state = ProposalState.WITHDRAWN if capacity_change.sent_at is None else ProposalState.HANDED_OVER
         return Ended(state, Reason(Code.VANISHED, f"{capacity_change.subject} does not exist any more"))
@@ -58,7 +61,7 @@ def next_capacity_action(
 
 
 def approval_age_end(capacity_change: CapacityChange, now: datetime) -> Ended | None:
-    """The end of a capacity change whose approval is too old to begin with; None where it is good, or was begun."""
+    """The end of a capacity change whose approval is too old to begin; None for a begun one."""
     approved = _approved_at(capacity_change)
     if capacity_change.sent_at is not None or now - approved < PATIENCE:
         return None
@@ -68,8 +71,7 @@ def approval_age_end(capacity_change: CapacityChange, now: datetime) -> Ended | 
 
 
 def restored_table_end(capacity_change: CapacityChange, made: datetime) -> Ended | None:
-    """The end of a capacity change that was decided before its table was made, instead of a write; None for a later
-    one.
+    """The end of a capacity change decided before its table was made; None for a later one.
 
     Such a table was restored from a backup, or copied. Whether the capacity change was carried out after that, and
     taken back,

@@ -34,7 +34,7 @@ BUSIEST = 0.8
 
 
 def need_of(kind: InstanceType, use: MeasuredUse | None) -> GpuNeed:
-    """What an instance of the group needs: measured peaks with a tenth on top, or the present type's own size.
+    """Needs of one instance of the group: measured peaks plus a tenth, or the present type's size.
 
     Fewer than `ENOUGH_DAYS` days of data are no measurement: missing is not idle.
     """
@@ -112,7 +112,7 @@ def slowdown_of(present: InstanceType, other: InstanceType) -> float:
 
 
 def stand_ins(present: InstanceType, types: Iterable[InstanceType]) -> list[str]:
-    """Names of the other types that can do the work of this one: those with its GPU model first, then the smallest."""
+    """Names of other types that can do the same work: same GPU model first, then the smallest."""
     model = present.accelerator.model if present.accelerator else ""
     fits, _ = fitting_types(need_of(present, None), present, types)
     ranked = sorted(
@@ -132,7 +132,7 @@ def alternatives(
     hosting: Mapping[str, float],
     spot_usd: float,
 ) -> list[tuple[CapacityKind, Reason]]:
-    """What would now be cheaper than the Spot it replaces: On-Demand of a type that fits, or a SageMaker endpoint type.
+    """Cheaper alternatives to the replaced Spot: On-Demand of a fitting type, or a SageMaker endpoint type.
 
     `hosting` are SageMaker's prices an hour by type, `spot_usd` what an hour of service from Spot costs, interruptions
     included. One sentence each, the cheapest type of each kind.
@@ -231,7 +231,7 @@ def hosting_over_ec2(kind: InstanceType) -> float:
 
 
 def unchecked_sentences(need: GpuNeed) -> tuple[str, ...]:
-    """What the need of the group does not rest on."""
+    """Facts that the need of the group does not rest on."""
     if need.measured:
         return () if need.gpu_share is not None else ("how busy the GPUs are: the agent does not collect it",)
     return (
@@ -240,7 +240,7 @@ def unchecked_sentences(need: GpuNeed) -> tuple[str, ...]:
 
 
 def speed_sentences(need: GpuNeed, present: InstanceType, slow: Sequence[InstanceType]) -> tuple[str, ...]:
-    """Which types may be too slow, where nothing was measured."""
+    """Types that may be too slow, for a group without measurements."""
     if need.gpu_share is not None or not slow:
         return ()
     named = ", ".join(f"{kind.ec2_name} (up to {slowdown_of(present, kind):.1f} times slower)" for kind in slow)
@@ -258,7 +258,7 @@ def no_gain_exclusion(group: AutoScalingGroup, names: Sequence[str], before: Out
 
 
 def option_reason(group: AutoScalingGroup, names: Sequence[str], before: Outlook, after: Outlook) -> Reason:
-    """What the option is worth, with the numbers."""
+    """Worth of the option, with the numbers."""
     return Reason(
         Code.MORE_POOLS,
         f"{group.name}: {len(names)} types in {len(group.zones)} zones instead of "

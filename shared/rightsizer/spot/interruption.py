@@ -46,7 +46,9 @@ def stale_note(event: SpotInterruption, now: datetime) -> Note | None:
 def reaction_to(
     event: SpotInterruption, found: InstanceHome, group: AutoScalingGroup | None, now: datetime, resumed: bool = False
 ) -> Reaction:
-    """What to do with a warned instance. Replaces only in groups that opted in and that nobody else looks after.
+    """Reaction to a warning about one instance.
+
+    Replaces only in groups that opted in and that nobody else looks after.
 
     `resumed`: an earlier try was cut off, so an instance without a group may be one that it took out.
     """

@@ -68,7 +68,7 @@ def wait_projection(job: TrainingJob, now: datetime, usual_s: float | None = Non
 
 
 def wait_warning(job: TrainingJob, seen: WaitProjection) -> Reason:
-    """What the owner is told before MaxWait runs out."""
+    """Warning to the owner before MaxWait runs out."""
     return Reason(
         Code.WAIT_RUNS_OUT,
         f"{job.name} was interrupted {job.interruptions} times and trained {seen.share:.0%} of its time; "

@@ -30,7 +30,7 @@ type Worth = Callable[[PoolSight, SpotNeed], float]
 def place_instances(
     need: SpotNeed, sights: Sequence[PoolSight], running: Mapping[Pool, int], now: datetime, rate: Rate, worth: Worth
 ) -> SpotPlacement:
-    """What to launch so that `need.target` instances serve at the least cost; never asks for fewer than that.
+    """Launches with which `need.target` instances serve at the least cost; never for fewer than that.
 
     `running` counts Spot instances that serve or boot and are not being interrupted. On-Demand takes what Spot
     cannot or should not hold: the base, the share that keeps expected losses within `need.most_lost`, and
@@ -112,7 +112,7 @@ def interruptions_per_hour(sight: PoolSight) -> float:
 
 
 def useful_usd(sight: PoolSight, need: SpotNeed) -> float:
-    """What an hour of service from the pool costs, US dollars: price, boots paid for, and minutes lost.
+    """US dollars of an hour of service from the pool: price, paid boots, and lost minutes.
 
     Each interruption pays a boot at the Spot price and loses `need.gap_hours`, valued at On-Demand.
     """
@@ -121,7 +121,7 @@ def useful_usd(sight: PoolSight, need: SpotNeed) -> float:
 
 
 def next_mark(pool: Pool, signal: PoolSignal, now: datetime, before: Mark | None) -> Mark:
-    """The mark that follows a warning or a refusal: 3 minutes, doubled for each one in a row, 24 at most.
+    """The mark after a warning or a refusal: 3 minutes, doubled for each in a row, 24 at most.
 
     A second signal while the pool is marked already (many instances warned at once) neither adds a strike nor
     shortens the mark.

@@ -57,7 +57,7 @@ def group_capacity_change(
 def stand_in_capacity_change(
     group: AutoScalingGroup, policy: Mapping[str, Any], usd_per_hour: float, *, writes: bool, now: datetime
 ) -> CapacityChange:
-    """On-Demand for what no Spot pool gives, for an hour; then the old policy comes back and Spot is tried again.
+    """On-Demand for an hour in place of missing Spot; then the old policy returns.
 
     Approved by the policy itself only where the owner said so (tag ``rightsizer:fallback=on-demand`` beside ``auto``).
     """

@@ -9,18 +9,15 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rightsizer.advice.advise import advise as advise_on
-from rightsizer.advice.answer import Advice
 from rightsizer.advice.blueprint import Blueprint, blueprint
 from rightsizer.advice.cloudformation import cloudformation
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.rules import cited_rules, rules
 from rightsizer.advice.terraform import terraform
-from rightsizer.advice.workload import Workload
-from rightsizer.errors import InputError
 from rightsizer.render.pictures import line_chart_png
 from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document, page, rules_page
-from rightsizer.terminal.app import Exit, app, examples, print_json
+from rightsizer.terminal.app import Exit, app, examples, print_json, write_picture
 from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
@@ -90,7 +87,7 @@ def advise(
     workload, answer = workload_of(described), advise_on(described)
     written = WRITERS[template](blueprint(workload, answer)) if template else None
     if png is not None:
-        _write_chart(png, workload, answer)
+        write_picture(png, line_chart_png(break_even_chart(workload, answer)))
     if as_json:
         cited = {rule: document(rules()[rule]) for rule in cited_rules(answer)}
         more = {} if written is None else {"template": written}
@@ -112,16 +109,6 @@ def _advise_cluster(url: str, namespace: str | None, days: int, region: str | No
         screen = show.output()
         screen.print(cluster_page(answer, screen.width))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.pods else Exit.INCOMPLETE)
-
-
-def _write_chart(path: Path, workload: Workload, answer: Advice) -> None:
-    """The chart of costs over traffic as a file; InputError where it cannot be drawn or written."""
-    picture = line_chart_png(break_even_chart(workload, answer))
-    try:
-        path.write_bytes(picture)
-    except OSError as error:
-        raise InputError(f"writing the chart {path}: {error}; give a path that can be written") from None
-    _say(f"chart written to {path}")
 
 
 def _read_answer(prompt: str) -> str:

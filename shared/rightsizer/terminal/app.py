@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from rightsizer import __version__, bootstrap
 from rightsizer.aws.session import Session
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
+from rightsizer.errors import InputError
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
@@ -47,7 +49,7 @@ app = typer.Typer(
 
 
 class Exit(IntEnum):
-    """What a command ended with."""
+    """Exit code of a command."""
 
     NOTHING_TO_DO = 0
     """Everything was read and no saving of the asked size was found."""
@@ -79,7 +81,7 @@ def common_options(
         ),
     ] = False,
 ) -> None:
-    """What stands before the name of a command."""
+    """Options before the name of a command."""
 
 
 Region = Annotated[
@@ -264,3 +266,12 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 def print_json(value: Any) -> None:
     """A document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def write_picture(path: Path, picture: bytes) -> None:
+    """A chart as a file, and a line about it on standard error; InputError where it cannot be written."""
+    try:
+        path.write_bytes(picture)
+    except OSError as error:
+        raise InputError(f"writing the chart {path}: {error}; give a path that can be written") from None
+    sys.stderr.write(f"chart written to {path}\n")

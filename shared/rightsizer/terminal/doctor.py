@@ -26,7 +26,7 @@ MARKS = {
 
 
 def local_checks(session: Session, stack: str) -> Tested:
-    """Every read of a scan, the settings of the stack where one is deployed, and the roles that it may have to pass."""
+    """Checks of a scan's reads, of a stack's settings, and of the roles that may be passed."""
     found = (*examine(session, bootstrap.now()), *_settings(session, stack), *execution_roles(session, stack))
     return Tested("terminal", found)
 
@@ -104,7 +104,7 @@ def as_document(tested: Sequence[Tested]) -> dict[str, Any]:
 
 
 def tell(tested: Sequence[Tested], console: Console) -> None:
-    """Each check of a terminal; of several parts what failed or was not checked, and a line that counts the rest."""
+    """Print each check; of several parts only problems, and a line that counts the rest."""
     for part in tested:
         if len(tested) > 1:
             counted = f"{part.count(Outcome.OK)} ok, {part.count(Outcome.FAILED)} failed"

@@ -47,7 +47,7 @@ class StackOptions:
         return at
 
     def report_sources(self) -> ReportSources:
-        """What the stack's report is made from; looks for the stack where no table was named."""
+        """Sources of the stack's report; looks for the stack where no table was named."""
         return report_sources(self._session, self.stack, self.table)
 
     @property

@@ -16,7 +16,7 @@ from rightsizer.ports.evaluation import EndpointSummary
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found, the largest saving first."""
+    """Recommendations of an account, the largest saving first."""
 
     region: str
     at: datetime

@@ -156,7 +156,7 @@ def explanation(each: Recommendation) -> RenderableType:
 
 
 def print_warnings(found: Survey, console: Console) -> None:
-    """What could not be read, on the error stream."""
+    """Print unread endpoints on the error stream."""
     for reason in found.incomplete:
         console.print(Text.assemble(("not read: ", "red"), reason.sentence))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,8 @@ from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
 from rightsizer.aws.session import Session
 from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.errors import InputError
+from rightsizer.render.pictures import Line, LineChart, line_chart_png
 from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document
 from rightsizer.terminal.app import (
@@ -27,8 +30,11 @@ from rightsizer.terminal.app import (
     examples,
     print_json,
     progress_of,
+    write_picture,
 )
 
+MOST_LINES = 8
+"""Works in the chart, the most expensive ones."""
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
 
@@ -45,6 +51,9 @@ def training(
     endpoint_url: EndpointUrl = None,
     days: Annotated[int, typer.Option("--days", min=1, max=365, help="Days of finished jobs to look at.")] = 30,
     most: Annotated[int, typer.Option("--most", min=1, max=5000, help="Newest jobs that are read at most.")] = 1000,
+    png: Annotated[
+        Path | None, typer.Option("--png", help="Write a chart of hours and price of each type (extra pictures).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what the next training runs should change.
@@ -57,6 +66,8 @@ def training(
     with progress_of("reading training jobs") as progress:
         runs = TrainingHistory(session).runs(now - timedelta(days=days), now, most, progress)
     work = advise_runs(runs, market)
+    if png is not None:
+        write_picture(png, line_chart_png(training_chart(work, session.region, days)))
     if as_json:
         whole = {"version": VERSION, "region": session.region, "days": days, "jobs": len(runs)}
         print_json({**whole, "work": document(work)})
@@ -64,6 +75,18 @@ def training(
         show.output().print(training_page(work, len(runs), days))
     saves = any(each.saving_usd > 0 for each in work)
     raise typer.Exit(Exit.SAVINGS_FOUND if saves else Exit.NOTHING_TO_DO)
+
+
+def training_chart(work: Sequence[WorkAdvice], region: str, days: int) -> LineChart:
+    """Median hours and price of a run on each type, a line for each work; InputError where nothing can be drawn."""
+    drawn = [each for each in work if each.results][:MOST_LINES]
+    if not drawn:
+        raise InputError("no finished run has a duration and a price, so there is nothing to draw")
+    lines = [Line(each.name, sorted((result.hours, result.usd) for result in each.results)) for each in drawn]
+    all_results = [result for each in drawn for result in each.results]
+    marks = [(each.hours, each.usd, f"{each.count} x {each.instance_type}") for each in all_results]
+    foot = f"On-Demand list prices, {region}, runs of {days} days; Spot by its billable seconds"
+    return LineChart("Runs of the same work on each type", "hours of a run", "US dollars of a run", lines, marks, foot)
 
 
 def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> RenderableType:

@@ -22,12 +22,15 @@ def live_counts(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCo
 
 
 def fleet_after(given: Approved) -> tuple[VariantCount, ...]:
-    """What each variant shall run."""
+    """Fleet of each variant after the change."""
     return tuple(wanted_count(variant, given.change, given.ground) for variant in given.before.variants)
 
 
 def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) -> VariantCount:
-    """What a variant shall run. An autoscaled fleet keeps the share of its size that is needed at this hour."""
+    """Type and count that a variant shall run.
+
+    An autoscaled fleet keeps the share of its size that is needed at this hour.
+    """
     if variant.name != change.variant:
         return variant
     target, count = change.option.target, change.option.target.instance_count

@@ -30,7 +30,7 @@ HOURS = 2.0
 
 
 def peak_deferral(change: Change, plan: Plan, limits: ChangeLimits, now: datetime) -> Deferral | None:
-    """A shadow test waits for the busiest hour, which alone tells how the candidate bears it; None where it is near.
+    """Wait of a shadow test for the busiest hour, the only one that tests the candidate; None near it.
 
     On the last day of a change's patience it waits no longer: something was in its way at every peak.
     """

@@ -48,7 +48,7 @@ def preflight_refusals(inputs: PreflightInput) -> tuple[Reason, ...]:
 
 
 def unchecked_sentences(inputs: PreflightInput) -> tuple[str, ...]:
-    """What could not be checked, a sentence each; it stands in the plan's line of the journal."""
+    """Facts that could not be checked, one sentence each, for the plan's line of the journal."""
     return (
         *images.unchecked_image_sentences(inputs),
         *quota.unchecked_quota_sentences(inputs),
@@ -93,7 +93,7 @@ def start_hold(
 def withhold_refused(
     endpoint: Endpoint, option: Option | None, deploys: bool, catalogue: Catalogue, permission: ChangePermission
 ) -> ChangePermission:
-    """The same, or why an approval would be refused: then there is no button, and the reasons stand in its place.
+    """The permission without approval where preflight would refuse: the reasons replace the button.
 
     `deploys`: the option needs a new configuration.
     """
@@ -239,7 +239,10 @@ def role_pass_refusal(inputs: PreflightInput) -> Reason | None:
 
 
 def role_pass_sentences(inputs: PreflightInput) -> tuple[str, ...]:
-    """What nobody could ask: AWS refuses the new configuration then, which touches nothing."""
+    """Sentences about role passing that nobody could check.
+
+    AWS refuses the new configuration then, which touches nothing.
+    """
     if inputs.passes is None or inputs.passes.allowed is not None:
         return ()
     return (f"nobody could ask whether iam:PassRole on {inputs.passes.role} is held",)

@@ -32,7 +32,7 @@ def quota_refusal(inputs: PreflightInput) -> Reason | None:
 
 
 def unchecked_quota_sentences(inputs: PreflightInput) -> tuple[str, ...]:
-    """What the check does not say, where a new fleet is started."""
+    """Limits of the quota check, where a new fleet is started."""
     limit = _limit(inputs, inputs.option.target.instance_type)
     if limit is None or not inputs.deploys:
         return ()

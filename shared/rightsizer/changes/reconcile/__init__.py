@@ -8,10 +8,8 @@ needed for the rollback goes last; law 4: every path ends new, old or handed ove
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.courses import (
-    approval_age_reason,
     close_action,
     forward_action,
-    may_be_updating,
     rollback_action,
     watch_action,
 )
@@ -24,6 +22,7 @@ from rightsizer.changes.reconcile.journal import (
     may_have_turned,
     undo_commands,
 )
+from rightsizer.changes.reconcile.obstacles import approval_age_reason, may_be_updating
 from rightsizer.changes.reconcile.steps import may_show_until, was_update_rolled_back
 from rightsizer.domain.change import Change, ChangeState, Course, NextAction, Wait
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
@@ -45,7 +44,10 @@ __all__ = [
 
 
 def next_action(change: Change, live: LiveState, now: datetime, switch: Switch) -> NextAction:
-    """The next move of a planned, open change. Pure and total."""
+    """The next action of a planned, open change.
+
+    Pure and total.
+    """
     if switch.frozen and switch.hard:
         return Wait(now + timedelta(minutes=5), f"frozen hard by {switch.by or 'somebody'}: no step at all is taken")
     endpoint = live.endpoint

@@ -30,7 +30,10 @@ def may_have_changed_autoscaling(change: Change) -> bool:
 
 
 def may_have_written(change: Change) -> bool:
-    """Whether AWS did a step that the owner feels, or may have done it."""
+    """Whether a step on the owner's autoscaling was or may have been carried out.
+
+    Every step that was started counts, unless AWS refused it.
+    """
     return _may_have_done(change, (*change.plan.clear, *change.plan.settle))
 
 
@@ -79,7 +82,7 @@ def targets_registered_again(change: Change, live: LiveState) -> dict[str, datet
 
 
 def targets_of_owner(change: Change, live: LiveState, now: datetime) -> frozenset[str]:
-    """Those of them that are the owner's for sure: nothing lists a target for so long that was deregistered."""
+    """Targets that the owner surely registered again; AWS lists no deregistered target for so long."""
     return frozenset(name for name, at in targets_registered_again(change, live).items() if now - at >= GONE_AFTER)
 
 
@@ -117,7 +120,7 @@ def leftover_configs(change: Change) -> tuple[str, ...]:
 
 
 def differences(change: Change, live: LiveState, ending: ChangeState) -> tuple[str, ...]:
-    """What of autoscaling and its alarms is not as this end should have it; empty where it was not looked at.
+    """Differences of live autoscaling and alarms from the wanted end; empty where neither was read.
 
     Somebody may have changed it during the probation: that is theirs, so it is reported and not undone. Bounds that a
     scheduled action moves are nobody's change.

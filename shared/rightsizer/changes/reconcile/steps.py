@@ -154,7 +154,7 @@ def _remedy(step: Step, text: str) -> str:
 
 
 def step_obstacle(change: Change, sight: LiveState, step: Step, now: datetime) -> Steer | Wait | str | None:
-    """What stands in the way of the step: a move, or the words with which it is given up; None where nothing does."""
+    """Obstacle of the step: a next action, or the words for giving up; None without one."""
     live, forward = sight.components.get(step.component), change.course is Course.FORWARD
     if live is None and forward:
         text = f"component {step.component} was deleted by somebody"
@@ -191,7 +191,10 @@ def time_limit(step: Step, otherwise: timedelta) -> timedelta:
 
 
 def accepted_entry(change: Change, turn: Step | None) -> Entry | None:
-    """The last line of the turn where AWS accepted it, or may have; None where it was not asked, or was refused."""
+    """The last journal entry of the update, if AWS accepted it or its answer was lost.
+
+    None if it was not sent or was refused.
+    """
     last = change.last_entry(turn, "intended", "done", "failed") if turn is not None else None
     return None if last is not None and last.was_rejected else last
 
@@ -219,7 +222,7 @@ def was_update_rolled_back(change: Change, turn: Step, endpoint: EndpointSight) 
 
 
 def unseen_update_wait(change: Change, turn: Step | None, endpoint: EndpointSight, now: datetime) -> Wait | None:
-    """Wait while an update that was asked a moment ago may just not show yet: no verdict and no order before that."""
+    """Wait while an update just sent may not show yet: no verdict and no order before that."""
     last = accepted_entry(change, turn)
     if (
         turn is None

@@ -1,0 +1,181 @@
+"""A sized fleet as a priced and rated option, with the questions that the option leaves open."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from rightsizer.domain.demand import Fleet
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.older_option import HOURS_FACT
+from rightsizer.domain.option import Money, Option, Risk, RiskResource, Target
+from rightsizer.domain.slowdown import Promise
+from rightsizer.recommender.candidates import CandidateType
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.elsewhere import volume_notes
+from rightsizer.recommender.evidence import requests_by_hour
+from rightsizer.recommender.fleet_size import (
+    mean_instances,
+    wanted_bounds,
+)
+from rightsizer.recommender.pricing import (
+    FleetCost,
+    cost_of,
+    host_risk,
+    load_risk,
+    memory_risk,
+    quota_risk,
+    risk_level,
+    type_option,
+    vcpu_risk,
+)
+from rightsizer.recommender.shadow_test import hours_of_test
+from rightsizer.recommender.slowdown import slowdown_bound
+
+ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
+OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
+SMALLER_POOL = (
+    "what a smaller KV cache costs: prefixes kept for later requests count as free, and will be found less often",
+    "that the server's share of the card and its longest context suit the smaller card",
+)
+WEEKDAYS = ("other counts on some days of the week: each hour has the count of its busiest day",)
+NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
+
+
+def price_fleet(
+    context: EvaluationContext,
+    candidate: CandidateType,
+    fleet: Fleet,
+    routing: str | None,
+    instances: float | None = None,
+) -> Option:
+    """The fleet as an option, with its cost, risks and open questions. `instances`: the mean, where it is known."""
+    hardware, policy, count = candidate.hardware, context.policy, max(fleet.counts)
+    mean = instances or (mean_instances(context, fleet) if candidate.is_certain else sum(fleet.counts) / 24)
+    risks = _risks(context, candidate, fleet)
+    alone = min(fleet.counts) == 1 < min(context.reference_counts) and context.endpoint.objective.min_instances is None
+    if alone:
+        risks[RiskResource.AVAILABILITY] = Risk.MEDIUM
+    moved = hardware.name != context.runs.name
+    both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
+    committed, others = context.inputs.prices.commitment, _others_usd_per_hour(context)
+    cost = cost_of(
+        context.usd_per_month, candidate.price, mean, count, 1 - candidate.fast, committed, policy, both, others
+    )
+    hours = hours_of_test(requests_by_hour(context.days), context.instances, policy)
+    hourly = fleet.counts if min(fleet.counts) != count else None
+    minimum, maximum = wanted_bounds(context, hardware.name, fleet)
+    target = Target(hardware.name, count, hourly_counts=hourly, minimum=minimum, maximum=maximum, routing=routing)
+    option = type_option(
+        context.endpoint.kind,
+        (context.runs, context.variant.current_count),
+        hardware,
+        target,
+        candidate.price,
+        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
+        risks,
+        context.demand.confidence,
+        round(context.latency.p95_s * candidate.ratio.bound, 4),
+        _facts(context, candidate, hours, cost),
+        open_questions(context, hardware, moved and not candidate.started, alone=alone, hourly=hourly is not None),
+    )
+    return replace(option, mean_instances=round(mean, 4), promise=_promise(context, candidate), test_hours=hours)
+
+
+def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -> dict[RiskResource, Risk]:
+    hardware, policy, count = candidate.hardware, context.policy, max(fleet.counts)
+    load = context.demand.load.peak_rate * context.latency.mean_s * candidate.ratio.mid / (count * fleet.workers)
+    return {
+        RiskResource.GPU_MEMORY: memory_risk(context.reference, hardware, context.demand, candidate.started),
+        RiskResource.HOST_MEMORY: host_risk(context.reference, hardware, context.demand),
+        RiskResource.VCPU: vcpu_risk(context.reference, hardware, context.demand),
+        RiskResource.LATENCY: max(
+            risk_level(1 - candidate.fast, policy),
+            Risk.LOW if was_test_skipped(context, candidate) or context.has_few_requests else Risk.VERY_LOW,
+        ),
+        RiskResource.CAPACITY: max(
+            _cap_load_risk(load_risk(load, policy), candidate.is_certain),
+            quota_risk(count, context.inputs.quotas.get(hardware.name)),
+        ),
+    }
+
+
+def _facts(context: EvaluationContext, candidate: CandidateType, hours: float, cost: FleetCost) -> dict[str, str]:
+    facts = {
+        "datasheet ratio": f"{candidate.speed.phi:.2f}",
+        "slowdown of the GPU part": f"{candidate.speed.hopeful:.2f} to {candidate.speed.bound:.2f} "
+        f"({candidate.speed.source})",
+        "latency may grow": _growth_text(context, candidate),
+        "objective": f"{context.objective.p95_s:.2f} s ({context.objective.source})",
+        HOURS_FACT: f"{hours:g}",
+        "kept by the commitment": f"USD {cost.committed} per month",
+    }
+    if context.outcomes:
+        facts["learnt from the account"] = _lesson_text(context)
+    return facts
+
+
+def _others_usd_per_hour(context: EvaluationContext) -> Decimal:
+    """What the instances of the other variants cost; those whose price is not known are left out."""
+    found = ((context.inputs.prices.find(v.instance_type), v.current_count) for v in context.endpoint.other_variants)
+    return sum((price.usd_per_hour * count for price, count in found if price is not None), Decimal(0))
+
+
+def _promise(context: EvaluationContext, candidate: CandidateType) -> Promise:
+    """The most likely slowdown against what runs today, which is another type than the reference after a change."""
+    known = context.runs.name == context.reference.name or context.runs.name in context.measured_types
+    today = context.measured_types[context.runs.name].gpu if context.runs.name in context.measured_types else 1.0
+    slowdown, bound = (round(s / today, 4) if known else None for s in (candidate.speed.mid, candidate.speed.bound))
+    return Promise(slowdown, context.demand.load.peak_busy_gpus, context.endpoint.framework, bound)
+
+
+def _lesson_text(context: EvaluationContext) -> str:
+    bound, prior = slowdown_bound(context.outcomes, context.policy), context.policy.slowdown_bound
+    name = context.endpoint.framework or "endpoints of unknown framework"
+    return (
+        f"{len(context.outcomes)} outcomes of {name}: bound {bound:.2f} times the datasheet ratio, "
+        f"{prior:.2f} without them"
+    )
+
+
+def was_test_skipped(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether it is taken though its bound is more than the objective allows."""
+    return candidate.is_certain and candidate.ratio.bound > context.allowed_slowdown
+
+
+def _growth_text(context: EvaluationContext, candidate: CandidateType) -> str:
+    if not was_test_skipped(context, candidate):
+        return f"{candidate.ratio.bound:.2f}-fold, {context.allowed_slowdown:.2f}-fold is allowed"
+    middle = f"{candidate.ratio.mid:.2f}-fold most likely, {context.allowed_slowdown:.2f}-fold is allowed"
+    return (
+        f"{middle}; at worst {candidate.ratio.bound:.2f}-fold, {context.worst_slowdown:.2f}-fold is bearable for a day"
+    )
+
+
+def _cap_load_risk(risk: Risk, replayed: bool) -> Risk:
+    """A load that the replay carried with its margin is no higher risk than low."""
+    return min(risk, Risk.LOW) if replayed else risk
+
+
+def open_questions(
+    context: EvaluationContext, candidate: InstanceType, unstarted: bool, *, alone: bool, hourly: bool
+) -> tuple[str, ...]:
+    """Unknown facts about the candidate, a single instance, and counts by the hour."""
+    always = (ALONE if alone else ()) + (WEEKDAYS if hourly else ())
+    return _untested_questions(context, candidate, unstarted) + always
+
+
+def _untested_questions(context: EvaluationContext, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:
+    """What a candidate that the model never ran on leaves open."""
+    stored = volume_notes(context.runs, candidate) + _pool_questions(context, candidate)
+    if not unstarted:
+        return stored
+    old, new = (h.accelerator.compute_capability if h.accelerator else None for h in (context.runs, candidate))
+    if old is None or new is None or new >= old:
+        return NOT_CHECKED + stored
+    return (*NOT_CHECKED, *stored, OLDER.format(*(".".join(map(str, capability)) for capability in (old, new))))
+
+
+def _pool_questions(context: EvaluationContext, candidate: InstanceType) -> tuple[str, ...]:
+    """What the use of a KV cache leaves open where it gets smaller."""
+    old, new = context.reference.accelerator, candidate.accelerator
+    smaller = old is not None and new is not None and new.usable_gib < old.usable_gib
+    return SMALLER_POOL if smaller and context.demand.memory.pool is not None else ()
