@@ -19,9 +19,9 @@ from rightsizer.recommender.shadow_test import (
     hours_of_test,
     is_test_first,
     no_test_reason,
+    shadow_test_refusal,
     share_of_wanted_requests,
     tag_refusal,
-    test_refusal,
 )
 from tests.recommender import kit
 from tests.recommender.plain import option
@@ -41,7 +41,7 @@ def endpoint(**more: Any) -> Endpoint:
 
 
 def why_not(of: Endpoint) -> tuple[Code, str] | None:
-    found = test_refusal(of)
+    found = shadow_test_refusal(of)
     return None if found is None else (found.code, found.sentence)
 
 

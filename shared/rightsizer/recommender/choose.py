@@ -41,7 +41,7 @@ from rightsizer.recommender.shadow_test import (
     is_promising,
     is_test_first,
     no_test_reason,
-    test_refusal,
+    shadow_test_refusal,
 )
 
 JUMPED = Reason(
@@ -105,7 +105,7 @@ def choose_shadow_test(
         max(best.saving_usd_per_month, context.usd_per_month * 0) if best is not None else context.usd_per_month * 0
     )
     found = choose_test(options.unsure, saving, context.inputs.history, context.policy)
-    if found is None or test_refusal(context.endpoint) is not None:
+    if found is None or shadow_test_refusal(context.endpoint) is not None:
         return None
     enough = best is not None and saving_share(context, best) >= context.policy.minimum_saving_share
     return None if enough and not is_test_first(found[0], saving) else found

@@ -48,7 +48,7 @@ class ShadowTestCandidate:
         return self.chance * float(self.option.saving_usd_per_month)
 
 
-def test_refusal(endpoint: Endpoint) -> Reason | None:
+def shadow_test_refusal(endpoint: Endpoint) -> Reason | None:
     """Why the endpoint cannot have a shadow test, or must not: its requests would run twice. None where it may."""
     for kind in endpoint.kinds:
         if kind in NO_SHADOW:
@@ -184,7 +184,7 @@ def no_test_reason(
     """Why the shadow test of `item` is not run now, as the end of a sentence."""
     if not policy.tests:
         return "shadow tests are switched off"
-    if (reason := test_refusal(endpoint)) is not None:
+    if (reason := shadow_test_refusal(endpoint)) is not None:
         return reason.sentence
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"

@@ -78,7 +78,7 @@ def training(
 
 
 def training_chart(work: Sequence[WorkAdvice], region: str, days: int) -> LineChart:
-    """Median hours and price of a run on each type, a line for each work; InputError where nothing can be drawn."""
+    """Median hours and price of a run on each type, a line for each work. InputError where nothing can be drawn."""
     drawn = [each for each in work if each.results][:MOST_LINES]
     if not drawn:
         raise InputError("no finished run has a duration and a price, so there is nothing to draw")
