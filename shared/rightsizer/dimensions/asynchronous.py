@@ -12,7 +12,7 @@ from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResou
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer, Restart
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Asynchronous(Elsewhere):
     """Its callers have to change."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint that sleeps between bursts, where the tag says that callers can wait."""
         from rightsizer.recommender.scale_to_zero import idle_time
 

@@ -11,7 +11,7 @@ from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer
+from rightsizer.recommender.dimension import OfferAnswer
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -49,7 +49,7 @@ class Delete(Dimension):
         )
         return PlannedChange(given.before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
         from rightsizer.recommender.idle import delete_refusal
 

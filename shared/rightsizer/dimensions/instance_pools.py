@@ -12,7 +12,7 @@ from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.dimension import Answer
+from rightsizer.recommender.dimension import OfferAnswer
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -57,7 +57,7 @@ class InstancePools(Elsewhere):
 
         return plan_new_config(given)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Behind a chosen type; a test chooses none yet."""
         best = found.chosen_option if found.gate is not Gate.TEST else None
         now = (context.runs.name, context.variant.current_count)

@@ -13,7 +13,7 @@ from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk,
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer
+from rightsizer.recommender.dimension import OfferAnswer
 from rightsizer.recommender.elsewhere import (
     Bill,
     bill_of,
@@ -56,7 +56,7 @@ class OtherArchitecture(Elsewhere):
         """``run on 1 x ml.inf2.xlarge after a migration to another architecture``."""
         return f"run on {fleet(option.target)} after a migration to another architecture"
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of each CPU architecture, as an option or with its reason."""
         reason = cpu_refusal(context.demand, context.policy)
         if reason is not None:
@@ -77,11 +77,11 @@ class OtherChips(OtherArchitecture):
         """Said of the architecture already."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
         if other_kind(context) is not None:
             return []
-        answers: list[Answer] = []
+        answers: list[OfferAnswer] = []
         for hardware, price in cheaper_types(
             context, [h for h in context.inputs.catalogue if h.accelerator and not h.has_gpu]
         ):
@@ -113,7 +113,7 @@ class OtherChips(OtherArchitecture):
         return answers
 
 
-def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: float) -> Answer:
+def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: float) -> OfferAnswer:
     """The cheapest type of the architecture that may serve; else the reason of the dearest, for others are smaller."""
     refused: Excluded | None = None
     for hardware, price in sold:

@@ -9,7 +9,7 @@ from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer, Restart
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -35,7 +35,7 @@ class Packing(Dimension):
         needs = needs_at(context)
         return needs if isinstance(needs, Reason) else None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Why no partners are named: they are known only beside the other endpoints."""
         from rightsizer.recommender.packing import packing_reason
 

@@ -11,7 +11,7 @@ from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer, Restart
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -61,7 +61,7 @@ class ScaleToZero(Dimension):
         )
         return PlannedChange(before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
         from rightsizer.recommender.scale_to_zero import scale_to_zero
 

@@ -14,7 +14,7 @@ from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResou
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Answer, Restart
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Serverless(Elsewhere):
     """A real-time endpoint cannot become serverless."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint of the memory that host and model need, where its price is known."""
         from rightsizer.recommender.scale_to_zero import may_start_cold
 

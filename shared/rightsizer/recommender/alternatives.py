@@ -9,7 +9,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
 from rightsizer.recommender.choose import replay_option
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.dimension import Offering, offered
+from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.packing import needs_at
@@ -58,7 +58,7 @@ def _answers(
     behind = [one for one in dimensions if not one.competes]
     behind.sort(key=lambda one: (not opened.isdisjoint(one.kinds), one.out_of_scope(context) is not None))
     for one in behind:
-        yield from offered(one, context, found)
+        yield from collect_offers(one, context, found)
 
 
 def _prefer_closed_dimension(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
 
 
-type Answer = Option | Reason | Excluded
+type OfferAnswer = Option | Reason | Excluded
 """An option, or why there is none: for what runs, or for another type that it names."""
 
 
@@ -55,7 +55,7 @@ class Offering(Protocol):
         """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Answer]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Options of the dimension, or why there are none; `found` is the recommendation without them."""
         return ()
 
@@ -68,8 +68,8 @@ class Offering(Protocol):
         return self.back
 
 
-def offered(one: Offering, context: EvaluationContext, found: Recommendation) -> Iterator[Option | Excluded]:
-    """What the dimension offers, or what it rules out and why."""
+def collect_offers(one: Offering, context: EvaluationContext, found: Recommendation) -> Iterator[Option | Excluded]:
+    """Options of a dimension, and exclusions with their reasons."""
     reason = one.out_of_scope(context)
     for answer in one.offer(context, found) if reason is None else (reason,):
         yield Excluded(context.runs.name, answer, one.kinds[0]) if isinstance(answer, Reason) else answer
