@@ -22,12 +22,19 @@ NEVER = {
     "typer",
 }
 """Not in the layer, or dear at a cold start (the figures are in docs/performance.md)."""
-FORBIDDEN = {"respond": {"pydantic", "boto3"}}
+FORBIDDEN = {"respond": {"pydantic", "boto3"}, "apply": {"rightsizer.dimensions"}}
+ENGINE = {"rightsizer.recommender.context", "rightsizer.changes.plan", "rightsizer.autoscaling", "rightsizer.catalog"}
+"""What offers and plans; a message needs the words of a dimension alone."""
 
 
 def loaded_by(door: str) -> set[str]:
     """Names of the modules in memory after importing the door, and of their parents."""
-    code = f"import sys, functions.{door}.app; print('\\n'.join(sys.modules))"
+    return loaded_with(f"functions.{door}.app")
+
+
+def loaded_with(module: str) -> set[str]:
+    """The same of any module."""
+    code = f"import sys, {module}; print('\\n'.join(sys.modules))"
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": f"{ROOT / 'shared'}{os.pathsep}{ROOT}",
@@ -41,3 +48,9 @@ def loaded_by(door: str) -> set[str]:
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_does_not_load_what_is_forbidden_to_it(door: str) -> None:
     assert loaded_by(door) & (NEVER | FORBIDDEN.get(door, set())) == set()
+
+
+def test_a_message_loads_the_words_of_the_dimensions_and_neither_what_offers_nor_what_plans() -> None:
+    loaded = loaded_with("rightsizer.render.slack")
+    assert "rightsizer.dimensions.schedule" in loaded
+    assert loaded & ENGINE == set()

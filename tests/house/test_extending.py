@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from rightsizer import wire
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code
@@ -110,6 +111,7 @@ class Newcomer:
         )  # before it is a member: then it is neither set nor undone
         self.members.setitem(kinds._member_map_, name, member)
         self.members.setitem(kinds._value2member_map_, value, member)
+        self.patch.setattr(wire, "_adapters", {})  # what was read before knows the old members
 
 
 @pytest.fixture

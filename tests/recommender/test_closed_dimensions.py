@@ -15,6 +15,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.dimension import collect_offers
 from rightsizer.recommender.finding import LatencyDegradation
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -98,7 +99,7 @@ def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_op
 
 def answers_of(found: Recommendation, context: EvaluationContext) -> list[Option | Excluded]:
     """What each dimension of the search says, open or closed."""
-    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in one.offer(context, found)]
+    return [answer for one in DIMENSIONS if ADDABLE & set(one.kinds) for answer in collect_offers(one, context, found)]
 
 
 HARM = LatencyDegradation(Reason(Code.UNDER_PROVISIONED, "users wait"), is_severe=False)

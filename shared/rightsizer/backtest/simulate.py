@@ -28,26 +28,15 @@ from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.backtest import Backtest, BacktestChange, HindsightVerdict, MissedOption
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import LatencyObjective, Option, OptionKind
-from rightsizer.domain.policy import ChangeLimits, Policy
+from rightsizer.domain.option import LatencyObjective, Option
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, VariantUsage
 from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.dimension import find
 from rightsizer.recommender.recommend import recommend
 
-FLEETS = frozenset(
-    {
-        OptionKind.INSTANCE_TYPE,
-        OptionKind.INSTANCE_COUNT,
-        OptionKind.TYPE_AND_COUNT,
-        OptionKind.AUTOSCALING,
-        OptionKind.SCHEDULE,
-        OptionKind.ROUTING,
-        OptionKind.FEWER_GPUS,
-    }
-)
-"""Kinds that the replay can serve."""
 TRIED = 4
 """Options that are served in hindsight to find a better one, the largest saving first."""
 DAY = timedelta(days=1)
@@ -87,6 +76,10 @@ class BacktestInputs:
     """The first morning."""
     today: date
     """The last one; its day is not over."""
+
+    def replays(self, option: Option) -> bool:
+        """Whether the replay can serve days on the option."""
+        return find(self.dimensions, option.kind).replays
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +191,11 @@ class Backtester:
         found = recommend(self.runs, usage, inputs, self.stage.dimensions)
         self.last, gate = found, found.gate.value
         waits = None
-        if found.gate is Gate.APPLY and found.chosen_option is not None and found.chosen_option.kind in FLEETS:
+        if found.gate is Gate.APPLY and found.chosen_option is not None and self.stage.replays(found.chosen_option):
             waits = self._start_change(found, found.chosen_option, inputs)
             gate = WAITS if waits is not None else gate
         self.mornings[gate] += 1
-        if self.hoped is None and _worthwhile_options(found, inputs.policy):
+        if self.hoped is None and _worthwhile_options(found, self.stage):
             seen = evaluation_context(self.runs, _recent_days(self.known, inputs), inputs)
             why = BEHIND if found.gate is Gate.APPLY and waits is None else waits or found.gate_reason
             self.hoped = _FirstOption(now, found, why, seen.objective if seen else None)
@@ -248,7 +241,7 @@ class Backtester:
             return None
         hoped, inputs = self.hoped, self.stage.given
         days = [d for d in self.days if d.day >= hoped.at.date()]
-        for option in _worthwhile_options(hoped.found, inputs.policy)[:TRIED]:
+        for option in _worthwhile_options(hoped.found, self.stage)[:TRIED]:
             moved = FleetMove(self.real, endpoint_after(self.real, option), option, hoped.goal)
             serving = later_fleet(moved, days, inputs)
             served = [serving.replay_day(usage) for usage in days] if isinstance(serving, LaterFleet) else []
@@ -259,10 +252,11 @@ class Backtester:
         return None
 
 
-def _worthwhile_options(found: Recommendation, policy: Policy) -> list[Option]:
+def _worthwhile_options(found: Recommendation, stage: BacktestInputs) -> list[Option]:
     """The fleets that the gate would not find too small a saving, or too little known of; the largest saving first."""
+    policy = stage.given.policy
     least = max(policy.minimum_saving_usd, (found.usd_per_month or 0) * Decimal(str(policy.minimum_saving_share)))
-    known = [o for o in found.options if o.kind in FLEETS and o.confidence >= policy.confidence_propose]
+    known = [o for o in found.options if stage.replays(o) and o.confidence >= policy.confidence_propose]
     return sorted((o for o in known if o.saving_usd_per_month >= least), key=lambda o: -o.saving_usd_per_month)
 
 

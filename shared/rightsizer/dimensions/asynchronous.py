@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, new_option
+from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason
+from rightsizer.recommender.dimension import OfferAnswer, Restart
+from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
 
 if TYPE_CHECKING:
     from rightsizer.domain.policy import Policy
@@ -37,26 +37,22 @@ class Asynchronous(Elsewhere):
     """Its callers have to change."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint that sleeps between bursts, where the tag says that callers can wait."""
         from rightsizer.recommender.scale_to_zero import idle_time
 
         if context.endpoint.kind is EndpointKind.ASYNC:
-            return [
-                exclude_dimension(
-                    context, OptionKind.ASYNC, Reason(Code.NOT_APPLICABLE, "its callers use it asynchronously already")
-                )
-            ]
+            return [Reason(Code.NOT_APPLICABLE, "its callers use it asynchronously already")]
         tag = context.endpoint.tags.get(ASYNC_TAG, "")
         asleep = idle_time(context.days, ASYNC_TIMEOUT_MINUTES).asleep_share if tag else 0.0
         days = len({d.day for d in context.days})
         reason = async_refusal(tag, context.latency.p95_s, asleep, ASYNC_TIMEOUT_MINUTES, days, context.policy)
         if reason is not None:
-            return [exclude_dimension(context, OptionKind.ASYNC, reason)]
+            return [reason]
         count = context.variant.current_count
         bill = bill_of(context, context.price, context.instances * (1 - asleep), count, 0.0)
         if bill.saving <= 0:
-            return [exclude_dimension(context, OptionKind.ASYNC, no_saving_reason(context, "sleeping"))]
+            return [no_saving_reason(context, "sleeping")]
         return [async_option((context.runs.name, count), context.price, bill, context.demand, asleep)]
 
 

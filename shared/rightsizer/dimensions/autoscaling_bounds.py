@@ -17,6 +17,7 @@ class AutoscalingBounds(Addable):
     """The smallest minimum that carries the load, and a maximum for it."""
 
     kinds = (OptionKind.AUTOSCALING,)
+    replays = True
     back = "registers the old bounds again"
 
     def describe(self, option: Option) -> str:

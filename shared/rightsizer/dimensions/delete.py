@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.elsewhere import exclude_dimension
+from rightsizer.recommender.dimension import OfferAnswer
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -49,12 +49,8 @@ class Delete(Dimension):
         )
         return PlannedChange(given.before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
         from rightsizer.recommender.idle import delete_refusal
 
-        return [
-            exclude_dimension(
-                context, OptionKind.DELETE, delete_refusal(context.endpoint, context.demand, context.policy)
-            )
-        ]
+        return [delete_refusal(context.endpoint, context.demand, context.policy)]

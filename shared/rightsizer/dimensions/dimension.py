@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from rightsizer.changes.dimension import Planning
-from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Offering
+from rightsizer.recommender.dimension import OfferAnswer, Offering
 from rightsizer.recommender.elsewhere import other_kind
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Addable(Dimension, Protocol):
         """Why it can save nothing here, told before any fleet is computed; None where it may."""
         ...
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Closed: what it would save for an approval. Open: why no option of the search moves it."""
         from rightsizer.recommender.closed_dimensions import answers
 

@@ -10,6 +10,7 @@ class InstanceFleet(Dimension):
     """The smallest fleet that carries the load; `recommender/options.py` searches for it."""
 
     kinds = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS)
+    replays = True
     deploys = (OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS)
     """Another type is another configuration; a count alone is none."""
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Elsewhere
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind
+from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.elsewhere import exclude_dimension
+from rightsizer.recommender.dimension import OfferAnswer
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -57,14 +57,14 @@ class InstancePools(Elsewhere):
 
         return plan_new_config(given)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Behind a chosen type; a test chooses none yet."""
         best = found.chosen_option if found.gate is not Gate.TEST else None
         now = (context.runs.name, context.variant.current_count)
         reason = pool_refusal(best, now, context.endpoint.ref.region, context.endpoint.is_plain)
         if best is None or reason is not None:
             why = reason or Reason(Code.NOT_APPLICABLE, "no new type is chosen")
-            return [exclude_dimension(context, OptionKind.INSTANCE_POOLS, why)]
+            return [why]
         return [pool_option(best, now, context.usd_per_month)]
 
 

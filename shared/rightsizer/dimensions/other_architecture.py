@@ -13,12 +13,12 @@ from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk,
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.dimension import OfferAnswer
 from rightsizer.recommender.elsewhere import (
     Bill,
     bill_of,
     break_even,
     cheaper_types,
-    exclude_dimension,
     no_saving_reason,
     other_kind,
     volume_notes,
@@ -56,11 +56,11 @@ class OtherArchitecture(Elsewhere):
         """``run on 1 x ml.inf2.xlarge after a migration to another architecture``."""
         return f"run on {fleet(option.target)} after a migration to another architecture"
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of each CPU architecture, as an option or with its reason."""
         reason = cpu_refusal(context.demand, context.policy)
         if reason is not None:
-            return [exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, reason)]
+            return [reason]
         held = memory_of(context.reference, context.demand)
         plain = cheaper_types(
             context, [h for h in context.inputs.catalogue if h.accelerator is None and not h.family.startswith("t")]
@@ -77,11 +77,11 @@ class OtherChips(OtherArchitecture):
         """Said of the architecture already."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
         if other_kind(context) is not None:
             return []
-        answers: list[Option | Excluded] = []
+        answers: list[OfferAnswer] = []
         for hardware, price in cheaper_types(
             context, [h for h in context.inputs.catalogue if h.accelerator and not h.has_gpu]
         ):
@@ -109,11 +109,11 @@ class OtherChips(OtherArchitecture):
             )
         if not answers:
             sentence = "no type with Inferentia or Trainium is cheaper here than what runs"
-            return [exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))]
+            return [Reason(Code.NOT_CHEAPER, sentence)]
         return answers
 
 
-def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: float) -> Option | Excluded:
+def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: float) -> OfferAnswer:
     """The cheapest type of the architecture that may serve; else the reason of the dearest, for others are smaller."""
     refused: Excluded | None = None
     for hardware, price in sold:
@@ -125,7 +125,7 @@ def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: flo
         return refused
     usd = f"USD {context.price.usd_per_hour} per hour of {context.runs.name}"
     sentence = f"no {arch} type without a GPU is sold here for less than the {usd}"
-    return exclude_dimension(context, OptionKind.OTHER_ARCHITECTURE, Reason(Code.NOT_CHEAPER, sentence))
+    return Reason(Code.NOT_CHEAPER, sentence)
 
 
 def _option_on_type(context: EvaluationContext, hardware: InstanceType, price: Price, held: float) -> Option | Reason:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rightsizer.dimensions.dimension import Dimension
-from rightsizer.domain.option import Excluded, Option, OptionKind, fleet
+from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import exclude_dimension
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -36,13 +35,9 @@ class Packing(Dimension):
         needs = needs_at(context)
         return needs if isinstance(needs, Reason) else None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Why no partners are named: they are known only beside the other endpoints."""
         from rightsizer.recommender.packing import packing_reason
 
         needs = found.needs
-        return (
-            [exclude_dimension(context, OptionKind.PACKING, packing_reason(needs, context.endpoint.owner))]
-            if needs is not None
-            else []
-        )
+        return [packing_reason(needs, context.endpoint.owner)] if needs is not None else []

@@ -18,6 +18,7 @@ class Routing(Addable):
     """Requests to the instance with the fewest of them; a part of the configuration."""
 
     kinds = (OptionKind.ROUTING,)
+    replays = True
     deploys = kinds
     """Another routing strategy is another configuration."""
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Restart
+from rightsizer.recommender.dimension import OfferAnswer, Restart
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -61,9 +61,8 @@ class ScaleToZero(Dimension):
         )
         return PlannedChange(before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
         from rightsizer.recommender.scale_to_zero import scale_to_zero
 
-        option = scale_to_zero(context)
-        return [Excluded(context.runs.name, option, OptionKind.SCALE_TO_ZERO) if isinstance(option, Reason) else option]
+        return [scale_to_zero(context)]

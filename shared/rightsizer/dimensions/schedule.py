@@ -17,6 +17,7 @@ class Schedule(Addable):
     """24 counts in UTC, carried out as scheduled actions."""
 
     kinds = (OptionKind.SCHEDULE,)
+    replays = True
     back = "removes the schedule and sets the old count"
 
     def describe(self, option: Option) -> str:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.dimensions.other_architecture import cpu_refusal, memory_of
 from rightsizer.domain.demand import Demand
-from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target, new_option
+from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.recommender.dimension import Restart
-from rightsizer.recommender.elsewhere import Bill, bill_of, exclude_dimension, no_saving_reason
+from rightsizer.recommender.dimension import OfferAnswer, Restart
+from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
@@ -41,32 +41,28 @@ class Serverless(Elsewhere):
     """A real-time endpoint cannot become serverless."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint of the memory that host and model need, where its price is known."""
         from rightsizer.recommender.scale_to_zero import may_start_cold
 
         unneeded = cpu_refusal(context.demand, context.policy)
         if unneeded is not None:
-            return [exclude_dimension(context, OptionKind.SERVERLESS, unneeded)]
+            return [unneeded]
         held = memory_of(context.reference, context.demand)
         known = context.inputs.prices.serverless
         if known is None:
-            return [
-                exclude_dimension(
-                    context, OptionKind.SERVERLESS, serverless_reason(context.demand, context.usd_per_month)
-                )
-            ]
+            return [serverless_reason(context.demand, context.usd_per_month)]
         host = context.demand.host_memory_gib
         need = held + (context.reference.memory_gib if host is None else host)
         reason = serverless_refusal(context.demand, need, may_start_cold(context.endpoint))
         if reason is not None:
-            return [exclude_dimension(context, OptionKind.SERVERLESS, reason)]
+            return [reason]
         size, seconds = max(1, math.ceil(need)), busy_seconds(context.demand)
         hour = known.usd_per_gb_second * size * 3600
         price = Price(f"serverless {size} GB", known.region, hour, "snapshot", known.basis, known.as_of)
         bill = bill_of(context, price, seconds / SECONDS_PER_MONTH, 0, 0.0)
         if bill.saving <= 0:
-            return [exclude_dimension(context, OptionKind.SERVERLESS, no_saving_reason(context, price.instance_type))]
+            return [no_saving_reason(context, price.instance_type)]
         return [serverless_option(size, seconds, price, bill, context.demand)]
 
 

@@ -5,13 +5,15 @@ any point, the next tick looks at AWS and goes on from what it sees. The time th
 value, so that the flow does not know Lambda.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
-from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
@@ -29,6 +31,9 @@ from rightsizer.flows.roll_back import RollbackPlanner
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failure, attempt, count
+
+if TYPE_CHECKING:
+    from rightsizer.dimensions.dimension import Dimension
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""

@@ -1,14 +1,16 @@
 """Beginning of a change: preflight, plan, and locks; nothing is written to AWS yet."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.changes.reconcile import approval_age_reason
-from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, has_digest
@@ -27,6 +29,9 @@ from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
+
+if TYPE_CHECKING:
+    from rightsizer.dimensions.dimension import Dimension
 
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)

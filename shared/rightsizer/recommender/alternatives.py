@@ -9,8 +9,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
 from rightsizer.recommender.choose import replay_option
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.dimension import Offering
-from rightsizer.recommender.elsewhere import exclude_dimension
+from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.packing import needs_at
@@ -56,14 +55,10 @@ def _answers(
     First what was looked at for this, then what is not looked at on such an endpoint, then what the search moved.
     """
     opened = ADDABLE & context.policy.by_itself
-    behind = [(one, one.out_of_scope(context)) for one in dimensions if not one.competes]
-    behind.sort(key=lambda pair: (not opened.isdisjoint(pair[0].kinds), pair[1] is not None))
-    for one, reason in behind:
-        yield from (
-            one.offer(context, found)
-            if reason is None
-            else (exclude_dimension(context, kind, reason) for kind in one.kinds)
-        )
+    behind = [one for one in dimensions if not one.competes]
+    behind.sort(key=lambda one: (not opened.isdisjoint(one.kinds), one.out_of_scope(context) is not None))
+    for one in behind:
+        yield from collect_offers(one, context, found)
 
 
 def _prefer_closed_dimension(
@@ -107,7 +102,7 @@ def _propose_first(base: Recommendation, context: EvaluationContext, options: li
     """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
     reasons = [(option, _gate_alternative(context, option)[1]) for option in options]
     enough = [option for option, why in reasons if why.code is not Code.SAVING_TOO_SMALL]
-    small = (exclude_dimension(context, option.kind, why) for option, why in reasons if option not in enough)
+    small = (Excluded(context.runs.name, why, option.kind) for option, why in reasons if option not in enough)
     base = replace(base, excluded=(*base.excluded, *small))
     return _with_options_first(base, context, enough) if enough else base
 

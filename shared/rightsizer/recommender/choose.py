@@ -12,7 +12,7 @@ from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.dimension import Offering
+from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
 from rightsizer.recommender.finding import too_small_reason
 from rightsizer.recommender.fleet_size import (
@@ -66,7 +66,7 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
         late_budget_used=late_budget_used(context),
     )
     options = options_for(context)
-    rivals = [answer for one in dimensions if one.competes for answer in one.offer(context, base)]
+    rivals = [answer for one in dimensions if one.competes for answer in collect_offers(one, context, base)]
     beside = (answer for answer in rivals if isinstance(answer, Option))
     sure = tuple(sorted((*options.sure, *beside), key=lambda o: cost_order(context, o)))
     base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
@@ -27,7 +27,7 @@ def answers(
     context: EvaluationContext,
     kind: OptionKind,
     saves_nothing: Callable[[EvaluationContext], Reason | None],
-) -> list[Option | Excluded]:
+) -> list[Option | Reason]:
     """Answers for closed and open dimensions: an option that saves more, or the reason against one.
 
     A closed dimension gets an option only where it saves more than what is open. An open one gets the reason why no
@@ -37,10 +37,9 @@ def answers(
         return []
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
-        return [] if offered else [Excluded(context.runs.name, _unmoved(found, context, kind, saves_nothing), kind)]
+        return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
     no = _skip_reason(found, context) or _no_use_reason(context, kind) or saves_nothing(context)
-    answer = no or _answer(context, kind, found.saving_usd_per_month)
-    return [Excluded(context.runs.name, answer, kind) if isinstance(answer, Reason) else answer]
+    return [no or _answer(context, kind, found.saving_usd_per_month)]
 
 
 def _skip_reason(found: Recommendation, context: EvaluationContext) -> Reason | None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -16,6 +16,10 @@ from rightsizer.errors import InputError
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
+
+
+type OfferAnswer = Option | Reason | Excluded
+"""An option, or why there is none: for what runs, or for another type that it names."""
 
 
 class Restart(StrEnum):
@@ -44,11 +48,14 @@ class Offering(Protocol):
     competes: ClassVar[bool] = False
     """Whether its options are weighed with the fleets of the search; else they stand behind what is chosen."""
 
+    replays: ClassVar[bool] = False
+    """Whether a back-test can serve past days on its options."""
+
     def out_of_scope(self, context: EvaluationContext) -> Reason | None:
         """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[Option | Excluded]:
+    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Options of the dimension, or why there are none; `found` is the recommendation without them."""
         return ()
 
@@ -59,6 +66,13 @@ class Offering(Protocol):
     def undo(self, option: Option) -> str:
         """`back`, or other words for some of its options."""
         return self.back
+
+
+def collect_offers(one: Offering, context: EvaluationContext, found: Recommendation) -> Iterator[Option | Excluded]:
+    """Options of a dimension, and exclusions with their reasons."""
+    reason = one.out_of_scope(context)
+    for answer in one.offer(context, found) if reason is None else (reason,):
+        yield Excluded(context.runs.name, answer, one.kinds[0]) if isinstance(answer, Reason) else answer
 
 
 def find[D: Offering](dimensions: Sequence[D], kind: OptionKind) -> D:

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Excluded, Money, OptionKind
+from rightsizer.domain.option import Money
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 
@@ -51,11 +51,6 @@ def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
         Code.NOT_CHEAPER,
         f"{what} saves nothing: today it costs ${context.usd_per_month:,.2f} a month (committed: ${plan} an hour)",
     )
-
-
-def exclude_dimension(context: EvaluationContext, kind: OptionKind, reason: Reason) -> Excluded:
-    """The dimension ruled out for what runs."""
-    return Excluded(context.runs.name, reason, kind)
 
 
 def other_kind(context: EvaluationContext) -> Reason | None:
