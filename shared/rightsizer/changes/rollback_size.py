@@ -52,7 +52,7 @@ def owner_edits(change: Change, live: LiveState) -> tuple[str, ...]:
     return live.edits(plan.settle, before.scaling)
 
 
-def raise_bounds(change: Change, sight: LiveState) -> tuple[Step, ...]:
+def raise_bounds(change: Change, live_state: LiveState) -> tuple[Step, ...]:
     """The steps that restore autoscaling, with the bounds that the owner raised since, by the exchange of the plan.
 
     Bounds that a schedule moves are its own, and lower ones are not carried over: the rollback is never smaller.
@@ -60,7 +60,7 @@ def raise_bounds(change: Change, sight: LiveState) -> tuple[Step, ...]:
     settled = _bounds(change.plan.settle)
     made = []
     for step in change.plan.restore:
-        live = sight.target(step) if step.kind is StepKind.REGISTER_TARGET else None
+        live = live_state.target(step) if step.kind is StepKind.REGISTER_TARGET else None
         least, most = settled.get(step.subject, (0, None))
         if live is not None and not live.scheduled and most is not None:
             mine = live.variant_name == change.variant

@@ -87,21 +87,21 @@ def tell_of_restored_autoscaling(change: Change, live: LiveState, now: datetime,
     return change
 
 
-def _is_whole(had: ScalableTarget, sight: LiveState) -> bool:
+def _is_whole(had: ScalableTarget, live_state: LiveState) -> bool:
     """Whether the target is there, with each policy that it had by its name; bounds follow the new fleet."""
     key = (had.resource_id, had.dimension)
-    live = next((t for t in sight.scaling or () if (t.resource_id, t.dimension) == key), None)
+    live = next((t for t in live_state.scaling or () if (t.resource_id, t.dimension) == key), None)
     if live is None:
         return False
     return {p.get("PolicyName") for p in had.policies} <= {p.get("PolicyName") for p in live.policies}
 
 
-def _missing_part(change: Change, step: Step, sight: LiveState) -> str:
+def _missing_part(change: Change, step: Step, live_state: LiveState) -> str:
     """What the resource of the step lacks that it had before the change; empty where it lacks nothing."""
     had = _target_before(change, step)
-    if had is None or sight.scaling is None:
+    if had is None or live_state.scaling is None:
         return ""
-    live = sight.target(step)
+    live = live_state.target(step)
     if step.kind is StepKind.REGISTER_TARGET and live is None:
         return f"{step.subject} has no scalable target"
     if step.kind is StepKind.PUT_POLICY and had.policies and (live is None or not live.policies):

@@ -180,12 +180,12 @@ class ImageComparison:
 
 
 def _images_resolved_again(
-    step: Step, sight: LiveState, endpoint: EndpointSight
+    step: Step, live_state: LiveState, endpoint: EndpointSight
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The images of the component that the step rolls, and the names by tag of all images that it resolves again."""
     if step.kind is StepKind.UPDATE_ENDPOINT:
         return (), preflight.tagged_images(endpoint)
-    live = sight.components.get(step.component)
+    live = live_state.components.get(step.component)
     if step.kind is not StepKind.UPDATE_COMPONENT or live is None:
         return (), ()
     parts = tuple(pair for pair in live.images if not has_digest(pair[0]))

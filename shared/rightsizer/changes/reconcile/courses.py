@@ -100,13 +100,13 @@ def close_rolled_back(code: Code, text: str, failure: FailureClass) -> Steer:
     return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
-def _has_arrived(change: Change, sight: LiveState, endpoint: EndpointSight) -> bool:
+def _has_arrived(change: Change, live_state: LiveState, endpoint: EndpointSight) -> bool:
     """Law 2: in service, with what was asked, nothing pending, each variant at its count.
 
     Where the deployment keeps the live counts, autoscaling may have moved them since the plan.
     """
     turn = change.plan.turn
-    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not sight.has_effect_of(turn):
+    if turn is None or endpoint.status != "InService" or endpoint.pending_config or not live_state.has_effect_of(turn):
         return False
     live = {v.name: v for v in endpoint.variants}
     return all(

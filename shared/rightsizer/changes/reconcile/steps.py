@@ -54,11 +54,11 @@ def first_action(change: Change, live: LiveState, goals: Iterable[Step], now: da
     return None
 
 
-def _is_moving(sight: LiveState, step: Step) -> bool:
+def _is_moving(live_state: LiveState, step: Step) -> bool:
     if step.kind is StepKind.UPDATE_COMPONENT:
-        live = sight.components.get(step.component)
+        live = live_state.components.get(step.component)
         return live is not None and live.is_moving
-    return step.kind is StepKind.SET_COPIES and sight.copies.get(step.subject) == MOVING
+    return step.kind is StepKind.SET_COPIES and live_state.copies.get(step.subject) == MOVING
 
 
 def _moving_component_action(change: Change, step: Step, now: datetime) -> NextAction:
@@ -153,13 +153,13 @@ def _remedy(step: Step, text: str) -> str:
     return f"; an operator allows it with: {pass_role_command(role_of_caller(text), role)}"
 
 
-def step_obstacle(change: Change, sight: LiveState, step: Step, now: datetime) -> Steer | Wait | str | None:
+def step_obstacle(change: Change, live_state: LiveState, step: Step, now: datetime) -> Steer | Wait | str | None:
     """Obstacle of the step: a next action, or the words for giving up; None without one."""
-    live, forward = sight.components.get(step.component), change.course is Course.FORWARD
+    live, forward = live_state.components.get(step.component), change.course is Course.FORWARD
     if live is None and forward:
         text = f"component {step.component} was deleted by somebody"
         return Steer(Reason(Code.VANISHED, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
-    if live is None or live.is_moving or sight.has_effect_of(step):
+    if live is None or live.is_moving or live_state.has_effect_of(step):
         return None
     if live.unknown_fields:
         fields = ", ".join(sorted(live.unknown_fields))
