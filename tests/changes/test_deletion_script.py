@@ -5,7 +5,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,9 +30,7 @@ def window(rows: dict[MetricStatistic, list[float]]) -> MetricWindow:
     return replace(SILENT, series=series)
 
 
-def judged(
-    windows: Sequence[MetricWindow | NoMetrics], after: timedelta = WEEK
-) -> tuple[str, Code, str, FailureClass]:
+def judged(windows: Sequence[MetricWindow | NoMetrics], after: timedelta = WEEK) -> tuple[str, Code, str, FailureClass]:
     found = deletion_verdict(MARKED, windows, START + after)
     return found.judgement, found.reason.code, found.reason.sentence, found.failure
 
@@ -114,7 +112,7 @@ BODY: dict[str, Any] = {
 TAGS = {"team": "search", "aws:cloudformation:stack-name": "ml", "cost": "7"}
 CONFIG = ConfigSight("old", BODY, START, tags=TAGS)
 RAN = (VariantCount("v", "ml.g5.xlarge", 3, 0.7), VariantCount("w", "ml.g5.xlarge", 2, 0.3))
-BEFORE = Before("old", datetime(2026, 11, 1), "", RAN, scaling=(TARGET,), tags={"b": "2", "a": "1"})
+BEFORE = Before("old", START, "", RAN, scaling=(TARGET,), tags={"b": "2", "a": "1"})
 
 
 def script(before: Before = BEFORE) -> list[str]:

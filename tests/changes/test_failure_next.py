@@ -176,8 +176,7 @@ def test_another_type_is_tried_after_an_hour_with_its_own_saving() -> None:
     assert (found.option, found.saving_usd_per_month) == (STAND_IN, Decimal(321))
     assert found.not_before == found.next_due == NOW + timedelta(hours=1)
     assert found.outcome == (
-        "try 1 ended for want of capacity; the next is at 2026-11-02 11:00 UTC, "
-        "with the next option, 2 x ml.g5.2xlarge"
+        "try 1 ended for want of capacity; the next is at 2026-11-02 11:00 UTC, with the next option, 2 x ml.g5.2xlarge"
     )
     alone = again(lacking(saving_usd_per_month=Decimal(7)))
     assert alone is not None
