@@ -136,8 +136,8 @@ def test_a_component_in_service_of_this_endpoint_that_its_tag_allows_may_be_chan
     assert component_refusal(ground()) is None, "no component is asked for"
 
 
-ADAPTER = ({"BaseInferenceComponentName": "chat-base"},)
-SPREAD = ({"SchedulingConfig": {"PlacementStrategy": "SPREAD"}}, {})
+ADAPTER: tuple[dict[str, Any], ...] = ({"BaseInferenceComponentName": "chat-base"},)
+SPREAD: tuple[dict[str, Any], ...] = ({"SchedulingConfig": {"PlacementStrategy": "SPREAD"}}, {})
 
 
 @pytest.mark.parametrize(
