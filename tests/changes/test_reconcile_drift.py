@@ -49,9 +49,7 @@ def test_a_mixed_fleet_gets_the_line_of_the_way_back_where_there_is_one() -> Non
 
 def test_a_status_that_is_not_repaired_is_named() -> None:
     said = "endpoint chat is OutOfService, which this program does not repair"
-    assert lost_action(TURNED, endpoint("OutOfService")) == handed_over(
-        Code.NOT_IN_SERVICE, said, FailureClass.UNKNOWN
-    )
+    assert lost_action(TURNED, endpoint("OutOfService")) == handed_over(Code.NOT_IN_SERVICE, said, FailureClass.UNKNOWN)
 
 
 def test_somebody_elses_deployment_is_named_by_its_configuration() -> None:

@@ -181,3 +181,22 @@ def test_without_gpu_and_tail_the_spread_is_one_and_nothing_else_is_told() -> No
 def test_periods_without_a_request_weigh_nothing() -> None:
     rows: MetricWindow = window(requests=[1.0, 0.0, 1.0], mean=[100.0, 9000.0, 300.0])
     assert ended(rows, rows).figures["mean_s"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("live", "live_failed", "shadow", "shadow_failed", "refuted"),
+    [
+        ([1000.0] * 3 + [100.0], late(40.0), late(100.0), late(45.0), False),
+        (late(100.0), [100.0] * 3 + [4.0], late(100.0), late(13.0), True),
+        (late(100.0), late(4.0), [1000.0] * 3 + [100.0], late(13.0), True),
+    ],
+    ids=["requests of production", "failures of production", "requests of the shadow"],
+)
+def test_while_the_model_starts_neither_requests_nor_failures_are_compared(
+    live: list[float], live_failed: list[float], shadow: list[float], shadow_failed: list[float], refuted: bool
+) -> None:
+    found = ended(
+        window(requests=shadow, model_errors=shadow_failed, mean=100.0),
+        window(requests=live, model_errors=live_failed, mean=100.0),
+    )
+    assert (found.failure is FailureClass.ERRORS) is refuted
