@@ -127,10 +127,11 @@ def changed_modules(since: str) -> list[str]:
 
 
 def select_tests(module: str) -> list[str]:
-    """The test files that carry the module's name, and those of `ALSO`."""
+    """The test files that carry the module's name, with or without its inner package, and those of `ALSO`."""
     package, *rest = module.split("/")
-    stem = "_".join(rest)
-    named = [*(ROOT / "tests" / package).glob(f"test_{stem}.py"), *(ROOT / "tests" / package).glob(f"test_{stem}_*.py")]
+    folder = ROOT / "tests" / package
+    named = [*folder.glob(f"test_{'_'.join(rest)}.py"), *folder.glob(f"test_{'_'.join(rest)}_*.py")]
+    named.append(folder / f"test_{rest[-1]}.py")
     also = [ROOT / "tests" / f"{name}.py" for name in ALSO.get(module, ())]
     return sorted({str(path.relative_to(ROOT)) for path in (*named, *also) if path.is_file()})
 

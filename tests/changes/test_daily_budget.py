@@ -13,6 +13,7 @@ from rightsizer.backtest.simulate import Allowance
 from rightsizer.changes.daily_budget import budget_refusal, budget_share
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.reason import Code
 from rightsizer.errors import ConflictError
 from sandbox.account import Sandbox
 from tests import samples
@@ -54,7 +55,8 @@ def test_a_refusal_names_the_limit_that_the_day_has_reached(changes: int, usd: i
     share = budget_share("2026-11-02", Decimal(40), limits)
     refusal = budget_refusal(share, limits, changes, Decimal(usd))
     assert (refusal is None) == (words is None)
-    assert refusal is None or str(words) in refusal.sentence
+    assert refusal is None or (refusal.code is Code.BUDGET_SPENT and str(words) in refusal.sentence)
+    assert (share.day, share.usd, share.limit) == ("2026-11-02", Decimal(40), "2 changes, USD 100")
     growing = budget_share("2026-11-02", Decimal(40), limits, restores=True)
     assert budget_refusal(growing, limits, changes, Decimal(usd)) is None
 

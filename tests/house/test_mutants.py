@@ -55,6 +55,11 @@ def test_a_module_is_tested_by_the_files_of_its_name() -> None:
     assert select_tests("recommender/nothing") == []
 
 
+def test_a_module_of_an_inner_package_is_tested_by_the_file_of_its_last_name() -> None:
+    assert "tests/changes/test_quota.py" in select_tests("changes/preflight/quota")
+    assert "tests/changes/test_fleet.py" in select_tests("changes/plan/fleet")
+
+
 def test_every_file_that_is_named_beside_those_exists() -> None:
     named = {name for names in mutants.ALSO.values() for name in names}
     assert [name for name in sorted(named) if not (mutants.ROOT / "tests" / f"{name}.py").is_file()] == []

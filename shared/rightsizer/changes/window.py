@@ -27,7 +27,8 @@ def next_open(window: ChangeWindow, now: datetime) -> datetime:
     """
     if is_open(window, now):
         return now
-    moment = now.astimezone(UTC).replace(minute=now.minute // 15 * 15, second=0, microsecond=0)
+    moment = now.astimezone(UTC)
+    moment = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
     for _ in range(HORIZON // STEP):
         moment += STEP
         if is_open(window, moment):
