@@ -55,6 +55,63 @@ def test_a_type_that_is_ruled_out_now_is_not_deployed() -> None:
     assert "rules ml.g5.xlarge out: p95 would be 0.9 s" in found.sentence
 
 
+PEAKS = (2,) * 8 + (3,) * 10 + (2,) * 6
+KEEPS_THE_TYPE = (
+    approved(3, OptionKind.SCHEDULE, hourly_counts=PEAKS),
+    approved(2, OptionKind.ROUTING, routing="LEAST_OUTSTANDING_REQUESTS"),
+    approved(2, OptionKind.AUTOSCALING, minimum=2, maximum=6),
+)
+SAME_TYPE = replace(DECIDED.excluded[0], instance_type=SMALL, reason=Reason(Code.NOT_CHEAPER, "4 would cost $4,111"))
+kept = pytest.mark.parametrize("option", KEEPS_THE_TYPE, ids=lambda option: option.kind.value)
+
+
+def unmoved(*options: Option, **changes: Any) -> Recommendation:
+    """A later recommendation of a fleet of SMALL, which is ruled out as no cheaper than itself."""
+    return newest(*options, instance_type=SMALL, instance_count=4, **({"excluded": (SAME_TYPE,)} | changes))
+
+
+@kept
+def test_what_keeps_the_type_goes_on_though_that_type_is_no_cheaper_than_itself(option: Option) -> None:
+    assert overruling_reason(option, DECIDED, unmoved(option)) is None
+
+
+@kept
+def test_what_keeps_the_type_is_withdrawn_where_the_newest_judgement_no_longer_lists_it(option: Option) -> None:
+    found = overruling_reason(option, DECIDED, unmoved())
+    assert found is not None
+    assert f"no longer lists {option.target.instance_count} x ml.g5.xlarge ({option.kind.value})" in found.sentence
+
+
+@kept
+def test_what_keeps_the_type_is_withdrawn_in_the_words_that_rule_out_its_own_kind(option: Option) -> None:
+    own = replace(SAME_TYPE, dimension=option.kind, reason=Reason(Code.AUTOSCALED, "it would fight with autoscaling"))
+    found = overruling_reason(option, DECIDED, unmoved(excluded=(SAME_TYPE, own)))
+    assert found is not None
+    assert f"rules {option.kind.value} (ml.g5.xlarge) out: it would fight with autoscaling" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("option", "needed"),
+    [
+        (KEEPS_THE_TYPE[0], {"hourly_counts": (3,) * 9 + PEAKS[9:]}),
+        (KEEPS_THE_TYPE[1], {"instance_count": 3}),
+        (KEEPS_THE_TYPE[2], {"minimum": 3}),
+    ],
+    ids=["schedule", "routing", "autoscaling"],
+)
+def test_what_keeps_the_type_is_withdrawn_where_more_is_needed_now(option: Option, needed: dict[str, Any]) -> None:
+    found = overruling_reason(option, DECIDED, unmoved(replace(option, target=replace(option.target, **needed))))
+    assert found is not None
+    assert "was approved" in found.sentence
+
+
+@kept
+def test_what_keeps_the_type_is_withdrawn_where_it_became_riskier_or_needs_a_test(option: Option) -> None:
+    riskier, tested = replace(option, risk=Risk.HIGH), replace(option, test_usd=Decimal(20))
+    for judged in (held(Gate.SILENT, Code.COOLDOWN, riskier), unmoved(tested)):
+        assert overruling_reason(option, DECIDED, judged) is not None
+
+
 def test_a_target_that_the_newest_judgement_no_longer_lists_is_not_deployed() -> None:
     found = overruling_reason(approved(), DECIDED, newest(finding=Finding.OPTIMIZED))
     assert found is not None

@@ -238,6 +238,8 @@ def test_a_leak_leaves_room_for_a_month() -> None:
     found = need(rising)
     assert found.growing
     assert found.need_gib == near(0.44 * CARD * found.margin + 30 * 0.01 * CARD)
+    assert found.leak_gib == near(0.01 * CARD)
+    assert need([*[day(n, 0.4) for n in range(5)], day(5, 0.6)]).leak_gib == 0, "one jump is growth, and no leak yet"
     assert not need(rising[:3]).growing
     assert need(rising[:4]).growing
     flat = [day(n, 0.40 + (0.01 * n if n % 2 else 0.0)) for n in range(5)]

@@ -86,10 +86,6 @@ def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: b
         )
     if newest.finding is Finding.IDLE:
         return None  # nobody calls it, so that no target is too small
-    wanted = option.target.instance_type
-    out = next((e for e in newest.excluded if e.dimension is None and e.instance_type == wanted), None)
-    if out is not None:
-        return _refusal(f"{when} rules {wanted} out: {out.reason.sentence}")
     return _capacity_reason(option, newest, when, tested=tested)
 
 
@@ -108,6 +104,24 @@ def _capacity_reason(option: Option, newest: Recommendation, when: str, *, teste
     if sure:
         needs, gives = _target_text(sure[0].target), _target_text(target)
         return _refusal(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
+    return _unlisted_reason(option, newest, when)
+
+
+def _unlisted_reason(option: Option, newest: Recommendation, when: str) -> Reason:
+    """Why an option of which nothing alike is listed may not go on, in the words of what rules it out.
+
+    An exclusion alone forbids nothing. The type that runs is excluded as not cheaper than itself wherever its plain
+    fleet stays as it is, while a schedule, another routing or a lower minimum of that same type is listed.
+    """
+    target = option.target
+    own_kind, of_type = (
+        next((e for e in newest.excluded if e.instance_type == target.instance_type and e.dimension is kind), None)
+        for kind in (option.kind, None)
+    )
+    if own_kind is not None:
+        return _refusal(f"{when} rules {own_kind.title} out: {own_kind.reason.sentence}")
+    if of_type is not None and target.instance_type != newest.instance_type:
+        return _refusal(f"{when} rules {of_type.title} out: {of_type.reason.sentence}")
     what = f"{target.instance_count} x {target.instance_type} ({option.kind.value})"
     return _refusal(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
 

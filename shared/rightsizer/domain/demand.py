@@ -54,6 +54,8 @@ class MemoryNeed:
     margin: float
     """1.06 means 6 % above the largest value seen."""
     growing: bool = False
+    leak_gib: float = 0.0
+    """GiB by which it grows a day, where nearly every day held more than the day before; else 0."""
     pool: KvPool | None = None
     """Known where detailed observability shows its use; then a pre-allocating server's need is known too."""
 

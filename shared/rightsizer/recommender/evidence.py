@@ -68,6 +68,8 @@ def _memory_figures(memory: MemoryNeed) -> dict[str, str]:
     found = {}
     if memory.need_gib is not None:
         found["GPU memory needed"] = f"{memory.need_gib:.1f} GiB per GPU with margin"
+    if memory.leak_gib > 0:
+        found["GPU memory leak"] = f"{memory.leak_gib:.1f} GiB per GPU and day"
     if memory.pool is not None:
         found["KV cache"] = f"at most {100 * memory.pool.used:.0f} % of {memory.pool.gib:.1f} GiB in use"
         found["model weights"] = f"{memory.lower_gib:.1f} GiB"

@@ -87,6 +87,18 @@ def _capability_text(capability: tuple[int, int] | None) -> str:
     return ".".join(map(str, capability)) if capability else "none"
 
 
+def _room_text(now: InstanceType, memory: MemoryNeed) -> str:
+    """What a need has room for beyond what was seen: a margin, and a leak with the days until the card is full."""
+    margin = f"a margin of {100 * (memory.margin - 1):.0f} %"
+    if memory.leak_gib <= 0 or now.accelerator is None:
+        return f"and {margin}"
+    left = max(now.accelerator.usable_gib - memory.peak_gib, 0.0) / memory.leak_gib
+    return (
+        f"{margin}, and room for a leak of {memory.leak_gib:.1f} GiB a day, which fills the card of {now.name} in"
+        f" {left:.0f} days"
+    )
+
+
 def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, room: float) -> Reason | None:
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
     need, seen = (_need_of_gpu(gib, now, demand) for gib in (demand.memory.need_gib, demand.memory.peak_gib))
@@ -96,7 +108,7 @@ def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, 
         return Reason(
             Code.MEMORY_TOO_SMALL,
             f"{candidate.name} offers {usable:.1f} GiB, and the model needs {need:.1f} GiB per GPU"
-            f" ({demand.memory.peak_gib:.1f} GiB seen, and a margin of {100 * (demand.memory.margin - 1):.0f} %)",
+            f" ({demand.memory.peak_gib:.1f} GiB seen, {_room_text(now, demand.memory)})",
         )
     had = now.accelerator.usable_gib if now.accelerator else usable
     if need is not None and seen is not None and (1 + room) * seen > usable and usable < had:
@@ -180,8 +192,8 @@ def memory_need(
     ratio = max(d.gpu_memory.p99 / max(d.gpu_memory.p5, 1e-9) for d, _ in seen if d.gpu_memory)
     kind = MemoryClass.STATIC if ratio < policy.static_ratio else MemoryClass.ELASTIC
     tops = [top for _, top in seen]
-    growth, growing = _growth(tops, policy)
-    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing)
+    growth, growing, leak = _growth(tops, policy)
+    return MemoryNeed(kind, peak * margin + growth, peak, peak, margin, growing, leak)
 
 
 def _pool_need(
@@ -200,21 +212,23 @@ def _pool_need(
         pools.append(pool)
     if not any(usage.kv_cache and usage.kv_cache.p95 > 0 for usage in days):
         return None
-    growth, growing = _growth(cards, policy)
+    growth, growing, leak = _growth(cards, policy)
     most = pools[cards.index(max(cards))]
     used = weights + most.gib * most.used
-    return MemoryNeed(MemoryClass.PREALLOCATED, max(cards) * margin + growth, weights, used, margin, growing, most)
+    return MemoryNeed(
+        MemoryClass.PREALLOCATED, max(cards) * margin + growth, weights, used, margin, growing, leak, most
+    )
 
 
-def _growth(tops: Sequence[float], policy: Policy) -> tuple[float, bool]:
-    """GiB to leave for a need that rises, of the daily maxima `tops`, and whether it does."""
+def _growth(tops: Sequence[float], policy: Policy) -> tuple[float, bool, float]:
+    """GiB to leave for a need that rises, of the daily maxima `tops`, whether it does, and GiB a day of a leak."""
     slope = _slope(tops)
     growth = slope * policy.growth_days if slope > 0 else 0.0
     jump = tops[-1] / max(tops[:-1]) if len(tops) > 1 and max(tops[:-1]) > 0 else 1.0
     if jump > JUMP:
         # A leak shows first as one day above all days before: leave room for two more such days.
         growth = max(growth, max(tops) * (jump**2 - 1))
-    return growth, slope > 0 or jump > JUMP
+    return growth, slope > 0 or jump > JUMP, max(slope, 0.0)
 
 
 def _per_gpu(usage: DailyUsage, catalogue: Catalogue, fewest: int) -> float:
