@@ -217,7 +217,10 @@ class Apply:
 
 
 def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
-    """One approval leads to one change, however often it is delivered; `again` names the change of a later approval."""
+    """Id of the change for an approved proposal. Deliveries of one approval share one id.
+
+    With `again`, a later approval of the same proposal gets an id of its own.
+    """
     said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
 

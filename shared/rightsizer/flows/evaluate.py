@@ -293,7 +293,7 @@ def _recommend_or_reason(
 
 
 def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
-    """Each kind of trouble once; that nothing was published is a finding of its endpoint."""
+    """Report each kind of read problem once. Missing datapoints are not reported here: they become the finding."""
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
     for one in usage:

@@ -1,6 +1,6 @@
-"""One endpoint with everything that its options are weighed against, and the replay of its past days.
+"""Inputs and cached results from which the options of one endpoint are computed.
 
-What the days say about the endpoint comes before anything is decided: reference, demand and waiting.
+Reference type, demand and waiting are derived from the past days before anything is decided.
 """
 
 import math
