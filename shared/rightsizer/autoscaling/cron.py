@@ -60,7 +60,7 @@ class Cron:
 
 
 def parse_cron(expression: str) -> Cron:
-    """The expression between the brackets of ``cron(...)``. Raises UnreadableError."""
+    """The expression between the brackets of ``cron(...)``. CronError where a part is not understood."""
     fields = expression.upper().split()
     if len(fields) != 6:
         raise CronError(f"it has {len(fields)} fields, not six")

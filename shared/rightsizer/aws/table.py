@@ -4,7 +4,7 @@ Keys pk and sk, index GSI1, TTL attribute ``expires``. Plain botocore calls on t
 `respond` can use it without boto3.
 
 The reader takes each attribute as what it is meant to be, or raises UnreadableError. A row that cannot be read is
-counted, told and left as it is, and stops no other (law 10). Nothing else in `rightsizer.aws` looks into a row
+counted, told and left as it is, and stops no other. Nothing else in `rightsizer.aws` looks into a row
 (tests/house/test_rows.py). No pydantic: `respond` uses this module too; rows with a noun are read by
 `rightsizer.aws.documents`.
 """

@@ -160,7 +160,7 @@ class Fleet:
     slower: float
     """Service time over today's."""
     load: float = 1.0
-    """Load over the load seen: a request occupies its worker that much longer, but is not itself slower."""
+    """Factor on the observed load: a request occupies its worker that much longer, but is not itself slower."""
     maximum: int = 0
     """Instances up to which target tracking adds to the counts; 0 without autoscaling."""
 

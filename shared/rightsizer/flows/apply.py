@@ -222,9 +222,9 @@ class Apply:
 
 
 def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
-    """Id of the change for an approved proposal.
+    """Id of the change for an approved proposal. Deliveries of one approval share one id.
 
-    Deliveries of one approval share one id. With `again`, a later approval gets an id of its own.
+    With `again`, a later approval of the same proposal gets an id of its own.
     """
     said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]

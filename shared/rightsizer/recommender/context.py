@@ -1,6 +1,6 @@
-"""Inputs and cached results for one endpoint, and the replay of its past days.
+"""Inputs and cached results from which the options of one endpoint are computed.
 
-What the days say about the endpoint comes before anything is decided: reference, demand and waiting.
+Reference type, demand and waiting are derived from the past days before anything is decided.
 """
 
 import math

@@ -101,7 +101,7 @@ def recommend_without_latency(
 def _first_scale_to_zero(
     days: Sequence[DailyUsage], demand: Demand, endpoint: Endpoint, inputs: AccountInputs
 ) -> IdleTime | Reason:
-    """The nap of an endpoint that its owner lets sleep and that nobody asked, or why it stays awake."""
+    """Idle time after which an endpoint without requests scales to zero, or why it does not."""
     reason = stay_awake_reason(endpoint, demand, inputs.policy)
     if reason is not None:
         return reason

@@ -193,7 +193,7 @@ def totals(records: Records, funnel: Sequence[Saving], start: datetime, end: dat
 
 
 def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:
-    """Where the prices came from and their dates, each once: law 8."""
+    """Sources of the prices with basis and date, each once."""
     prices = [
         price for one in found for price in (one.price, one.chosen_option.price if one.chosen_option else None) if price
     ]
