@@ -98,7 +98,7 @@ def test_requests_are_added_up_by_the_hour_in_which_they_were_served() -> None:
 
 def test_latencies_are_medians_in_seconds_and_memory_is_the_largest_seen() -> None:
     rows: dict[MetricStatistic, list[float]] = {
-        MEAN: [100_000.0, 900_000.0, NAN, 200_000.0],
+        MEAN: [100_000.0, 150_000.0, 900_000.0, NAN, 200_000.0, 950_000.0],
         LATENCY: [300_000.0, 1_900_000.0, 400_000.0, NAN],
         GPU_MEMORY: [30.0, 80.0, 50.0, NAN],
     }
@@ -127,7 +127,7 @@ def test_the_baseline_has_the_share_and_the_rate_of_errors_and_the_usual_latency
     rows: dict[MetricStatistic, list[float]] = {
         REQUESTS: [40.0, 50.0, 10.0],
         ERRORS: [0.0, 10.0, 5.0],
-        LATENCY: [300_000.0, 1_900_000.0, 400_000.0],
+        LATENCY: [100_000.0, 300_000.0, 1_900_000.0, 400_000.0, 900_000.0],
         MEAN: [200_000.0] * 3,
         GPU: [50.0] * 3,
         GPU_MEMORY: [50.0] * 3,

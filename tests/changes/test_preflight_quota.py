@@ -158,3 +158,18 @@ def test_a_plan_says_that_others_were_not_counted_only_where_a_quota_is_known_an
     assert unchecked_quota_sentences(before(Target(NEW, 1), {NEW: 7})) == (said,)
     assert unchecked_quota_sentences(before(Target(NEW, 1), {NEW: 7}, deploys=False)) == ()
     assert unchecked_quota_sentences(before(Target(NEW, 1), {})) == ()
+
+
+def test_the_quota_of_the_target_says_nothing_of_the_types_of_other_variants() -> None:
+    both = ((variant("AllTraffic", 1), OLD), (variant("w", 2), "ml.m5.large"))
+    assert refused(before(Target(NEW, 1), {}, *both, quota=1)) == ""
+
+
+def test_without_a_configuration_or_a_type_no_variant_is_counted() -> None:
+    inputs = before(Target(NEW, 3), {NEW: 3}, (variant("AllTraffic", 1), OLD), (variant("w", 2), NEW))
+    assert refused(inputs) != ""
+    assert refused(replace(inputs, config=None)) == ""
+    empty = ConfigSight("old", {}, NOW)
+    assert refused(replace(inputs, config=empty)) == "", "serverless variants alone have no type"
+    typeless = ConfigSight("old", {"ProductionVariants": [{"VariantName": "w"}]}, NOW)
+    assert refused(replace(inputs, config=typeless)) == ""
