@@ -177,3 +177,5 @@ class ReplayResult:
     """Instances on average, what autoscaling added included."""
     late_in_backlog: int = 0
     """Of the late ones those that a backlog over whole slots makes late; counted over every request, kept or not."""
+    p95_s: float = 0.0
+    """The p95 of all requests that were served, waiting included; 0 without one."""

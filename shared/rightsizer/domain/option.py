@@ -201,7 +201,10 @@ class Option:
     client_change: str
     """What callers must change; empty when nothing."""
     p95_s: float | None
-    """Predicted p95 latency, seconds; None without latency data."""
+    """Predicted p95 latency, seconds: today's times what the replay on its own counts makes of it, waiting included.
+
+    None without latency data.
+    """
     notes: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     """Evidence for people: name and figure with its unit."""
