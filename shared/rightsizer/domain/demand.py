@@ -94,6 +94,7 @@ class Demand:
     valid_share: float
     requests: float
     confidence: float
+    """Days' worth of evidence: the lesser of days with requests and of hours with data, however few the requests."""
     load: Load
     latency: Latency | None
     gpu_s_per_request: float | None

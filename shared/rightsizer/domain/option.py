@@ -190,7 +190,7 @@ class Option:
     risks: Mapping[RiskResource, Risk]
     risk: Risk
     confidence: float
-    """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
+    """Days' worth of evidence: the lesser of days with requests and of hours with data."""
     effort: Effort
     restart_needed: bool
     """Whether the model starts again for it, on other instances or as other copies."""
