@@ -50,7 +50,8 @@ def test_requests_and_days_are_counted_and_the_least_evidence_counts() -> None:
     found = seen([day(n) for n in range(3)])
     assert (found.requests, found.days, found.valid_share) == (10 * SLOTS * 3, 3.0, 1.0)
     assert found.confidence == 3, "days"
-    assert seen([day(n, 0.5) for n in range(3)]).confidence == near(0.5 * SLOTS * 3 / 200), "requests"
+    rare = seen([day(n, 0.02) for n in range(3)])
+    assert (rare.confidence, rare.requests) == (3, near(0.02 * SLOTS * 3)), "rare use was seen for three days"
     half = (1.0,) * (SLOTS // 2) + (None,) * (SLOTS // 2)
     assert seen([day(busy_s=half)]).confidence == near(0.5), "hours with datapoints"
     assert seen([day(), day()]).confidence == 1, "two digests of a day are a day"

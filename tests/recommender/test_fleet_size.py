@@ -16,7 +16,7 @@ from rightsizer.recommender import choose, recommend
 from rightsizer.recommender.candidates import CandidateType, check_candidate, check_candidates
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering
-from rightsizer.recommender.fleet_size import can_one_instance_carry, can_still_carry, replay_if_carried
+from rightsizer.recommender.fleet_size import can_one_instance_carry, can_still_carry, replay_if_carried, replayed_p95_s
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import options_for, size_and_price
 from tests.recommender import kit
@@ -164,8 +164,34 @@ def test_fleets_are_sized_with_the_middle_of_a_measured_slowdown_and_with_the_bo
         assert candidate.ratio.mid < candidate.ratio.bound
         context._replays.clear()
         size_and_price(context, candidate)
-        tried = {fleet.slower for fleet in context._replays if fleet.slower > 1}
-        assert tried == {round(candidate.ratio.mid if history.endpoint else candidate.ratio.bound, 4)}
+        tried = [fleet.slower for fleet in context._replays if fleet.slower > 1]
+        bound = round(candidate.ratio.bound, 4)
+        sized = round(candidate.ratio.mid, 4) if history.endpoint else bound
+        assert tried[0] == sized
+        assert set(tried) == {sized, bound}, "the p95 is promised at the bound"
+
+
+def test_the_p95_of_fewer_instances_has_the_waiting_of_its_own_counts(seen: list[EvaluationContext]) -> None:
+    signals = kit.steady(per_slot=90.0, latency_s=2.0, gpu=27.0, memory=20.0)
+    judge(
+        kit.endpoint(TYPE, 2, p95_s=60.0), [kit.window(signals)], kit.prices(), kit.catalogue(), {}, History(),
+        Policy(), kit.NOW,
+    )  # fmt: skip
+    context = seen[-1]
+    hardware, one = context.runs, next(o for o in options_for(context).sure if o.target.instance_count == 1)
+    two = replace(one, target=replace(one.target, instance_count=2))
+    promise = one.promise
+    assert promise is not None
+    alone = [replace(o, promise=replace(promise, latency_ratio=1.0)) for o in (one, two)]
+    fewer, same = (replayed_p95_s(context, option, hardware) for option in alone)
+    assert same == round(context.latency.p95_s, 4), "today's fleet has today's p95"
+    then = context.replay(Fleet((1,) * 24, context.workers, False, 1.0))
+    grown = then.p95_s / context.reference_replay.p95_s
+    assert fewer == pytest.approx(grown * same, abs=1e-3)
+    assert grown > 1.3
+    assert one.p95_s == replayed_p95_s(
+        context, one, context.inputs.catalogue.find(one.target.instance_type) or hardware
+    )
 
 
 def tailed(seconds: float) -> Callable[[int], float]:
@@ -203,6 +229,7 @@ def test_an_option_promises_the_likely_slowdown_and_the_bound_that_it_is_to_stay
     assert option.promise is not None
     assert (option.promise.slowdown, option.promise.bound) == (round(draft.speed.mid, 4), round(draft.speed.bound, 4))
     assert draft.speed.mid < draft.speed.bound
+    assert option.promise.latency_ratio == round(draft.ratio.bound, 4)
 
 
 def test_a_measured_slowdown_needs_its_middle_within_the_objective_and_a_bearable_day_at_its_bound(

@@ -150,6 +150,11 @@ ASKED = {
         Code.TOO_LITTLE_CONFIDENCE,
         f"{ASKS}6.9 days' worth of evidence, and an automatic change takes 7",
     ),
+    "another type wants two hundred requests for each of seven days": (
+        case(demand=demand(requests=1399.0)),
+        Code.TOO_LITTLE_CONFIDENCE,
+        f"{ASKS}1,399 requests were seen, and an automatic change takes 1,400",
+    ),
     "one instance is left in one zone": (
         case(
             endpoint=endpoint(variants=(replace(kit.endpoint().variants[0], desired_count=2),)),
@@ -259,6 +264,9 @@ def test_a_scaled_endpoint_needs_both_settings_for_a_change_of_type(policy: dict
 def test_the_same_type_wants_three_days_of_evidence_and_no_declared_slowness() -> None:
     same = fleet(2, 1)
     assert verdict(replace(same, demand=demand(confidence=3.0)))[0] is Gate.APPLY
+    for enough in (600.0, 0.0):
+        assert verdict(replace(same, demand=demand(confidence=3.0, requests=enough)))[0] is Gate.APPLY
+    assert verdict(replace(same, demand=demand(confidence=3.0, requests=599.0)))[0] is Gate.PROPOSE
     short = verdict(replace(same, demand=demand(confidence=2.9)))
     assert short[2].endswith("2.9 days' worth of evidence, and an automatic change takes 3")
     slower = replace(same, declared=False, lengthening=0.25)

@@ -77,13 +77,18 @@ def test_random_routing_lets_a_request_wait_although_another_instance_is_free() 
 
 def test_what_is_served_is_counted() -> None:
     found = replay_requests(streamed((0.0, 10.0), (0.0, 20.0)), ONE, 25.0)
-    assert found == ReplayResult(2, 1, 30.0, 0, 1.0, 0), "below twenty requests of an hour the slowest one counts"
+    assert found == ReplayResult(2, 1, 30.0, 0, 1.0, 0, 30.0), "below twenty requests of an hour the slowest one counts"
     many = streamed(*((100.0 * n, 1.0 + n) for n in range(20)))
     assert replay_requests(many, ONE, 99.0).worst_p95_s == 19.0
+    early = streamed(*((100.0 * n, 9.0) for n in range(20)), *((36000.0 + 100 * n, 1.0) for n in range(400)))
+    served = replay_requests(early, ONE, 99.0)
+    assert (served.worst_p95_s, served.p95_s) == (9.0, 1.0), "one hour is slow, one request in twenty-one of the day"
+    waiting = streamed(*((100.0 * (n // 2), 10.0) for n in range(40)))
+    assert replay_requests(waiting, ONE, 99.0).p95_s == 20.0, "what waits is in it"
     assert replay_requests(Stream(()), ONE, 1.0) == ReplayResult(0, 0, 0.0, 0, 0.0, 0)
     two = Stream((*streamed((0.0, 10.0)).days, *streamed((0.0, 90.0)).days))
     assert replay_requests(two, replace(ONE, counts=(2, *(1,) * 23)), 25.0) == ReplayResult(
-        2, 1, 90.0, 0, near(25 / 24), 0
+        2, 1, 90.0, 0, near(25 / 24), 0, 90.0
     )
 
 

@@ -13,7 +13,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import BIN, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.finding import latency_degradation
-from rightsizer.recommender.fleet_size import fleet_of_option
+from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 
 
 @dataclass(slots=True)
@@ -89,8 +89,7 @@ def promised_late_share(
     hardware = context.inputs.catalogue.find(option.target.instance_type) if context else None
     if context is None or hardware is None:
         return None
-    slower = (option.p95_s or context.latency.p95_s) / context.latency.p95_s
-    served = context.replay(fleet_of_option(context, option, hardware, slower))
+    served = context.replay(fleet_of_option(context, option, hardware, latency_ratio(option)))
     return served.late / served.requests if served.requests and not isinstance(serving, Reason) else None
 
 

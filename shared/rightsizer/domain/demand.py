@@ -96,6 +96,7 @@ class Demand:
     valid_share: float
     requests: float
     confidence: float
+    """Days' worth of evidence: the lesser of days with requests and of hours with data, however few the requests."""
     load: Load
     latency: Latency | None
     gpu_s_per_request: float | None
@@ -179,3 +180,5 @@ class ReplayResult:
     """Instances on average, what autoscaling added included."""
     late_in_backlog: int = 0
     """Of the late ones those that a backlog over whole slots makes late; counted over every request, kept or not."""
+    p95_s: float = 0.0
+    """The p95 of all requests that were served, waiting included; 0 without one."""

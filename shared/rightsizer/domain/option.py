@@ -190,7 +190,7 @@ class Option:
     risks: Mapping[RiskResource, Risk]
     risk: Risk
     confidence: float
-    """Days' worth of evidence: the least of days with data, hours with data and requests against those needed."""
+    """Days' worth of evidence: the lesser of days with requests and of hours with data."""
     effort: Effort
     restart_needed: bool
     """Whether the model starts again for it, on other instances or as other copies."""
@@ -201,7 +201,10 @@ class Option:
     client_change: str
     """What callers must change; empty when nothing."""
     p95_s: float | None
-    """Predicted p95 latency, seconds; None without latency data."""
+    """Predicted p95 latency, seconds: today's times what the replay on its own counts makes of it, waiting included.
+
+    None without latency data.
+    """
     notes: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     """Evidence for people: name and figure with its unit."""

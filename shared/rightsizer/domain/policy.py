@@ -48,7 +48,7 @@ class Policy:
     mask_minutes: int = 30
     """Minutes around a deployment that do not count."""
     requests_needed: int = 200
-    """Requests before GPU seconds per request are believed."""
+    """Requests before GPU seconds per request are believed, and of a day's worth of evidence for automatic mode."""
     # load
     batching_concurrency: float = 1.5
     """Mean concurrency per GPU above which latency is taken as wholly GPU-bound."""

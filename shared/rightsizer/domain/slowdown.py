@@ -50,3 +50,5 @@ class Promise:
     framework: str = ""
     bound: float | None = None
     """What `slowdown` was taken to stay within; None when not known."""
+    latency_ratio: float | None = None
+    """Latency of a request that does not wait over today's, at most; None in what older releases stored."""

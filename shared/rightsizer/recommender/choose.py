@@ -22,6 +22,7 @@ from rightsizer.recommender.fleet_size import (
     has_load_jumped,
     is_minimum_raised,
     is_minimum_raised_to_grow,
+    latency_ratio,
     minimum_refusal,
 )
 from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
@@ -252,7 +253,7 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     hardware = context.inputs.catalogue.find(option.target.instance_type)
     if hardware is None:
         return None
-    ratio = (option.p95_s or context.latency.p95_s) / context.latency.p95_s
+    ratio = latency_ratio(option)
     fleet = fleet_of_option(context, option, hardware, ratio)
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator

@@ -38,13 +38,13 @@ def demand_of(
     """The demand behind `days`, not empty. `same` are the days on the reference type `runs`, with its own fleet.
 
     Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
-    share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in the
-    confidence only where there is no request at all.
+    share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in no
+    confidence. Few requests on many days are rare use that was seen for many days.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
     known = sum(1 for d in days for v in d.requests if v is not None)
-    dates = len({d.day for d in days if d.request_count > 0 or requests <= 0})
+    dates = len({d.day for d in days if d.request_count > 0})
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
     used, seen = _gpus_used(same, runs)
@@ -53,7 +53,7 @@ def demand_of(
         days=max(valid, known) * SLOT_S / 86400,
         valid_share=valid / _expected_slots(days),
         requests=requests,
-        confidence=min(dates, minutes / 1440, requests / policy.requests_needed),
+        confidence=min(dates, minutes / 1440),
         load=_load(days, policy),
         latency=latency,
         gpu_s_per_request=gpu_s,

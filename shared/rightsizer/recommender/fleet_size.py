@@ -169,6 +169,25 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
     return Target(name, count, minimum=min(least, high), maximum=high)
 
 
+def latency_ratio(option: Option) -> float:
+    """Latency of a request that does not wait on the option over today's; 1 where nothing was reckoned."""
+    return (option.promise.latency_ratio if option.promise else None) or 1.0
+
+
+def replayed_p95_s(context: EvaluationContext, option: Option, hardware: InstanceType) -> float:
+    """The p95 on the option, waiting included: today's times what the replay on its own counts makes of it.
+
+    The replay keeps the heaviest minutes of busy endpoints, so its own p95 is above that of a whole day: only the
+    ratio of both fleets' is taken.
+    """
+    then, today = (
+        context.replay(fleet_of_option(context, option, hardware, latency_ratio(option))),
+        context.reference_replay,
+    )
+    grown = then.p95_s / today.p95_s if today.p95_s > 0 else latency_ratio(option)
+    return round(context.latency.p95_s * grown, 4)
+
+
 def fleet_of_option(context: EvaluationContext, option: Option, hardware: InstanceType, slower: float) -> Fleet:
     """The fleet of an option to replay days on, `slower` times as slow; `hardware` is its type."""
     target = option.target

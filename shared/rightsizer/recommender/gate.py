@@ -265,6 +265,12 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f"needs your approval: {case.demand.confidence:.1f} days' worth of evidence, and an automatic change takes"
             f" {needed:g}",
         )
+    if 0 < case.demand.requests < needed * policy.requests_needed:  # without one it is idle, which days alone tell
+        return Gate.PROPOSE, Reason(
+            Code.TOO_LITTLE_CONFIDENCE,
+            f"needs your approval: {case.demand.requests:,.0f} requests were seen, and an automatic change takes"
+            f" {needed * policy.requests_needed:,.0f}",
+        )
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

@@ -73,7 +73,6 @@ def price_fleet(
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         risks,
         context.demand.confidence,
-        round(context.latency.p95_s * candidate.ratio.bound, 4),
         _facts(context, candidate, hours, cost),
         open_questions(context, hardware, moved and not candidate.started, alone=alone, hourly=hourly is not None),
     )
@@ -124,7 +123,8 @@ def _promise(context: EvaluationContext, candidate: CandidateType) -> Promise:
     known = context.runs.name == context.reference.name or context.runs.name in context.measured_types
     today = context.measured_types[context.runs.name].gpu if context.runs.name in context.measured_types else 1.0
     slowdown, bound = (round(s / today, 4) if known else None for s in (candidate.speed.mid, candidate.speed.bound))
-    return Promise(slowdown, context.demand.load.peak_busy_gpus, context.endpoint.framework, bound)
+    load, ratio = context.demand.load.peak_busy_gpus, round(candidate.ratio.bound, 4)
+    return Promise(slowdown, load, context.endpoint.framework, bound, ratio)
 
 
 def _lesson_text(context: EvaluationContext) -> str:

@@ -45,7 +45,6 @@ def type_option(
     money: Money,
     risks: Mapping[RiskResource, Risk],
     confidence: float,
-    p95_s: float | None,
     facts: Mapping[str, str],
     not_checked: tuple[str, ...] = (),
 ) -> Option:
@@ -67,7 +66,6 @@ def type_option(
         Effort.VERY_LOW if target.instance_type == now[0] else Effort.MEDIUM if fewer else Effort.LOW,
         restarts=_deployed(now, target),
         in_place=endpoint in CHANGEABLE,
-        p95_s=p95_s,
         notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
         facts={**facts, "break-even": _break_even(money)},
         not_checked=not_checked,

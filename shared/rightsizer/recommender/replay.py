@@ -38,6 +38,7 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
     """Serve every request; `late` counts the ones above `limit_s`, `baseline` is the share of them today."""
     late = rung = drowned = 0
     worst = instances = 0.0
+    served: list[float] = []
     for number, (arrivals, services) in enumerate(stream.days):
         work = stream.slots[number][1] if stream.slots else _service_by_slot(arrivals, services)
         slots = _slots(work, fleet)
@@ -48,9 +49,11 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
         late += len(over)
         rung += len(over) >= WATCH_LATE and _is_alarm_rung(arrivals, over, max(WATCH_SHARE, 3 * baseline))
         worst = max(worst, _worst_p95_s(arrivals, latencies))
+        served += latencies
         instances += sum(slots) / SLOTS
     late += drowned
-    return ReplayResult(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned)
+    p95 = quantile(sorted(served), 0.95) if served else 0.0
+    return ReplayResult(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned, p95)
 
 
 def _service_by_slot(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
