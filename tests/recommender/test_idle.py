@@ -12,8 +12,10 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.idle import delete_refusal, recommend_for_idle
 from rightsizer.recommender.recommend import add_daily_usage
-from tests.recommender import kit
+from tests.recommender import kit, plain
 from tests.recommender.kit import judge, judge_digests
 
 COLD = {"rightsizer:cold-start-ok": "true"}
@@ -90,6 +92,17 @@ def test_who_is_silent_for_too_short_a_time_to_be_idle_is_told_so() -> None:
     for tags in ({}, COLD):
         found = judged(SILENT, tags)
         assert ruled_out(found)[OptionKind.DELETE] == "silent for 3 days; 14 silent days make it idle"
+
+
+def test_no_text_tells_more_silent_days_than_were_seen() -> None:
+    """A look-back from noon to noon touches fifteen dates, the first and the last in part."""
+    base, demand = judged(SILENT, {}, days=15), replace(plain.DEMAND, requests=0.0, silent_days=15, days=14.0)
+    assert base.price is not None
+    args = (base.price, kit.endpoint(), AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW))
+    idle = recommend_for_idle(base, base.reason, demand, *args)
+    assert idle.options[0].facts["days without a request"] == "14"
+    used = delete_refusal(kit.endpoint(), replace(demand, requests=5.0), Policy())
+    assert "the last 14 days silent" in used.sentence
 
 
 def test_an_idle_endpoint_says_why_it_is_not_put_to_sleep_or_not_deleted() -> None:

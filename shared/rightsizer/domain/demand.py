@@ -1,5 +1,6 @@
 """Demand of the load on any hardware, its peak, and the service of a fleet on past days."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -124,6 +125,11 @@ class Demand:
     """Whether `gpus_used` was counted on single GPUs; else it is a bound from what they publish together."""
     gpu_skew: tuple[float, float] | None = None
     """Mean utilisation of the busiest and of the least busy GPU of an instance, 0..1; None where not seen singly."""
+
+    @property
+    def told_silent_days(self) -> int:
+        """Silent days as people are told them: no more than were seen, for the first and the last are seen in part."""
+        return min(self.silent_days, math.ceil(self.days))
 
 
 @dataclass(frozen=True, slots=True)

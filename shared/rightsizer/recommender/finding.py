@@ -56,11 +56,10 @@ def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | 
     peak = demand.gpu_peak or 0.0
     if peak > policy.cpu_class_share:
         return None
-    silent = min(demand.silent_days, math.ceil(demand.days))  # the first and the last day are seen in part
     return Reason(
         Code.IDLE,
-        f"no request for {silent} days while utilisation was published ({100 * demand.valid_share:.0f} %"
-        f" of the periods), GPU at most {100 * peak:.1f} %",
+        f"no request for {demand.told_silent_days} days while utilisation was published"
+        f" ({100 * demand.valid_share:.0f} % of the periods), GPU at most {100 * peak:.1f} %",
     )
 
 

@@ -35,7 +35,7 @@ def recommend_for_idle(
     usd = monthly_cost(price, variant.current_count)
     runs = (price.instance_type, variant.current_count)
     saving = usd - kept_by_commitment(usd, inputs.prices.commitment)
-    option = delete_option(runs, price, saving, demand.days, demand.silent_days)
+    option = delete_option(runs, price, saving, demand.days, demand.told_silent_days)
     zero = any(target.minimum == 0 for target in endpoint.scaling)
     other = Excluded(runs[0], _no_sleep_reason(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)
     if endpoint.kind is EndpointKind.ASYNC and not zero:
@@ -124,7 +124,7 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
     silent = f"{policy.idle_days} silent days make it idle"
     if demand.requests > 0:
         sentence = (
-            f"{demand.requests:,.0f} requests in {demand.days:.1f} days, the last {demand.silent_days} days silent"
+            f"{demand.requests:,.0f} requests in {demand.days:.1f} days, the last {demand.told_silent_days} days silent"
         )
         if demand.silent_days >= policy.idle_days:
             silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
@@ -136,4 +136,4 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
     if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
         return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
-    return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.silent_days} days; {silent}")
+    return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.told_silent_days} days; {silent}")
