@@ -184,4 +184,4 @@ def test_an_arn_that_nobody_proved_at_a_terminal_is_no_identity() -> None:
     """Only the command line asks STS who calls; a claim of another source is a word."""
     assert refused(ADA, "role/ml-oncall") == ""
     said = "is no identity that the list Approvers can name"
-    assert said in refused(ADA.removeprefix("cli:"), "role/ml-oncall")
+    assert said in refused(ADA.replace("cli:", "letter:"), "role/ml-oncall")
