@@ -48,6 +48,8 @@ def seen(*targets: ScalableTarget) -> LiveState:
         ([(CLEAR, "intended", ""), (CLEAR, "failed", LOST)], True, True),
         ([(CLEAR, "intended", ""), (CLEAR, "done", "")], True, True),
         ([(SETTLE, "intended", "")], True, True),
+        ([(CONFIG, "done", ""), (CLEAR, "intended", "")], True, True),
+        ([(CLEAR, "intended", ""), (SETTLE, "intended", ""), (SETTLE, "failed", REFUSED)], True, True),
         ([(CLEAR, "failed", REFUSED), (CLEAR, "intended", "")], True, True),
         ([(CLEAR, "failed", LOST), (CLEAR, "intended", ""), (CLEAR, "failed", REFUSED)], True, True),
     ],

@@ -178,3 +178,10 @@ def test_a_long_list_is_cut_after_ten_names() -> None:
     names = [f"role/r{n:02}" for n in range(10)]
     assert f"it lets {', '.join(names)} decide" in refused("cli:bob", ",".join(names))
     assert f"it lets {', '.join(names)} and 2 more decide" in refused("cli:bob", ",".join([*names, "role/x", "role/y"]))
+
+
+def test_an_arn_that_nobody_proved_at_a_terminal_is_no_identity() -> None:
+    """Only the command line asks STS who calls; a claim of another source is a word."""
+    assert refused(ADA, "role/ml-oncall") == ""
+    said = "is no identity that the list Approvers can name"
+    assert said in refused(ADA.replace("cli:", "letter:"), "role/ml-oncall")
