@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer import telemetry
 from rightsizer.errors import ReadError
-from rightsizer.telemetry import LONGEST_LINE, Failure, attempt, limit_line, logger
+from rightsizer.telemetry import Failure, attempt, limit_line, logger
 
 HOSTILE = "\u202e\x1b[31m\n" + "\U0001f600" * 210_000
 trees = st.recursive(
@@ -44,9 +45,18 @@ def test_a_hostile_name_gives_one_short_line_of_ascii() -> None:
     with logged() as text:
         logger.warning("refused " + HOSTILE, extra={"name_of_it": HOSTILE, "names": [HOSTILE] * 30_000, HOSTILE: 1})
     (line,) = text.getvalue().splitlines()
-    assert len(line) <= LONGEST_LINE
+    assert len(line) <= 16_000
     assert line.isascii()
     assert json.loads(line)["level"] == "WARNING"
+
+
+@pytest.mark.parametrize("length", range(3_800, 4_001, 20))
+def test_a_line_of_several_long_texts_has_at_most_16_000_characters_and_says_what_fits(length: int) -> None:
+    """Four texts of at most 4,000 characters: four of 3,980 fit into a line, four of 4,000 do not."""
+    record = {name: name * length for name in "abcd"}
+    line, whole = limit_line(record), len(json.dumps(record, separators=(",", ":")))
+    assert len(line) <= 16_000
+    assert (len(line) == whole) == (whole <= 16_000)
 
 
 def test_a_short_record_is_written_whole() -> None:
@@ -60,7 +70,7 @@ def test_a_short_record_is_written_whole() -> None:
 @given(st.dictionaries(st.text(max_size=20), trees, max_size=20))
 def test_any_record_becomes_one_bounded_line(record: dict[str, object]) -> None:
     line = limit_line(record | {"huge": 10**9000})
-    assert len(line) <= LONGEST_LINE
+    assert len(line) <= 16_000
     assert "\n" not in line
     json.loads(line)
 
@@ -74,7 +84,7 @@ def test_an_unforeseen_error_is_logged_with_its_stack_trace_and_counted() -> Non
     assert len(str(found)) < 500
     counted.assert_called_once_with(UnforeseenErrors=1)
     (line,) = text.getvalue().splitlines()
-    assert len(line) <= LONGEST_LINE
+    assert len(line) <= 16_000
     assert "in fails" in json.loads(line)["exception"]
     assert json.loads(line)["item"] == "chat"
 

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.prices import (
-    KEEP,
-    KEEP_FAILURE,
     OrderedPrices,
     PriceList,
     SavingsPlans,
@@ -122,20 +120,24 @@ def test_an_unknown_region_has_no_prices_rather_than_another_ones() -> None:
     assert not table.commitment.known
 
 
-def test_a_failed_reading_of_prices_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
+def test_a_failed_reading_of_prices_is_tried_again_after_ten_minutes(box: Sandbox, account: Session) -> None:
     book = OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now)
     box.fail("pricing", "GetProducts", "ThrottlingException", times=1)
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
+    box.clock.advance(timedelta(minutes=9, seconds=59))
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
-    box.clock.advance(KEEP_FAILURE)
+    box.clock.advance(timedelta(seconds=1))
     assert book.table(box.region, []).notes == ()
     box.calls.clear()
-    box.clock.advance(KEEP - timedelta(minutes=1))
+    box.clock.advance(timedelta(hours=5, minutes=59))
     assert book.table(box.region, []).notes == ()
     assert box.calls.of("pricing") == []
+    box.clock.advance(timedelta(minutes=1))
+    assert book.table(box.region, []).notes == ()
+    assert box.calls.of("pricing") != []
 
 
-def test_a_failed_reading_of_savings_plans_is_tried_again_after_minutes(box: Sandbox, account: Session) -> None:
+def test_a_failed_reading_of_savings_plans_is_tried_again_after_ten_minutes(box: Sandbox, account: Session) -> None:
     box.world.plans.buy(2.5)
     book = OrderedPrices(
         [PriceList(account, lambda: box.clock.now), Snapshot()],
@@ -144,7 +146,9 @@ def test_a_failed_reading_of_savings_plans_is_tried_again_after_minutes(box: San
     )
     box.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
     assert not book.table(box.region, []).commitment.known
-    box.clock.advance(KEEP_FAILURE)
+    box.clock.advance(timedelta(minutes=9, seconds=59))
+    assert not book.table(box.region, []).commitment.known
+    box.clock.advance(timedelta(seconds=1))
     assert book.table(box.region, []).commitment.usd_per_hour == Decimal("2.5")
 
 
@@ -199,15 +203,17 @@ def test_a_type_that_no_source_prices_names_all_of_them() -> None:
     assert said(Source("a", fails=True), Source("b", fails=True)) == "a and b were not read"
 
 
-def test_a_source_that_fails_is_told_and_left_alone_for_minutes_and_the_next_one_answers() -> None:
+def test_a_source_that_fails_is_told_and_left_alone_for_ten_minutes_and_the_next_one_answers() -> None:
     at, first = [NOW], Source("a", fails=True)
     book = OrderedPrices([first, Source("b", "ml.b")], lambda: at[0])
     for _ in range(2):
         table = book.table(REGION, ["ml.b"])
         assert table.find("ml.b") is not None
         assert [note.code for note in table.notes] == [Code.THROTTLED]
+    at[0] += timedelta(minutes=9, seconds=59)
+    book.table(REGION, ["ml.b"])
     assert len(first.asked) == 1
-    at[0] += KEEP_FAILURE
+    at[0] += timedelta(seconds=1)
     book.table(REGION, ["ml.b"])
     assert len(first.asked) == 2
 

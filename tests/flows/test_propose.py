@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from unittest.mock import patch
 
+import pytest
+
+from rightsizer import telemetry
 from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import ThrottledError, WriteRefusedError
@@ -169,6 +173,24 @@ def test_a_fault_of_ours_at_one_proposal_leaves_the_others_alone() -> None:
     other = proposal("p-2", "other")
     assert spy.tell(moved(proposal()), moved(other, sequence="2")) == ["1"]
     assert list(spy.known) == ["p-2"]
+
+
+@pytest.mark.parametrize("spoilt", ["p-1", "p-2", "p-3"])
+def test_an_unforeseen_error_at_one_of_three_fails_that_record_and_the_others_are_told(spoilt: str) -> None:
+    @dataclass
+    class Faulty(Spy):
+        def message(self, proposal_id: str) -> MessageRef | None:
+            if proposal_id == spoilt:
+                raise ValueError("a case that nobody foresaw")
+            return super().message(proposal_id)
+
+    names, spy = ("p-1", "p-2", "p-3"), Faulty()
+    moves = [moved(proposal(name, f"endpoint-{name}"), sequence=f"sequence of {name}") for name in names]
+    with patch.object(telemetry, "count") as counted:
+        assert spy.tell(*moves) == [f"sequence of {spoilt}"]
+    assert list(spy.known) == [name for name in names if name != spoilt]
+    assert len(spy.posts) == 2
+    counted.assert_called_once_with(UnforeseenErrors=1)
 
 
 def test_without_a_details_page_the_message_still_asks() -> None:

@@ -1,4 +1,4 @@
-"""Each module of a package that is tested in memory is imported by a test file of its own name."""
+"""Each tested module is imported by a test file of its own name, and each test file holds a test."""
 
 import ast
 from collections.abc import Iterator
@@ -48,3 +48,39 @@ def test_a_module_without_its_file_would_be_found() -> None:
     assert names["test_plan.py"] == "rightsizer.changes.plan"
     assert "rightsizer.changes.reconcile.steps" in imported(ROOT / "tests" / "changes" / "test_steps.py")
     assert "rightsizer.changes.reconcile.drift" not in imported(ROOT / "tests" / "changes" / "test_window.py")
+
+
+def names_of_tests(source: str) -> list[str]:
+    """Names that pytest takes as tests, as a function, as a method of a class or as hypothesis's machine."""
+    body = ast.parse(source).body
+    classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name.startswith("Test")]
+    defined = [*body, *(node for one in classes for node in one.body)]
+    names = [
+        node.name
+        for node in defined
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    ]
+    machines = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    return names + [one.id for one in machines if isinstance(one, ast.Name) and one.id.startswith("Test")]
+
+
+def test_each_test_file_holds_a_test() -> None:
+    """A file that an accident emptied passes otherwise, as nothing that fails is left in it."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    assert files
+    assert [str(path.relative_to(ROOT)) for path in files if not names_of_tests(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "held"),
+    [
+        ("", []),
+        ('"""Only a docstring."""\nimport ast\n', []),
+        ("def helper(): pass\nclass Other:\n    def test_of_no_test_class(self): pass\n", []),
+        ("def test_a(): pass\n", ["test_a"]),
+        ("class TestB:\n    def test_b(self): pass\n", ["test_b"]),
+        ("TestC = Machine.TestCase\n", ["TestC"]),
+    ],
+)
+def test_a_file_without_a_test_would_be_found(source: str, held: list[str]) -> None:
+    assert names_of_tests(source) == held

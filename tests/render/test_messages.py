@@ -1,6 +1,5 @@
 """Each kind of message in plain text and as Slack blocks."""
 
-import doctest
 import json
 from dataclasses import replace
 
@@ -37,7 +36,3 @@ def test_settings_that_could_not_be_understood_stand_at_the_end(message: Message
     assert messages.plain(spoilt)[1] == f"{messages.plain(message)[1]}\n{misread_line(MISREAD)}\n"
     assert messages.slack_blocks(spoilt)[:-1] == messages.slack_blocks(message)
     assert "Approvers is empty" in json.dumps(messages.slack_blocks(spoilt)[-1])
-
-
-def test_the_example_holds() -> None:
-    assert doctest.testmod(messages).failed == 0
