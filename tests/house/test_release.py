@@ -77,6 +77,28 @@ def test_the_commands_of_the_checklist_give_the_changelog_and_the_version_their_
     assert '__version__ = "0.3.0.dev0"\n' in (tmp_path / "shared/rightsizer/__init__.py").read_text()
 
 
+def not_installed(page: str) -> list[str]:
+    """Lines of a section's commands that run a program of .venv before the section installs it."""
+    found: list[str] = []
+    for section in re.split(r"^## ", page, flags=re.MULTILINE):
+        lines = "".join(re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE)).splitlines()
+        installed = next(
+            (at for at, line in enumerate(lines) if line.split("#")[0].strip() == "make install"), len(lines)
+        )
+        found += [line for line in lines[:installed] if line.startswith(".venv/bin/")]
+    return found
+
+
+def test_a_section_that_runs_rightsizer_installs_it_first() -> None:
+    """`make build` makes no .venv, so who begins at "Deploy" would get "not found"."""
+    assert not_installed("## Deploy\n```sh\nmake build\n.venv/bin/rightsizer doctor\n```\n") == [
+        ".venv/bin/rightsizer doctor"
+    ]
+    first, second = PAGE.split("\n## 3. ")[0], (ROOT / "README.md").read_text()
+    assert not_installed(first) == []
+    assert not_installed(second) == []
+
+
 def form(path: Path) -> dict[str, Any]:
     found = yaml.safe_load(path.read_text())
     assert isinstance(found, dict)
