@@ -76,6 +76,14 @@ def test_the_public_door_cannot_read_what_is_no_proposal() -> None:
         bootstrap.table().get("ENDPOINT#chat", "RECOMMENDATION")
 
 
+def test_the_report_queries_the_index_and_can_neither_read_an_item_by_its_key_nor_forge_an_approval() -> None:
+    with scene() as at:
+        table = at.box.world.arn("dynamodb", f"table/{at.stack.parts.names['Table']}")
+        approval = {"dynamodb:LeadingKeys": "PROPOSAL#p"}
+        by_key = [Ask(f"dynamodb:{name}", table, approval) for name in ("GetItem", "PutItem", "UpdateItem", "Query")]
+        assert asked(at, "report", Ask("dynamodb:Query", f"{table}/index/GSI1"), *by_key) == [True] + [False] * 4
+
+
 def test_an_event_of_another_source_cannot_be_sent() -> None:
     with scene() as at:
         bus = "arn:aws:events:us-east-1:111122223333:event-bus/default"

@@ -83,7 +83,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ec2:DescribeInstances",
         "dynamodb:GetItem",
     ),
-    "report": (*TABLE, "cloudwatch:GetMetricData"),
+    "report": ("dynamodb:Query", "cloudwatch:GetMetricData"),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)

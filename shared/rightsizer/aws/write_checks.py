@@ -77,7 +77,7 @@ WRITES: Mapping[str, Mapping[str, Write]] = {
         "autoscaling:DetachInstances": GROUP,
         "autoscaling:TerminateInstanceInAutoScalingGroup": GROUP,
     },
-    "report": {"dynamodb:PutItem": TABLE, "sns:Publish": TOPIC},
+    "report": {"sns:Publish": TOPIC},
 }
 """By door and IAM action (template.yaml; a test holds both together)."""
 ON_WHAT_SERVES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch", "autoscaling"})
