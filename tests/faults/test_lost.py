@@ -21,7 +21,8 @@ from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_orders, change_capacity, read_state
-from rightsizer.flows.begin_change import LOOK_AGAIN, ChangeStarter
+from rightsizer.flows.begin_change import ChangeStarter
+from rightsizer.flows.read_state import LOOK_AGAIN
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.spot import capacity_change
 from tests.faults import lost as lost_runs

@@ -12,14 +12,12 @@ from decimal import Decimal
 from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
 from rightsizer.advice.market import Market, Offer
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.running import judge_type
+from rightsizer.advice.running import MARGIN, judge_type
 from rightsizer.advice.workload import Running, Task, Workload
 from rightsizer.domain.cluster import ClusterUse, ContainerRequest, ContainerUse, DeviceUse, PodGroup
 from rightsizer.domain.policy import Policy
 from rightsizer.recommender.slowdown import expected_slowdown
 
-MARGIN = 1.15
-"""On the highest memory and the 95th percentile of CPU; an assumption (rule K2)."""
 WORTH = 0.20
 """Share by which a request must differ from the need before it is worth a change; an assumption."""
 IDLE_PERCENT = 0.05

@@ -7,6 +7,7 @@ from decimal import Decimal
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.workload import Environment, Goal, Objectives, Traffic, Workload
+from rightsizer.domain.price import CENT
 
 WORKING_HOURS = 176.0
 """Hours of a month in which somebody works: 8 on 22 days (rule P7)."""
@@ -159,6 +160,3 @@ def _in_hours(cost: Cost, hours: float) -> Cost:
         return cost
     monthly = (cost.usd_per_hour * Decimal(str(hours))).quantize(CENT)
     return replace(cost, usd_per_month=monthly, usd_per_1000_requests=None)
-
-
-CENT = Decimal("0.01")

@@ -22,6 +22,8 @@ from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import expected_slowdown
 
+MARGIN = 1.15
+"""Factor on the measured need of what runs: highest memory, and the 95th percentile of CPU. An assumption (rule K2)."""
 SAFETY = 0.97
 """Share of the objective that a bound may reach (rule R4)."""
 REVIEW_PERCENT = 20.0

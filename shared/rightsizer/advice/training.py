@@ -30,7 +30,7 @@ SPOT_SHARE = (0.25, 0.40, 0.80)
 LOST_HOURS = 0.5
 """Work and start that one interruption costs, with a checkpoint each half hour."""
 SHORT_H = 1.0
-"""Hours that a run without checkpoints may take so that starting it again is no loss worth mentioning."""
+"""Hours that a run without checkpoints may take so that starting it again is no loss worth mentioning (rule P2)."""
 PHASES = (
     "assess: check that Neuron supports every operator of the model",
     "pilot: one small run, same quality, cost of the run compared",

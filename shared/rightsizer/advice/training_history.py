@@ -12,7 +12,8 @@ from itertools import groupby
 from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
 from rightsizer.advice.market import TRAINING, Market, Offer
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.training import SPOT_SHARE
+from rightsizer.advice.running import MARGIN
+from rightsizer.advice.training import SHORT_H, SPOT_SHARE
 from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.training_run import TrainingRun
@@ -22,12 +23,8 @@ UNUSED_PERCENT = 1.0
 """Mean use of a GPU below which the work runs on the CPU."""
 LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
 """Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
-MARGIN = 1.15
-"""On the highest memory of a run; an assumption."""
 WORTH = 0.15
 """Saving of a run from which another type is proposed; an assumption."""
-SHORT_H = 1.0
-"""Hours of a run that may start again without checkpoints (rule P2)."""
 
 
 @dataclass(frozen=True, slots=True)

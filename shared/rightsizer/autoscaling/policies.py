@@ -15,12 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rightsizer.domain.endpoint import ScalableTarget, variant_resource_id
+from rightsizer.domain.endpoint import SCALING_NAMESPACE, ScalableTarget, variant_resource_id
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, with_policy_places
 from rightsizer.domain.reason import Code, Reason
 
-NAMESPACE = "sagemaker"
 POLICY_FIELDS = frozenset(
     {
         "PolicyName",
@@ -190,7 +189,7 @@ def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) ->
 def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
     """Register the variant and schedule counts by the hour (UTC), one action for each change of count."""
     who = {
-        "ServiceNamespace": NAMESPACE,
+        "ServiceNamespace": SCALING_NAMESPACE,
         "ResourceId": variant_resource_id(endpoint, variant),
         "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
     }
@@ -217,7 +216,7 @@ def has_only_hourly_counts(target: ScalableTarget) -> bool:
 
 def _target_key(target: ScalableTarget) -> dict[str, Any]:
     return {
-        "ServiceNamespace": NAMESPACE,
+        "ServiceNamespace": SCALING_NAMESPACE,
         "ResourceId": target.resource_id,
         "ScalableDimension": target.dimension,
     }

@@ -13,7 +13,13 @@ from rightsizer.aws.ecr import RegistryClient, images
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate_read_errors
 from rightsizer.aws.iam import Identity, alarm_visibility, denied_restore_actions, role_pass
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import EndpointRef, ScalableTarget, component_resource_id, variant_resource_id
+from rightsizer.domain.endpoint import (
+    SCALING_NAMESPACE,
+    EndpointRef,
+    ScalableTarget,
+    component_resource_id,
+    variant_resource_id,
+)
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.preflight import RolePass
@@ -33,7 +39,6 @@ if TYPE_CHECKING:
     from types_boto3_iam import IAMClient
     from types_boto3_sagemaker import SageMakerClient
 
-NAMESPACE: Literal["sagemaker"] = "sagemaker"
 ALARM_TYPES: tuple[Literal["MetricAlarm", "CompositeAlarm"], ...] = ("MetricAlarm", "CompositeAlarm")
 
 
@@ -98,7 +103,7 @@ class AwsChanger:
         if not wanted:
             return  # an empty filter would list the whole account
         pages = self.autoscaling.get_paginator("describe_scalable_targets").paginate(
-            ServiceNamespace=NAMESPACE, ResourceIds=wanted
+            ServiceNamespace=SCALING_NAMESPACE, ResourceIds=wanted
         )
         for target in (t for page in pages for t in page["ScalableTargets"]):
             resource, dimension = target["ResourceId"], target["ScalableDimension"]
@@ -118,7 +123,7 @@ class AwsChanger:
 
     def _rows(self, operation: Any, key: str, resource: str, dimension: str) -> Iterator[dict[str, Any]]:
         pages = self.autoscaling.get_paginator(operation).paginate(
-            ServiceNamespace=NAMESPACE, ResourceId=resource, ScalableDimension=dimension
+            ServiceNamespace=SCALING_NAMESPACE, ResourceId=resource, ScalableDimension=dimension
         )
         for page in pages:
             yield from page[key]

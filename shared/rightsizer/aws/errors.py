@@ -14,6 +14,8 @@ from botocore.exceptions import (
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
 
+TRIES = 4
+"""How often a conditional write is tried again when somebody else wrote in between."""
 LONGEST_TEXT = 1024
 """Characters of an error message of AWS, which may quote what was sent."""
 

@@ -14,6 +14,7 @@ from rightsizer import wire
 from rightsizer.aws import decisions
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, item_in_state
 from rightsizer.aws.documents import Parking, noun_of
+from rightsizer.aws.errors import TRIES
 from rightsizer.aws.table import (
     Item,
     Row,
@@ -36,8 +37,6 @@ from rightsizer.telemetry import Failure, attempt, logger
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
 ENDED = frozenset({ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
-TRIES = 4
-"""How often a write is tried again when somebody else wrote in between."""
 OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )

@@ -8,8 +8,9 @@ from typing import Any
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
 from rightsizer.aws.documents import noun_of
+from rightsizer.aws.errors import TRIES
 from rightsizer.aws.ledger import HistoryTable, spending
-from rightsizer.aws.proposals import OPEN, TRIES, Proposals
+from rightsizer.aws.proposals import OPEN, Proposals
 from rightsizer.aws.table import (
     Item,
     Row,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.aws.errors import DENIED, THROTTLED, TRIES, code_of, text_of, translate
 from rightsizer.domain.usage import KeptUsage
 from rightsizer.errors import InputError, WriteRefusedError
 from rightsizer.telemetry import logger
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 FORMAT = 1
-TRIES = 4
 LOST = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
 MISSING = frozenset({"NoSuchKey", "404", "AccessDenied"})
 """S3 says AccessDenied of an object that is not there to a role that may not list the bucket, as ours may not."""

@@ -51,6 +51,12 @@ FLOOR_S = 60.0
 """A wait that is no harm, whatever was usual."""
 WAKING_S = 1800.0
 """The same where the fleet sleeps: the first request waits for an instance."""
+BAD_REQUESTS = 5
+"""Failed or slow requests below which nothing is bad."""
+BAD_SHARE = 0.10
+"""Share of failed requests that is bad, where no other share is declared."""
+BASELINE_FACTOR = 3.0
+"""Errors above this multiple of the baseline are bad, for the proof, a shadow test and the alarms that roll back."""
 STUCK_S = 86_400.0
 """Stands for a queue of which nothing is worked off."""
 

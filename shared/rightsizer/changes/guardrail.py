@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from rightsizer.changes.baseline import BASELINE_FACTOR
 from rightsizer.domain.plan import Step, StepKind
 
 LIMIT_LOW_S, LIMIT_HIGH_S = 600, 28_800
@@ -33,7 +34,6 @@ PERIODS = 3
 BREACHES = 2
 ERRORS_PER_MINUTE = 5.0
 """Fewer bad requests than this in a minute are no evidence."""
-BASELINE_FACTOR = 3.0
 LATENCY_FACTOR = 2.0
 """Without an objective: how much slower than before is too slow."""
 

@@ -15,6 +15,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from rightsizer.changes.baseline import (
+    BAD_REQUESTS,
+    BAD_SHARE,
+    BASELINE_FACTOR,
     ERRORS,
     HOST_MEMORY,
     LATENCY,
@@ -51,9 +54,6 @@ __all__ = [
     "watched_metrics",
 ]
 
-BAD_REQUESTS = 5
-BAD_SHARE = 0.10
-BASELINE_FACTOR = 3.0
 SLOW_FACTOR = 2.0
 """Without an objective: p95 above this multiple of the baseline is bad."""
 MEMORY_LIMIT = 97.0

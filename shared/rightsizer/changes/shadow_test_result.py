@@ -9,7 +9,18 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from rightsizer.changes.baseline import ERRORS, GPU, GPU_MEMORY, LATENCY, MEAN, REQUESTS, SAMPLE_S
+from rightsizer.changes.baseline import (
+    BAD_REQUESTS,
+    BAD_SHARE,
+    BASELINE_FACTOR,
+    ERRORS,
+    GPU,
+    GPU_MEMORY,
+    LATENCY,
+    MEAN,
+    REQUESTS,
+    SAMPLE_S,
+)
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.reason import Code, Reason
@@ -18,11 +29,8 @@ from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, un
 MODEL_ERRORS = MetricStatistic("InvocationModelErrors", "Sum")
 """Answers of the model that are no 2XX: out of memory may be told as a fault of the client."""
 FAILED = (ERRORS, MODEL_ERRORS)
-BAD_SHARE = 0.1
-"""Share of failed requests from which production suffers, and from which the shadow needs no more hours."""
 FAILING_SHARE = 0.005
 """Share of failed requests that a guarded change may have (docs/shadow-tests.md, "What the result says")."""
-BAD_REQUESTS = 5
 WARM_UP = 3
 """Periods of five minutes in which a model that starts may fail."""
 PATIENCE = timedelta(hours=6)
@@ -42,7 +50,7 @@ def shadow_test_verdict(change: Change, production: Sequence[Window], shadow: Wi
     served = sum(_sum_of(w, REQUESTS) for w in production)
     failed = sum(_sum_of(w, ERRORS) for w in production)
     baseline = change.baseline.get("error_share", 0.0)
-    if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, 3 * baseline) * max(served, failed):
+    if failed >= BAD_REQUESTS and failed > max(BAD_SHARE, BASELINE_FACTOR * baseline) * max(served, failed):
         text = f"{failed:.0f} of {served:.0f} requests failed while the shadow test ran"
         return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
     missed = unread_reason([*production, shadow])

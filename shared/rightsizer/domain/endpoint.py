@@ -122,6 +122,10 @@ class ScalableTarget:
         return name if kind == "inference-component" else None
 
 
+SCALING_NAMESPACE: Literal["sagemaker"] = "sagemaker"
+"""The ServiceNamespace of SageMaker in Application Auto Scaling."""
+
+
 def variant_resource_id(endpoint: str, variant: str) -> str:
     """The resource id of a variant in Application Auto Scaling (API RegisterScalableTarget)."""
     return f"endpoint/{endpoint}/variant/{variant}"

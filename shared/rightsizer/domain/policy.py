@@ -16,6 +16,8 @@ TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT,
 ADDABLE = frozenset({OptionKind.AUTOSCALING, OptionKind.ROUTING, OptionKind.SCHEDULE})
 """Dimensions that an operator may add: the journal carries them out and takes them back."""
 UNLIMITED = 1_000_000
+TICK = timedelta(minutes=5)
+"""How often the apply function looks at what it carries out, without an event (its schedule in template.yaml)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import LiveState
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
-from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.policy import TICK, ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import RightsizerError
 from rightsizer.flows import notify, read_state
@@ -42,7 +42,6 @@ from rightsizer.ports.evaluation import RecommendationStore
 
 BUDGET = 40
 """Moves of one invocation."""
-LOOK_AGAIN = timedelta(minutes=5)
 TURNING = frozenset({StepKind.UPDATE_ENDPOINT, StepKind.SET_CAPACITY, StepKind.SET_COPIES, StepKind.UPDATE_COMPONENT})
 """The writes after which the endpoint serves differently; LastModifiedTime is noted right before them."""
 
@@ -90,7 +89,7 @@ class ChangeAdvancer:
                     change = self._replan(change, move, now)
                 case Finish():
                     return self._finish(change, due, move, live, now)
-        return self._wait(change, Wait(now + LOOK_AGAIN, "this invocation has made all the moves it may"), now)
+        return self._wait(change, Wait(now + TICK, "this invocation has made all the moves it may"), now)
 
     def _begun(self, change: Change, now: datetime) -> Change:
         """The change with its plan; closed where it was refused, and without a plan where it waits."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
-from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.errors import ConflictError, InputError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
-LOOK_AGAIN = timedelta(minutes=5)
 RESERVE_MS = 45_000
 """With less than this no further change is looked at: one look must end, and savings and capacity changes come
 after.
@@ -195,7 +194,7 @@ class Apply:
         looks = change.looks + 1
         if looks % 12 == 3:
             catch_send_errors(self.notifier)(f"change {change_id} of {change.ref.name} cannot be looked at", str(error))
-        wait = LOOK_AGAIN * min(looks, 12)
+        wait = TICK * min(looks, 12)
         note = Entry(now, JournalEvent.LOOK, "failed", str(error)[:500])
         return self.journal.save(
             replace(

@@ -26,6 +26,7 @@ from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell
+from rightsizer.flows.read_state import LOOK_AGAIN
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 BASELINE = timedelta(days=2)
 BUSY_AGAIN = timedelta(minutes=30)
-LOOK_AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ChangeStarter:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
             told = read_state.tell_of_wait(change, against, now, self.tell)
-            return self._defer(told, now + read_state.LOOK_AGAIN, against.sentence, now)
+            return self._defer(told, now + LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, inputs, now)
         planned = plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
         if not isinstance(planned, plan.PlannedChange):

@@ -27,7 +27,7 @@ from rightsizer.domain.capacity_change import (
 )
 from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.outcome import Occurrence
-from rightsizer.domain.policy import Switch
+from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import (
@@ -49,7 +49,6 @@ from rightsizer.telemetry import Failure, attempt, logger
 
 BUDGET = 8
 """Moves of one invocation."""
-LOOK_AGAIN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +129,11 @@ class CapacityChanges:
             known = self.book.load(capacity_change.id) or capacity_change
             note = Entry(now, JournalEvent.LOOK, "noted", str(error)[:500])
             if known.journal and known.journal[-1].detail == note.detail:
-                return self.book.save(replace(known, next_due=now + LOOK_AGAIN))
+                return self.book.save(replace(known, next_due=now + TICK))
             catch_send_errors(self.notifier)(
                 f"capacity change {capacity_change.id} of {capacity_change.subject} cannot be looked at", str(error)
             )
-            return self.book.save(replace(known, next_due=now + LOOK_AGAIN, journal=(*known.journal, note)))
+            return self.book.save(replace(known, next_due=now + TICK, journal=(*known.journal, note)))
 
     def _advance_steps(self, capacity_change: CapacityChange, now: datetime) -> CapacityChange:
         switch = self.switch()
@@ -151,9 +150,7 @@ class CapacityChanges:
                     capacity_change = self._send(capacity_change, move.back, now)
                 case Arrived():
                     capacity_change = self.book.save(
-                        replace(
-                            capacity_change, done_at=now, next_due=now + LOOK_AGAIN, outcome="The new value is there."
-                        )
+                        replace(capacity_change, done_at=now, next_due=now + TICK, outcome="The new value is there.")
                     )
                 case TurnBack():
                     capacity_change = self._turn_back(capacity_change, move.reason, now)
@@ -163,7 +160,7 @@ class CapacityChanges:
                     return self._end(capacity_change, move, now)
                 case _:
                     assert_never(move)
-        return self.book.save(replace(capacity_change, next_due=now + LOOK_AGAIN))
+        return self.book.save(replace(capacity_change, next_due=now + TICK))
 
     def _start_refusal(self, capacity_change: CapacityChange, now: datetime) -> Ended | None:
         """The end of a capacity change that nobody on the list approved, or too long ago, or before the table was made.
@@ -214,7 +211,7 @@ class CapacityChanges:
                 capacity_change,
                 state=ProposalState.APPLYING,
                 sent_at=capacity_change.sent_at or now,
-                next_due=now + LOOK_AGAIN,
+                next_due=now + TICK,
                 journal=(*capacity_change.journal, Entry(now, step.key, "intended", step.kind.value)),
             )
         )

@@ -50,7 +50,7 @@ SCALING = frozenset(
     }
 )
 LOOK_AGAIN = timedelta(hours=1)
-"""How often a change that waits for a recommendation looks for one; the sweep evaluates each endpoint once a day."""
+"""How often a change that waits for a recommendation or a peak looks again; an endpoint is evaluated once a day."""
 
 
 @dataclass(frozen=True, slots=True)

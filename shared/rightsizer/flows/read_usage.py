@@ -12,6 +12,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
     SIGNALS,
+    SLOT_S,
     KeptUsage,
     MetricStatistic,
     MetricWindow,
@@ -23,8 +24,6 @@ from rightsizer.ports.evaluation import DailyUsageStore, MetricReader, MetricReq
 from rightsizer.recommender.recommend import add_daily_usage
 from rightsizer.recommender.usage_cache import DAYS, ReadPlan, page_of, plan_reading, usage_to_keep
 
-PERIOD_S = 300
-"""CloudWatch keeps five-minute datapoints for 63 days."""
 COUNTED = MetricStatistic("CPUUtilization", "SampleCount")
 """Tells how many instances ran: asked only of variants whose count moves."""
 
@@ -83,7 +82,7 @@ class UsageReader:
         """What CloudWatch knows of each; nothing is asked where every complete day is known already."""
         requests = [self._request(endpoint) for endpoint, _ in group]
         if start < end:
-            return self.metrics.read(requests, start, end, PERIOD_S)
+            return self.metrics.read(requests, start, end, SLOT_S)
         silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
         return (NoMetrics(request.endpoint, request.variant, silent) for request in requests)
 
