@@ -84,6 +84,21 @@ def test_the_report_queries_the_index_and_can_neither_read_an_item_by_its_key_no
         assert asked(at, "report", Ask("dynamodb:Query", f"{table}/index/GSI1"), *by_key) == [True] + [False] * 4
 
 
+@pytest.mark.parametrize(
+    ("door", "own"),
+    [("propose", {"MESSAGE#p", "PARKED#p"}), ("interruption", {"SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o"})],
+)
+def test_a_door_that_decides_nothing_writes_its_own_kinds_of_items_and_can_forge_no_approval(
+    door: str, own: set[str]
+) -> None:
+    others = {"PROPOSAL#p", "CHANGE#c", "CONTROL", "ENDPOINT#e", "GROUP#g", "ENTRY#e"}
+    with scene() as at:
+        table = at.box.world.arn("dynamodb", f"table/{at.stack.parts.names['Table']}")
+        role = at.stack.roles.role(door)
+        puts = {key: Ask("dynamodb:PutItem", table, {"dynamodb:LeadingKeys": key}) for key in own | others}
+        assert {key for key, ask in puts.items() if role.allows(ask)} == own
+
+
 def test_an_event_of_another_source_cannot_be_sent() -> None:
     with scene() as at:
         bus = "arn:aws:events:us-east-1:111122223333:event-bus/default"

@@ -41,7 +41,7 @@ WRITES: Mapping[str, Mapping[str, Write]] = {
     "sweep": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
     "evaluate": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
     "propose": {
-        "dynamodb:PutItem": TABLE,
+        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "MESSAGE#p"}),
         "sns:Publish": TOPIC,
         "events:PutEvents": Write("event-bus/default", "events", {"events:source": "rightsizer"}),
     },
@@ -71,7 +71,7 @@ WRITES: Mapping[str, Mapping[str, Write]] = {
         "autoscaling:UpdateAutoScalingGroup": GROUP,
     },
     "interruption": {
-        "dynamodb:PutItem": TABLE,
+        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "SPOT#i"}),
         "sqs:SendMessage": QUEUE,
         "sns:Publish": TOPIC,
         "autoscaling:DetachInstances": GROUP,
