@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rightsizer.changes.preflight.consent import approver_refusal
-from rightsizer.domain.approvers import Approvers, Caller, is_match
+from rightsizer.domain.approvers import Approvers, Caller, is_match, may_decide
 from rightsizer.domain.reason import Code
+from rightsizer.flows.respond import is_approver
 
 ACCOUNT, OTHER = "111122223333", "444455556666"
 HOME = f"aws:{ACCOUNT}"
@@ -122,6 +123,35 @@ def test_without_a_list_and_in_automatic_mode_nobody_is_a_stranger() -> None:
     assert allowed(ONCALL)
     assert approver_refusal("slack:U9", Approvers()) is None
     assert approver_refusal("policy", Approvers(frozenset({"U1"}), HOME)) is None
+
+
+@pytest.mark.parametrize(
+    ("is_listed", "has_list", "in_slack", "behind_iam"),
+    [(True, True, True, True), (False, True, False, False), (False, False, False, True)],
+)
+def test_without_a_list_only_iam_lets_decide(is_listed: bool, has_list: bool, in_slack: bool, behind_iam: bool) -> None:
+    assert may_decide(is_listed=is_listed, has_list=has_list, is_behind_iam=False) is in_slack
+    assert may_decide(is_listed=is_listed, has_list=has_list, is_behind_iam=True) is behind_iam
+
+
+@pytest.mark.parametrize(
+    ("entries", "in_slack", "in_apply", "at_a_terminal"),
+    [
+        ("", False, True, True),
+        ("U1", True, True, False),
+        ("U2", False, False, False),
+        ("role/ml-oncall", False, False, True),
+        ("U1,role/ml-oncall", True, True, True),
+    ],
+)
+def test_the_table_of_who_may_decide_in_docs_security(
+    entries: str, in_slack: bool, in_apply: bool, at_a_terminal: bool
+) -> None:
+    """U1 clicks, `apply` looks at the click of U1, the role ml-oncall answers at a terminal."""
+    listed = Approvers.parse(entries, HOME)
+    assert is_approver("U1", listed.slack_users) is in_slack
+    assert (approver_refusal("slack:U1", listed) is None) is in_apply
+    assert (approver_refusal(f"cli:{ONCALL}", listed) is None) is at_a_terminal
 
 
 def test_a_slack_user_is_named_by_the_id_alone() -> None:

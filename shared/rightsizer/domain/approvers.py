@@ -80,7 +80,7 @@ class Approvers:
     """The list as it was deployed. An entry of no known form names nobody."""
 
     entries: frozenset[str] = frozenset()
-    """Empty: there is no list, and IAM alone decides who may write to the table."""
+    """Empty: there is no list. Nobody decides in Slack, and IAM alone says who decides elsewhere (`may_decide`)."""
     home: str = ""
     """Partition and account of the stack, ``aws:111122223333``: where short forms count."""
 
@@ -117,6 +117,18 @@ class Approvers:
         if wanted.startswith("role/"):
             wanted = f"role/{wanted.rpartition('/')[2]}"  # names of roles are unique in an account, whatever their path
         return caller.home == home and is_match(wanted, caller.what)
+
+
+def may_decide(*, is_listed: bool, has_list: bool, is_behind_iam: bool) -> bool:
+    """Whether a person may decide: one on the list, or anybody whom IAM let through where there is no list.
+
+    `has_list`: the list has an entry. What an empty list means depends on the door, and is meant to (decision 55).
+    In Slack: everybody in the workspace can click, the signature says no more than that Slack sent the click, and
+    nothing but the list says who may decide. So without a list nobody decides. At a terminal: IAM says who may write
+    to the table. So without a list IAM alone decides, and a stack without Slack needs no list. `apply` reads what was
+    recorded through one of these two doors, so without a list it asks nobody.
+    """
+    return is_listed or (is_behind_iam and not has_list)
 
 
 def is_match(pattern: str, text: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
+from rightsizer.domain.approvers import may_decide
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
 from rightsizer.errors import ConflictError, RightsizerError, VanishedError
@@ -129,8 +130,11 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
 
 
 def is_approver(user: str, approvers: frozenset[str]) -> bool:
-    """Whether the person with this Slack user id may decide. An empty list lets nobody."""
-    return user in approvers
+    """Whether the person with this Slack user id may decide. An empty list lets nobody.
+
+    Nothing but the list keeps the public door: `may_decide` has the reason, and why it is otherwise in `apply`.
+    """
+    return may_decide(is_listed=user in approvers, has_list=bool(approvers), is_behind_iam=False)
 
 
 def _approver_refusal(click: Click, approvers: frozenset[str]) -> str:

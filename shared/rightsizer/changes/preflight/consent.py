@@ -4,7 +4,7 @@ A person counts whom the stack's list `Approvers` lets decide. What is the owner
 minimum that only goes up again, within the maximum that they registered.
 """
 
-from rightsizer.domain.approvers import Approvers, Caller
+from rightsizer.domain.approvers import Approvers, Caller, may_decide
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
@@ -78,18 +78,20 @@ def is_minimum_given_back(inputs: PreflightInput) -> bool:
 def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
     """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does, or where there is no list.
 
-    `by` is what the decision claims. Automatic mode is held by other rules.
+    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets everybody, and
+    is meant to: `may_decide` has the reason, and why a click is held otherwise.
     """
     decider = DecidedBy.read(by)
-    if not approvers.entries or decider.source is DecisionSource.POLICY:
+    if decider.source is DecisionSource.POLICY:
         return None
     who = decider.person
-    if decider.source is DecisionSource.SLACK:
-        text = f"the Slack user {who[:80]} is not on the list Approvers"
-        return None if who in approvers.slack_users else Reason(Code.NOT_APPROVER, text)
+    is_slack = decider.source is DecisionSource.SLACK
     caller = Caller.from_arn(who) if decider.source is DecisionSource.CLI else None
-    if caller is not None and approvers.has_entry_for(caller):
+    is_listed = who in approvers.slack_users if is_slack else caller is not None and approvers.has_entry_for(caller)
+    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=True):
         return None
+    if is_slack:
+        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers")
     if caller is None:
         who = f"{who or by or 'nobody'}"[:200]
         return Reason(
