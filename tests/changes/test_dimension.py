@@ -20,5 +20,5 @@ def test_a_dimension_without_a_plan_is_not_carried_out() -> None:
 def test_the_defaults_deploy_nothing_on_the_kinds_that_may_be_changed() -> None:
     one: Any = Silent()
     assert (one.applies_to, one.deploys, one.is_watched(OptionKind.ROUTING)) == (CHANGEABLE, (), False)
-    inputs = approved(COUNT).ground
+    inputs = approved(COUNT).inputs
     assert one.with_live_counts(inputs) is inputs

@@ -11,9 +11,9 @@ from rightsizer.changes.failure import (
     Refusal,
     drop_metrics_config,
     failure_of_code,
+    failure_to_remember,
     is_given_up,
     is_unanswered,
-    lesson,
     next_try,
     retry_chosen_type,
     with_failure_class,
@@ -113,7 +113,7 @@ def test_a_move_that_has_its_class_or_is_our_own_keeps_it() -> None:
 def test_what_failed_while_a_test_went_back_is_not_held_against_the_type(
     ended: PastEnd, state: ChangeState, failure: FailureClass, kept: FailureClass
 ) -> None:
-    assert lesson(lacking(state=state, failure=failure), ended) == kept.value
+    assert failure_to_remember(lacking(state=state, failure=failure), ended) == kept.value
 
 
 @pytest.mark.parametrize("failure", [FailureClass.NONE, FailureClass.OUTSIDE])

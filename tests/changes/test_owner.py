@@ -10,7 +10,7 @@ from rightsizer.aws.tags import parse_tags
 from rightsizer.changes.preflight import preflight_refusals
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.reason import Code
-from tests.changes.test_preflight import ground
+from tests.changes.test_preflight import preflight_input
 
 CASES = [
     ({"aws:cloudformation:stack-name": "ml-prod"}, "CloudFormation stack ml-prod"),
@@ -40,7 +40,7 @@ CASES = [
 def test_the_gate_and_the_preflight_see_the_same_owner(tags: dict[str, str], owner: str) -> None:
     assert owner_of(tags) == owner
     assert parse_tags(tags).owned_by == owner
-    found = preflight_refusals(replace(ground(), tags={"rightsizer:mode": "propose", **tags}))
+    found = preflight_refusals(replace(preflight_input(), tags={"rightsizer:mode": "propose", **tags}))
     assert (Code.OWNED_BY_STACK in {reason.code for reason in found}) == bool(owner)
 
 

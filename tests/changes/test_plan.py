@@ -109,16 +109,16 @@ def test_a_schedule_that_nobody_understands_refuses_a_deployment() -> None:
 class Refusing(Planning):
     """A dimension that finds no steps."""
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
-        return (Reason(Code.NOT_IN_PLACE, given.before.config_name),)
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
+        return (Reason(Code.NOT_IN_PLACE, approved.before.config_name),)
 
 
 def test_the_steps_are_those_of_the_dimension_and_it_sees_what_ran_before() -> None:
     given = approved(COUNT)
-    inputs = replace(given.ground, config=ConfigSight(OLD, {"ProductionVariants": []}, MONDAY))
+    inputs = replace(given.inputs, config=ConfigSight(OLD, {"ProductionVariants": []}, MONDAY))
     (why,) = cast("tuple[Reason, ...]", plan.make_plan(given.change, inputs, given.catalogue, LIMITS, Refusing()))
     assert (why.code, why.sentence) == (Code.NOT_IN_PLACE, OLD)
     (gone,) = cast(
-        "tuple[Reason, ...]", plan.make_plan(given.change, given.ground, given.catalogue, LIMITS, Refusing())
+        "tuple[Reason, ...]", plan.make_plan(given.change, given.inputs, given.catalogue, LIMITS, Refusing())
     )
     assert gone.code is Code.CONFIGURATION_REPLACED

@@ -1,4 +1,4 @@
-"""Preflight: each check alone refuses with its code, what only takes time defers, and the clean ground passes."""
+"""Preflight: each check alone refuses with its code, what only takes time defers, and clean inputs pass."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ def proposed(decision: Decision | None = PERSON, **judged: Any) -> Proposal:
     return samples.proposal(recommendation=made, decision=decision)
 
 
-def ground(**changes: Any) -> PreflightInput:
+def preflight_input(**changes: Any) -> PreflightInput:
     made = PreflightInput(
         proposal=proposed(),
         option=samples.option(target=Target("ml.g5.xlarge", 2)),
@@ -56,8 +56,8 @@ def ground(**changes: Any) -> PreflightInput:
 
 
 def test_a_clean_ground_passes_and_starts_now() -> None:
-    assert preflight_refusals(ground()) == ()
-    assert preflight_deferral(ground(), NOW, NOW) is None
+    assert preflight_refusals(preflight_input()) == ()
+    assert preflight_deferral(preflight_input(), NOW, NOW) is None
 
 
 REFUSED: list[tuple[Code, dict[str, Any]]] = [
@@ -99,23 +99,23 @@ REFUSED: list[tuple[Code, dict[str, Any]]] = [
 def test_a_dimension_is_changed_by_itself_only_while_the_settings_name_it() -> None:
     hours = samples.option(kind=OptionKind.SCHEDULE, target=Target("ml.g5.xlarge", 2))
     auto: dict[str, Any] = {"tags": {"rightsizer:mode": "auto"}, "option": hours}
-    by_policy = ground(proposal=proposed(POLICY, gate=Gate.APPLY, options=(hours,)), **auto)
+    by_policy = preflight_input(proposal=proposed(POLICY, gate=Gate.APPLY, options=(hours,)), **auto)
     (reason,) = preflight_refusals(by_policy)
     assert reason.code is Code.NEEDS_APPROVAL
     assert "schedule is changed only after an approval" in reason.sentence
     assert (
         preflight_refusals(replace(by_policy, limits=ChangeLimits(dimensions=frozenset({OptionKind.SCHEDULE})))) == ()
     )
-    assert preflight_refusals(ground(proposal=proposed(PERSON), **auto)) == ()
+    assert preflight_refusals(preflight_input(proposal=proposed(PERSON), **auto)) == ()
 
 
 @pytest.mark.parametrize(("code", "changes"), REFUSED, ids=[f"{c.value}-{i}" for i, (c, _) in enumerate(REFUSED)])
 def test_each_check_alone_refuses_with_its_own_code(code: Code, changes: dict[str, Any]) -> None:
-    assert [reason.code for reason in preflight_refusals(ground(**changes))] == [code]
+    assert [reason.code for reason in preflight_refusals(preflight_input(**changes))] == [code]
 
 
 def test_every_reason_is_told_at_once() -> None:
-    found = preflight_refusals(ground(tags={}, quota=1, sold=False))
+    found = preflight_refusals(preflight_input(tags={}, quota=1, sold=False))
     assert [reason.code for reason in found] == [Code.NOT_OPTED_IN, Code.NO_QUOTA, Code.NOT_SOLD]
     assert "the new fleet needs 2 at once" in found[1].sentence
 
@@ -136,7 +136,7 @@ def pair(first: int, second: int, kind: str = "ml.g5.xlarge") -> dict[str, Any]:
 
 
 def quota_said(**changes: Any) -> list[str]:
-    found = preflight_refusals(ground(**changes))
+    found = preflight_refusals(preflight_input(**changes))
     assert {reason.code for reason in found} <= {Code.NO_QUOTA}
     return [reason.sentence for reason in found]
 
@@ -179,29 +179,29 @@ def test_one_pool_that_holds_the_fleet_is_enough() -> None:
 
 
 def test_that_other_endpoints_are_not_counted_is_said_where_a_fleet_is_started() -> None:
-    (said,) = unchecked_sentences(ground(deploys=True))
+    (said,) = unchecked_sentences(preflight_input(deploys=True))
     assert "(2) was compared with this endpoint alone" in said
-    assert unchecked_sentences(ground()) == ()
-    assert unchecked_sentences(ground(deploys=True, quota=None)) == ()
+    assert unchecked_sentences(preflight_input()) == ()
+    assert unchecked_sentences(preflight_input(deploys=True, quota=None)) == ()
 
 
 def test_a_quota_below_the_maximum_of_autoscaling_is_said_to_be_about_autoscaling() -> None:
-    (found,) = preflight_refusals(ground(most=20))
+    (found,) = preflight_refusals(preflight_input(most=20))
     assert "endpoint usage' is 2; its autoscaling for the new type could ask for 20 instances" in found.sentence
-    assert preflight_refusals(ground(most=2)) == ()
+    assert preflight_refusals(preflight_input(most=2)) == ()
 
 
 def test_what_could_not_be_asked_is_not_refused() -> None:
-    assert preflight_refusals(ground(quota=None, sold=None)) == ()
+    assert preflight_refusals(preflight_input(quota=None, sold=None)) == ()
 
 
 def test_an_autoscaled_count_may_have_moved_since_the_decision() -> None:
     moved = replace(LIVE, variants=(replace(VARIANT, desired_count=3),))
-    assert preflight_refusals(ground(endpoint=moved, scaling=(TARGET,))) == ()
+    assert preflight_refusals(preflight_input(endpoint=moved, scaling=(TARGET,))) == ()
 
 
 def test_patching_by_aws_that_moves_the_time_alone_is_no_other_state() -> None:
-    assert preflight_refusals(ground(endpoint=replace(LIVE, modified_at=NOW))) == ()
+    assert preflight_refusals(preflight_input(endpoint=replace(LIVE, modified_at=NOW))) == ()
 
 
 MOVING = ("latest", "prod", "latest-cu124", "gpu-py310-latest", "prod-eu1", "1.2-stable", "main-20261101", "cu124")
@@ -211,26 +211,26 @@ MOVING = ("latest", "prod", "latest-cu124", "gpu-py310-latest", "prod-eu1", "1.2
 def test_an_image_that_may_move_stops_the_policy_and_not_a_person(image: str) -> None:
     latest = replace(VARIANT, resolved_images=((image, "repo/image@sha256:aa"),))
     auto = {"tags": {"rightsizer:mode": "auto"}, "endpoint": replace(LIVE, variants=(latest,))}
-    assert preflight_refusals(ground(**auto)) == ()
-    (reason,) = preflight_refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
+    assert preflight_refusals(preflight_input(**auto)) == ()
+    (reason,) = preflight_refusals(preflight_input(**auto, proposal=proposed(POLICY, gate=Gate.APPLY)))
     assert (reason.code, image in reason.sentence) == (Code.MOVING_TAG, True)
     for tag in ("2.5.1-gpu", "v3", "0.33.0-lmi15.0.0-cu128", "20261101", "build-4711", "9f8e7d6c5b4a"):
         released = replace(VARIANT, resolved_images=((f"repo/image:{tag}", "repo/image@sha256:aa"),))
         auto["endpoint"] = replace(LIVE, variants=(released,))
-        assert preflight_refusals(ground(**auto, proposal=proposed(POLICY, gate=Gate.APPLY))) == (), (
+        assert preflight_refusals(preflight_input(**auto, proposal=proposed(POLICY, gate=Gate.APPLY))) == (), (
             f"{tag} is a release"
         )
-    assert preflight_refusals(ground(tags=auto["tags"], proposal=proposed(POLICY, gate=Gate.APPLY))) == (), (
+    assert preflight_refusals(preflight_input(tags=auto["tags"], proposal=proposed(POLICY, gate=Gate.APPLY))) == (), (
         "a digest is fixed"
     )
 
 
 def test_untagged_endpoints_are_changed_only_where_the_stack_says_so() -> None:
-    assert preflight_refusals(ground(tags={}, limits=ChangeLimits(change_untagged=True))) == ()
+    assert preflight_refusals(preflight_input(tags={}, limits=ChangeLimits(change_untagged=True))) == ()
     off = {"rightsizer:mode": "off"}
-    assert [r.code for r in preflight_refusals(ground(tags=off, limits=ChangeLimits(change_untagged=True)))] == [
-        Code.MODE_OFF
-    ]
+    assert [
+        r.code for r in preflight_refusals(preflight_input(tags=off, limits=ChangeLimits(change_untagged=True)))
+    ] == [Code.MODE_OFF]
 
 
 ALARM = AlarmSight("checkout-down", "ALARM", {})
@@ -245,22 +245,24 @@ DEFERRED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("words", "changes"), DEFERRED, ids=[words for words, _ in DEFERRED])
 def test_what_only_takes_time_waits_and_is_not_refused(words: str, changes: dict[str, Any]) -> None:
-    found = preflight_deferral(ground(**changes), NOW, NOW)
+    found = preflight_deferral(preflight_input(**changes), NOW, NOW)
     assert isinstance(found, Deferral)
     assert words in found.sentence
     assert found.until > NOW
-    assert preflight_refusals(ground(**changes)) == ()
+    assert preflight_refusals(preflight_input(**changes)) == ()
 
 
 def test_a_closed_window_waits_until_it_opens() -> None:
-    found = preflight_deferral(ground(), NOW, NOW + 5 * HOUR)
+    found = preflight_deferral(preflight_input(), NOW, NOW + 5 * HOUR)
     assert isinstance(found, Deferral)
     assert found.until == NOW + 5 * HOUR
 
 
 def test_a_cooldown_ends_to_the_second() -> None:
-    assert preflight_deferral(ground(last_change_at=NOW - timedelta(hours=24)), NOW, NOW) is None
-    almost = preflight_deferral(ground(last_change_at=NOW - timedelta(hours=24) + timedelta(seconds=1)), NOW, NOW)
+    assert preflight_deferral(preflight_input(last_change_at=NOW - timedelta(hours=24)), NOW, NOW) is None
+    almost = preflight_deferral(
+        preflight_input(last_change_at=NOW - timedelta(hours=24) + timedelta(seconds=1)), NOW, NOW
+    )
     assert isinstance(almost, Deferral)
     assert almost.until == NOW + timedelta(seconds=1)
 
@@ -279,9 +281,9 @@ def test_the_owner_confirms_where_iam_could_not_be_asked() -> None:
 
 
 def test_what_ends_a_suffering_waits_for_no_window_no_cooldown_and_no_alarm_that_the_suffering_rings() -> None:
-    urgent = replace(ground().option, restores=True)
+    urgent = replace(preflight_input().option, restores=True)
     ringing = AlarmSight("pager", "ALARM", {})
-    held = ground(option=urgent, incident_alarms=(ringing,), last_change_at=NOW - HOUR)
+    held = preflight_input(option=urgent, incident_alarms=(ringing,), last_change_at=NOW - HOUR)
     assert preflight_deferral(held, NOW, NOW + 5 * HOUR) is None
     frozen = preflight_deferral(replace(held, switch=Switch(True, False, "U1")), NOW, NOW)
     assert frozen is not None
@@ -289,9 +291,11 @@ def test_what_ends_a_suffering_waits_for_no_window_no_cooldown_and_no_alarm_that
 
 
 def test_a_minimum_that_comes_back_is_not_refused_for_a_maximum_above_the_quota() -> None:
-    back = replace(ground().option, kind=OptionKind.AUTOSCALING, target=Target("ml.g5.xlarge", 2, minimum=2, maximum=4))
+    back = replace(
+        preflight_input().option, kind=OptionKind.AUTOSCALING, target=Target("ml.g5.xlarge", 2, minimum=2, maximum=4)
+    )
     judged = proposed(options=(back,))
-    bounds = ground(proposal=judged, option=replace(back, restores=True), scaling=(TARGET,))
+    bounds = preflight_input(proposal=judged, option=replace(back, restores=True), scaling=(TARGET,))
     assert preflight_refusals(bounds) == ()
     assert [r.code for r in preflight_refusals(replace(bounds, option=back))] == [Code.NO_QUOTA]
     assert [r.code for r in preflight_refusals(replace(bounds, quota=1))] == [Code.NO_QUOTA]
@@ -301,7 +305,7 @@ def test_a_count_of_a_variant_that_is_not_autoscaled_holds_beside_one_that_is() 
     two = (VARIANT, replace(VARIANT, name="Second", desired_count=4))
     second = replace(TARGET, resource_id="endpoint/chat/variant/Second")
     decided = proposed(fingerprint="old|1|AllTraffic=1,Second=2")
-    seen = ground(proposal=decided, endpoint=replace(LIVE, variants=two), scaling=(second,))
+    seen = preflight_input(proposal=decided, endpoint=replace(LIVE, variants=two), scaling=(second,))
     assert Code.CHANGED_SINCE not in [r.code for r in preflight_refusals(seen)], "autoscaling moves Second alone"
     eight = (replace(VARIANT, desired_count=8), two[1])
     assert Code.CHANGED_SINCE in [

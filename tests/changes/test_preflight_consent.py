@@ -21,7 +21,7 @@ from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from tests import samples
-from tests.changes.test_preflight import PERSON, POLICY, TARGET, ground, proposed
+from tests.changes.test_preflight import PERSON, POLICY, TARGET, preflight_input, proposed
 
 HOME = "aws:111122223333"
 ADA = "cli:arn:aws:sts::111122223333:assumed-role/ml-oncall/ada"
@@ -30,13 +30,13 @@ ROLE = "cli:arn:aws:iam::111122223333:user/bob"
 
 def by_policy(mode: str = "auto", gate: Gate = Gate.APPLY, **more: Any) -> PreflightInput:
     judged = more.pop("judged", {})
-    return ground(proposal=proposed(POLICY, gate=gate, **judged), tags={"rightsizer:mode": mode}, **more)
+    return preflight_input(proposal=proposed(POLICY, gate=gate, **judged), tags={"rightsizer:mode": mode}, **more)
 
 
 def test_automatic_mode_decided_where_the_decision_says_so() -> None:
     assert is_by_policy(by_policy())
-    assert not is_by_policy(ground())
-    assert not is_by_policy(ground(proposal=proposed(None)))
+    assert not is_by_policy(preflight_input())
+    assert not is_by_policy(preflight_input(proposal=proposed(None)))
 
 
 def test_automatic_mode_needs_its_tag_and_a_gate_of_apply() -> None:
@@ -60,23 +60,23 @@ def test_automatic_mode_needs_its_tag_and_a_gate_of_apply() -> None:
 def test_a_person_may_change_what_the_tag_allows(
     tags: dict[str, str], untagged: bool, code: Code | None, is_now: str
 ) -> None:
-    found = mode_refusal(ground(tags=tags, limits=ChangeLimits(change_untagged=untagged)))
+    found = mode_refusal(preflight_input(tags=tags, limits=ChangeLimits(change_untagged=untagged)))
     said = f"the tag rightsizer:mode is {is_now}; the role may change endpoints tagged propose or auto"
     assert found == (None if code is None else Reason(code, said))
 
 
 def test_without_a_decision_nothing_begins() -> None:
-    inputs = ground(proposal=proposed(None))
+    inputs = preflight_input(proposal=proposed(None))
     said = f"proposal {inputs.proposal.id} carries no decision"
     assert approval_refusal(inputs) == Reason(Code.NEEDS_APPROVAL, said)
-    assert approval_refusal(ground()) is None
+    assert approval_refusal(preflight_input()) is None
 
 
 def test_only_a_person_marks_an_endpoint_for_deletion() -> None:
     deletion = samples.option(kind=OptionKind.DELETE)
     said = "an endpoint is marked for deletion only after a person approved it"
     assert deletion_refusal(by_policy(option=deletion)) == Reason(Code.NEEDS_APPROVAL, said)
-    assert deletion_refusal(ground(option=deletion)) is None
+    assert deletion_refusal(preflight_input(option=deletion)) is None
     assert deletion_refusal(by_policy()) is None
 
 
@@ -109,7 +109,7 @@ def restoring(low: int | None, high: int | None, **changes: Any) -> PreflightInp
     kind = changes.pop("kind", OptionKind.AUTOSCALING)
     target = Target("ml.g5.4xlarge", 1, minimum=low, maximum=high)
     option = samples.option(kind=kind, target=target, restores=changes.pop("restores", True))
-    return ground(option=option, **({"scaling": (TARGET,)} | changes))
+    return preflight_input(option=option, **({"scaling": (TARGET,)} | changes))
 
 
 def test_a_minimum_goes_up_within_the_bounds_that_are_registered_now() -> None:

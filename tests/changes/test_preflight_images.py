@@ -19,7 +19,7 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from tests import samples
-from tests.changes.test_preflight import NOW, POLICY, ground, proposed
+from tests.changes.test_preflight import NOW, POLICY, preflight_input, proposed
 
 REPO = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat"
 RUNS, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
@@ -111,7 +111,7 @@ def component(**changes: Any) -> ComponentSight:
 
 def asked(*components: ComponentSight, **more: Any) -> PreflightInput:
     target = Target("ml.g5.xlarge", 1, placement=(("chat-a", "SPREAD"),))
-    return ground(option=samples.option(target=target), components={c.name: c for c in components}, **more)
+    return preflight_input(option=samples.option(target=target), components={c.name: c for c in components}, **more)
 
 
 def test_the_image_of_a_component_is_compared_as_well_and_a_person_may_take_the_risk() -> None:
@@ -133,7 +133,7 @@ def test_each_image_that_could_not_be_compared_has_a_sentence() -> None:
 def test_a_component_in_service_of_this_endpoint_that_its_tag_allows_may_be_changed() -> None:
     assert component_refusal(asked(component())) is None
     assert component_refusal(asked(component(tags={"rightsizer:mode": "auto"}))) is None
-    assert component_refusal(ground()) is None, "no component is asked for"
+    assert component_refusal(preflight_input()) is None, "no component is asked for"
 
 
 ADAPTER: tuple[dict[str, Any], ...] = ({"BaseInferenceComponentName": "chat-base"},)

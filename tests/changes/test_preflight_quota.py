@@ -12,7 +12,7 @@ from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from tests import samples
-from tests.changes.test_preflight import NOW, TARGET, ground, proposed
+from tests.changes.test_preflight import NOW, TARGET, preflight_input, proposed
 
 NEW, OLD = "ml.g5.xlarge", "ml.g5.4xlarge"
 NAME = "the quota 'ml.g5.xlarge for endpoint usage'"
@@ -26,7 +26,7 @@ def before(target: Target, limits: dict[str, int], *variants: tuple[VariantSight
     """A look at an endpoint of these variants and their types, before a change of AllTraffic to the target."""
     running = variants or ((variant("AllTraffic", 1), OLD),)
     rows = [{"VariantName": seen.name, "InstanceType": kind} for seen, kind in running]
-    return ground(
+    return preflight_input(
         option=samples.option(target=target),
         endpoint=EndpointSight("InService", "old", NOW, "", "", tuple(seen for seen, _ in running)),
         config=ConfigSight("old", {"ProductionVariants": rows}, NOW),

@@ -1,4 +1,4 @@
-"""Between the plan and the first write that the endpoint feels the ground may move; nobody's counts are overwritten."""
+"""Between the plan and the first write that affects the endpoint facts may change; nobody's counts are overwritten."""
 
 from datetime import timedelta
 

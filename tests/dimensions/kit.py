@@ -17,7 +17,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import MetricWindow
 from tests import samples
-from tests.changes.test_preflight import NOW, ground
+from tests.changes.test_preflight import NOW, preflight_input
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -39,7 +39,7 @@ def planned(
     change = samples.change(NOW, option=option, variant="AllTraffic")
     config = ConfigSight("old", BODY, NOW)
     before = Before("old", NOW, "", (VariantCount(change.variant, TYPE, count, 1.0),))
-    given = Approved(change, ground(option=option, **seen), config, before, kit.catalogue(), ChangeLimits())
+    given = Approved(change, preflight_input(option=option, **seen), config, before, kit.catalogue(), ChangeLimits())
     found = one.plan(given)
     return found if isinstance(found, PlannedChange) else found[0].code
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from rightsizer.dimensions.scale_in_policy import ScaleInPolicy
 from rightsizer.domain.option import ScaleIn, Target
 from rightsizer.domain.reason import Code
-from tests.changes.test_preflight import LIVE, VARIANT, ground
+from tests.changes.test_preflight import LIVE, VARIANT, preflight_input
 from tests.dimensions.kit import TYPE, planned, said
 
 
@@ -20,7 +20,7 @@ def test_each_strategy_has_its_own_words() -> None:
 
 def test_as_many_instances_are_started_as_run_at_that_moment() -> None:
     grown = replace(LIVE, variants=(replace(VARIANT, current_count=3, desired_count=5),))
-    found = ScaleInPolicy().with_live_counts(ground(endpoint=grown))
+    found = ScaleInPolicy().with_live_counts(preflight_input(endpoint=grown))
     assert found.option.target.instance_count == 5
 
 

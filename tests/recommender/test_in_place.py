@@ -18,7 +18,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option
 from rightsizer.recommender.proposal import permission_for_endpoint
 from tests import samples
-from tests.changes.test_preflight import NOW, ground, proposed
+from tests.changes.test_preflight import NOW, preflight_input, proposed
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -33,7 +33,7 @@ def judged(kind: EndpointKind, count: int = 1) -> Recommendation:
 
 def refused(kind: EndpointKind, option: Option) -> bool:
     """Whether the check before the first write refuses the kind."""
-    found = preflight_refusals(ground(proposal=proposed(kind=kind), option=option))
+    found = preflight_refusals(preflight_input(proposal=proposed(kind=kind), option=option))
     return bool({Code.OTHER_KIND, Code.NOT_IN_PLACE} & {reason.code for reason in found})
 
 
@@ -64,9 +64,9 @@ def test_no_instance_at_all_is_in_place_where_the_plan_of_it_is_made(kind: Endpo
     option = samples.option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.xlarge", 1, minimum=0, idle_minutes=15))
     change = samples.change(NOW, option=option)
     runs = VariantCount(change.variant, "ml.g5.xlarge", 1, 1.0)
-    ground_of = ground(proposal=proposed(kind=kind), option=option)
-    assert ground_of.config is not None
+    inputs = preflight_input(proposal=proposed(kind=kind), option=option)
+    assert inputs.config is not None
     before = Before("old", NOW, "", (runs,))
-    given = Approved(change, ground_of, ground_of.config, before, kit.catalogue(), ChangeLimits())
+    given = Approved(change, inputs, inputs.config, before, kit.catalogue(), ChangeLimits())
     dimension = dimension_of(OptionKind.SCALE_TO_ZERO)
     assert (kind in dimension.applies_to) is isinstance(dimension.plan(given), PlannedChange)

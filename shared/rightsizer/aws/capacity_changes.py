@@ -187,7 +187,7 @@ class CapacityChangeCalls:
 
 
 def _write_error(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
-    """A write that did not happen, or of which nobody knows whether it did: the next look tells."""
+    """Error for a write that failed or whose result is unknown; the next read of AWS decides."""
     if not isinstance(error, ClientError):
         return ReadError(f"{step.key}: {error}")
     if code_of(error) in DENIED | THROTTLED:

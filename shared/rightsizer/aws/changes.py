@@ -213,7 +213,7 @@ _METHODS: Mapping[StepKind, str] = {
 
 
 def _write_error(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
-    """A write that did not happen, or of which nobody knows whether it did: the next look tells."""
+    """Error for a write that failed or whose result is unknown; the next read of AWS decides."""
     if not isinstance(error, ClientError):
         return ReadError(f"{step.key}: {error}")
     code, text = code_of(error), text_of(error)

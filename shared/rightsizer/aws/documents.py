@@ -72,9 +72,9 @@ class Parking:
         self._table = table
 
     def park(self, pk: str, sk: str, cause: str, now: datetime, tell: SafeTell) -> bool:
-        """Look at the row again after an hour. People are told once; whether they know it, or are being told.
+        """Postpone the row by an hour and tell people once in `TOLD_DAYS`; whether they know or are being told.
 
-        Two doors may meet the same row at one moment. One of them holds the mark for `TELLING` while it tells; where it
+        Two functions may meet one row at one moment. One of them holds the mark for `TELLING` while it tells; where it
         dies, or the message is not taken, whoever meets the row after that tells.
         """
         logger.warning("a stored row cannot be read and is parked", row=f"{pk} {sk}", problem=cause)

@@ -122,7 +122,10 @@ class Recommendations(Proposals):
         doing: str,
         kept: Callable[[list[Any], bool], list[Any]],
     ) -> bool:
-        """What is `kept` of the writes, made of the newest state until nobody else was faster; whether it is opened."""
+        """Make the writes that `kept` selects, anew after a conflict; whether the proposal is opened.
+
+        Raises ConflictError after `TRIES` conflicts.
+        """
         for attempt in range(TRIES):
             writes, asked = self._writes(recommendation, proposal)
             wanted = kept(writes, asked)

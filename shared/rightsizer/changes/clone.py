@@ -283,7 +283,7 @@ def _is_unknown(key: str, value: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether nothing is said. False and 0 say something: what AWS does without the field may be another thing."""
+    """Whether the field is missing or empty. False and 0 are values: without the field AWS may do something else."""
     return value is None or value in ([], {}, "")
 
 

@@ -24,7 +24,7 @@ class Approved:
     """An approved change that has passed preflight, with all that a plan is made from."""
 
     change: Change
-    ground: PreflightInput
+    inputs: PreflightInput
     config: ConfigSight
     before: Before
     catalogue: Catalogue
@@ -61,10 +61,10 @@ class Planning(Protocol):
         return kind in self.deploys
 
     def with_live_counts(self, inputs: PreflightInput) -> PreflightInput:
-        """The ground with what the option leaves to the moment at which it is carried out."""
+        """Preflight inputs with live counts filled in where the option leaves them open."""
         return inputs
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The steps of both directions, or every reason why there are none."""
-        text = f"{given.ground.option.kind.value} is not carried out by this program"
+        text = f"{approved.inputs.option.kind.value} is not carried out by this program"
         return (Reason(Code.NOT_IN_PLACE, text),)

@@ -153,7 +153,7 @@ def with_failure_class(move: Steer) -> Steer:
     return replace(move, failure=kind, reason=reason)
 
 
-def lesson(change: Change, ended: PastEnd) -> str:
+def failure_to_remember(change: Change, ended: PastEnd) -> str:
     """The class that the type is remembered by. What failed during the rollback of a test is the old type's affair."""
     seen = change.failure in (FailureClass.ERRORS, FailureClass.MEMORY)
     lost = ended is PastEnd.TESTED and change.state is ChangeState.HANDED_OVER and not seen

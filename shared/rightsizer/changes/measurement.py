@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from rightsizer.changes.failure import is_given_up, lesson
+from rightsizer.changes.failure import failure_to_remember, is_given_up
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
@@ -28,8 +28,8 @@ ENOUGH = 200
 def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
     """The change with the instance hours since the last look, and what its requests say. Nothing before it turned.
 
-    The count of a look is taken to have run since the look before: autoscaling moves it in between, and the looks are
-    an hour apart at most on the first day.
+    The live count is taken to have run since the look before: autoscaling moves it in between, and the looks are an
+    hour apart at most on the first day.
     """
     if live.verdict is not None and live.verdict.figures:
         change = replace(change, measured=dict(live.verdict.figures))
@@ -39,7 +39,7 @@ def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
 
 
 def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
-    """The change with the instance hours until then, at the count of now, or the plan's where hours have counts."""
+    """The change with its instance hours up to `until`, at the live count or a closed schedule's planned mean."""
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
@@ -171,7 +171,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         from_count=old.count,
         to_count=change.option.target.instance_count,
         ended=ended,
-        failure=lesson(change, ended),
+        failure=failure_to_remember(change, ended),
         models=change.models if len(change.before.variants) == 1 else (),
         promised_slowdown=promise.slowdown if promise else None,
         promised_bound=promise.bound if promise else None,

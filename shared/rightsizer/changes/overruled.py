@@ -55,7 +55,7 @@ def overruling_reason(
 
 
 def is_against(code: Code, *, answered: bool) -> bool:
-    """Whether the reason of the newest gate stands against an approval of before; one that is not named here does.
+    """Whether the newest gate's reason forbids an earlier approval. Codes not listed here forbid it.
 
     `answered`: a person is asked because of the reason, and a person approved.
     """

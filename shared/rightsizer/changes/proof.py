@@ -111,7 +111,7 @@ def _changed_variants(change: Change) -> set[str]:
 
 
 def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
-    """The variant's periods that count: of the time since the turn, with a latency where latency is judged."""
+    """The variant's periods since the turn that count for the proof: those with a latency where a p95 limit is set."""
     judged = _p95_limit_s(change) is not None
     rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods_of(w))
     return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]

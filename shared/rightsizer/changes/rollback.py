@@ -86,7 +86,7 @@ def _is_large_enough(change: Change, endpoint: EndpointSight, now: datetime) -> 
     )
 
 
-def pace(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> Change:
+def limit_batches(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> Change:
     """The change with a rollback that rolls in batches for which the quota has room beside the fleet of now."""
     plan, before = change.plan, change.before
     back = plan.back
@@ -94,8 +94,8 @@ def pace(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> 
         return change
     wanted = sum(v.count for v in plan.grown or before.variants)
     deployment = _deployment(change, endpoint, None if plan.is_keeping_counts else wanted, quotas)
-    paced = replace(back, params={**back.params, "DeploymentConfig": deployment} if deployment else _plain_step(back))
-    return replace(change, plan=replace(plan, back=paced))
+    limited = replace(back, params={**back.params, "DeploymentConfig": deployment} if deployment else _plain_step(back))
+    return replace(change, plan=replace(plan, back=limited))
 
 
 def _deployment(

@@ -24,11 +24,11 @@ class AutoscalingBounds(Addable):
         """``scale between 1 and 4 instances``."""
         return f"scale between {option.target.minimum} and {count(option.target.maximum or 0, 'instance')}"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The owner's target with other bounds."""
         from rightsizer.changes.plan.capacity import plan_bounds
 
-        return plan_bounds(given)
+        return plan_bounds(approved)
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only where a target-tracking policy has a minimum to lower, and the hours of the day differ."""

@@ -18,14 +18,14 @@ class ComponentCopies(Dimension):
         """``run 2 copies of chat``."""
         return "run " + ", ".join(f"{count(n, 'copy', 'copies')} of {name}" for name, n in option.target.copies)
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The other numbers of copies: no deployment, and the rollback is the same call."""
         from rightsizer.domain.live_state import MOVING
         from rightsizer.domain.plan import Plan, Step, StepKind
 
-        change, live = given.change, given.ground.copies
+        change, live = approved.change, approved.inputs.copies
         wanted = change.option.target.copies
-        held = sorted({name for name, _ in wanted} & {t.component_name for t in given.ground.scaling})
+        held = sorted({name for name, _ in wanted} & {t.component_name for t in approved.inputs.scaling})
         if held:
             text = f"component {held[0]} is autoscaled, which would undo another number of copies; change its bounds"
             return (Reason(Code.AUTOSCALED, text),)
@@ -40,7 +40,7 @@ class ComponentCopies(Dimension):
         plan = Plan(
             settle=tuple(step(name, number) for name, number in moved),
             restore=tuple(step(name, live[name]) for name, _ in moved),
-            after=given.before.variants,
+            after=approved.before.variants,
             guardrail="copies of components only: no deployment, and the rollback is the same call",
         )
-        return PlannedChange(given.before, plan)
+        return PlannedChange(approved.before, plan)

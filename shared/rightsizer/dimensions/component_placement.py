@@ -27,8 +27,8 @@ class ComponentPlacement(Dimension):
         packs = "BINPACK" in placed.values()
         return f"pack the copies of {what} on few instances" if packs else f"spread the copies of {what}"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The specification of each component with another strategy, one component after the other."""
         from rightsizer.changes.plan.placement import placement_only
 
-        return placement_only(given)
+        return placement_only(approved)

@@ -25,7 +25,7 @@ class Delete(Dimension):
     back = "creates it anew from its kept configuration"
     keeps = False
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The mark, the wait and the watch; then the command and the file that brings it all back.
 
         Nothing is written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on
@@ -35,19 +35,19 @@ class Delete(Dimension):
         from rightsizer.changes.deletion import restore_script
         from rightsizer.domain.plan import Plan, PlanKind
 
-        kind = given.ground.proposal.recommendation.kind
+        kind = approved.inputs.proposal.recommendation.kind
         if kind is not EndpointKind.REAL_TIME:
             text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; "
             return (Reason(Code.OTHER_KIND, f"{text}its owner decides"),)
-        grace = given.limits.grace.total_seconds()
+        grace = approved.limits.grace.total_seconds()
         plan = Plan(
-            after=given.before.variants,
+            after=approved.before.variants,
             kind=PlanKind.DELETE,
             guardrail=f"marked for deletion and watched for {grace / 86_400:g} days; rightsizer deletes nothing itself",
             test_s=int(grace),
-            restore_file=restore_script(given.change.ref, given.config, given.before),
+            restore_file=restore_script(approved.change.ref, approved.config, approved.before),
         )
-        return PlannedChange(given.before, plan)
+        return PlannedChange(approved.before, plan)
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""

@@ -28,16 +28,16 @@ class InstanceFleet(Dimension):
             return "puts back the old count or autoscaling"
         return self.back
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Another configuration for another type; for a count alone another count, or other bounds around it."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan import capacity, config
 
-        if given.ground.option.kind in self.deploys:
-            return config.plan_new_config(given)
-        mine = capacity.scaled(given)
+        if approved.inputs.option.kind in self.deploys:
+            return config.plan_new_config(approved)
+        mine = capacity.scaled(approved)
         if not mine:
-            return capacity.plan_count(given)
+            return capacity.plan_count(approved)
         if all(policies.has_only_hourly_counts(target) for target in mine):
-            return capacity.in_place_of_hours(given)
-        return capacity.plan_bounds(given)
+            return capacity.in_place_of_hours(approved)
+        return capacity.plan_bounds(approved)

@@ -51,11 +51,11 @@ class InstancePools(Elsewhere):
         """``use the instance pools ml.g6.xlarge then ml.g5.xlarge``."""
         return f"use the instance pools {' then '.join(option.target.pools) or option.target.instance_type}"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone of the configuration."""
         from rightsizer.changes.plan.config import plan_new_config
 
-        return plan_new_config(given)
+        return plan_new_config(approved)
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Behind a chosen type; a test chooses none yet."""

@@ -26,11 +26,11 @@ class Routing(Addable):
         """``run on 2 x ml.g5.xlarge, routed by LEAST_OUTSTANDING_REQUESTS``."""
         return f"run on {fleet(option.target)}, routed by {option.target.routing or LEAST}"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone of the configuration."""
         from rightsizer.changes.plan.config import plan_new_config
 
-        return plan_new_config(given)
+        return plan_new_config(approved)
 
     def saves_nothing(self, context: EvaluationContext) -> Reason | None:
         """Only where requests go to instances at random, and nobody else sets the count."""

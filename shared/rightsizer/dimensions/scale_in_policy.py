@@ -37,7 +37,7 @@ class ScaleInPolicy(Dimension):
         live = max((max(v.current_count, v.desired_count) for v in mine), default=0)
         return replace(inputs, option=replace(option, target=replace(option.target, instance_count=live)))
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """A clone with that one property, deployed as any other.
 
         SageMaker moves the instances of such a variant with the copies on it, so counts are nobody's here: both
@@ -47,20 +47,20 @@ class ScaleInPolicy(Dimension):
         from rightsizer.changes import clone
         from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
 
-        change, inputs, config, variants = given.change, given.ground, given.config, given.before.variants
+        change, inputs, config, variants = approved.change, approved.inputs, approved.config, approved.before.variants
         target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
         if target.scale_in is None:
             return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
         stopped = inputs.endpoint.capture_stopped
-        new = clone.clone_config(config, clone.written_counts(config), target, given.catalogue, tags, stopped)
+        new = clone.clone_config(config, clone.written_counts(config), target, approved.catalogue, tags, stopped)
         if not isinstance(new, clone.ClonedConfig):
             return new
         if _instance_scaling(new.body) == _instance_scaling(config.body):
             return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} has the scale-in policy that is asked for"),)
-        watched = alarm_steps(change, new.name, variants, given.limits)
+        watched = alarm_steps(change, new.name, variants, approved.limits)
         names = tuple(step.subject for step in watched)
-        guard = choose_plan_guardrail(change, inputs, given.before, variants, names, given.limits)
-        return PlannedChange(given.before, plan_keeping_counts(given, new, watched, guard), new.notes)
+        guard = choose_plan_guardrail(change, inputs, approved.before, variants, names, approved.limits)
+        return PlannedChange(approved.before, plan_keeping_counts(approved, new, watched, guard), new.notes)
 
 
 def _instance_scaling(body: Mapping[str, Any]) -> list[Any]:

@@ -35,22 +35,22 @@ class ScaleToZero(Dimension):
             return "puts back the old least copies of its components"
         return "sends the callers back to this endpoint, as long as it is kept"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """No instance while nobody asks: for an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
         from rightsizer.domain.plan import Plan
 
-        change, before = given.change, given.before
-        kind = given.ground.proposal.recommendation.kind
+        change, before = approved.change, approved.before
+        kind = approved.inputs.proposal.recommendation.kind
         if kind not in self.applies_to:
             text = f"an endpoint of kind {kind.value} has no queue: requests fail while it has no instance"
             return (Reason(Code.OTHER_KIND, text),)
         name, mine = change.ref.name, [v for v in before.variants if v.name == change.variant]
-        own = next((t for t in given.ground.scaling if t.variant_name == change.variant), None)
+        own = next((t for t in approved.inputs.scaling if t.variant_name == change.variant), None)
         if not mine or (own is not None and own.minimum == 0):
             return (Reason(Code.CHANGED_SINCE, f"{name} scales to zero already"),)
-        alarm = f"{given.limits.alarm_prefix}wake-{name}"
+        alarm = f"{approved.limits.alarm_prefix}wake-{name}"
         most = change.option.target.maximum or mine[0].count
         settle, restore = policies.scale_to_zero_steps(name, change.variant, own, most, alarm, change.id)
         plan = Plan(

@@ -26,13 +26,13 @@ class Schedule(Addable):
         most = count(max(hours), "instance")
         return f"run {min(hours)} to {most} of {option.target.instance_type} by the hour of the day"
 
-    def plan(self, given: Approved) -> PlannedChange | tuple[Reason, ...]:
+    def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """24 hourly counts in UTC, set without a deployment."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
         from rightsizer.domain.plan import Plan, Step, StepKind
 
-        change, before, counts = given.change, given.before, given.change.option.target.hourly_counts or ()
+        change, before, counts = approved.change, approved.before, approved.change.option.target.hourly_counts or ()
         name, wanted = change.ref.name, change.option.target.instance_type
         if len(counts) != 24:
             return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)
@@ -40,7 +40,7 @@ class Schedule(Addable):
         if runs != {wanted}:
             text = f"a schedule changes no type: {name} runs {', '.join(sorted(runs))}, not {wanted}"
             return (Reason(Code.NOT_IN_PLACE, text),)
-        if given.ground.scaling:
+        if approved.inputs.scaling:
             return (Reason(Code.AUTOSCALED, f"{name} is autoscaled; a schedule would fight with its policies"),)
         steps = policies.hourly_count_steps(name, change.variant, counts, change.id)
         who = {k: steps[0].params[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}

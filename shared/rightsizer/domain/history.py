@@ -72,7 +72,7 @@ class PastChange:
     promised_bound: float | None = None
     """What `realised_slowdown` was to stay within; None where no bound was recorded."""
     stated_risk: int | None = None
-    """Performance risk that was stated, 0 to 4; None of ways back, tests and orders of a person, or not recorded."""
+    """Performance risk that was stated, 0 to 4; None of rollbacks, tests and orders of a person, or not recorded."""
     back_for: str = ""
     """Class of the failure for which the rollback began; `failure` may be that of the rollback itself. Empty where none
     began, and where that was not recorded."""

@@ -35,20 +35,20 @@ class PoolSignal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A pool is held to be without capacity until a time; the strikes make the next mark longer."""
+    """A pool is taken to be without capacity until a time; failures in a row make it longer."""
 
     pool: Pool
     signal: PoolSignal
     at: datetime
     until: datetime
     strikes: int
-    """Marks in a row without a successful stay in between; at least 1."""
+    """Failures in a row without a successful stay in between; at least 1."""
 
     def __post_init__(self) -> None:
         aware("Mark.at", self.at)
         aware("Mark.until", self.until)
         if self.until < self.at or self.strikes < 1:
-            raise InputError(f"the mark of {self.pool} ends before it begins, or has {self.strikes} strikes")
+            raise InputError(f"the mark of {self.pool} ends before it begins, or has {self.strikes} failures")
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ class Apply:
         return self._note_unreadable(change_id, walked, now)
 
     def _note_unreadable(self, change_id: str, error: Failure, now: datetime) -> Change | None:
-        """A look failed: nothing is decided on half a sight. It is tried again; a person is told after a while."""
+        """Record that the look failed; retry later, and notify at the third failure and every twelfth after it."""
         change = self.journal.load(change_id)
         if change is None:
             return None

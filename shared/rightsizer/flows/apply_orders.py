@@ -167,7 +167,7 @@ def _start_capacity_change(apply: Apply, move: CapacityChangeMoved, now: datetim
         logger.warning("not started", extra={"errand": move.capacity_change.id, "why": str(error)})
         return [move.sequence]
     else:
-        logger.info("errand", extra={"errand": done.id, "state": done.state, "outcome": done.outcome})
+        logger.info("capacity change", extra={"errand": done.id, "state": done.state, "outcome": done.outcome})
     return []
 
 

@@ -1,4 +1,4 @@
-"""Beginning of a change: preflight, plan, and locks; nothing is written to AWS yet."""
+"""Begin a change: read the preflight inputs, check them, plan, take the locks; nothing is written to AWS yet."""
 
 from __future__ import annotations
 

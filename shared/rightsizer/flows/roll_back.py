@@ -33,7 +33,7 @@ class RollbackPlanner:
             return decided or change
         change = rollback.keep_owner_edits(change, live, now)
         quotas = self._quotas() if rollback.is_quota_needed(change, endpoint, now) else {}
-        change = rollback.pace(change, endpoint, quotas)
+        change = rollback.limit_batches(change, endpoint, quotas)
         wanted = rollback.needed_counts(change, endpoint, quotas, now)
         if not wanted or change.before is None:
             return change

@@ -76,7 +76,7 @@ def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str,
 
 
 def packing_reason(needs: Needs, owner: str) -> Reason:
-    """Why one endpoint that could share a card is not told with whom: that takes the others."""
+    """Why an endpoint that could share a card has no partners named yet: finding them needs the other endpoints."""
     asks = (
         f"it would ask for {needs.gpu_memory_gib:.1f} of {needs.usable_gib:.1f} GiB of a shared {needs.accelerator} and"
         f" {100 * max(needs.busy, default=0.0):.0f} % of its busiest hour"

@@ -127,7 +127,7 @@ def _recommend_first_variant(
 
 
 def _without_savings(found: Recommendation) -> Recommendation:
-    """The recommendation of an endpoint on reserved capacity: users who wait are said, savings are none."""
+    """The recommendation on reserved capacity: OVER_PROVISIONED and IDLE become OPTIMIZED without options."""
     if found.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
         return found
     why = Reason(Code.OTHER_KIND, PAID_FOR)

@@ -58,7 +58,7 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
 
 
 def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
-    """The day of a queue, whose requests are counted where they end: while the GPU works nobody sleeps."""
+    """The day of a queue; a slot in which the GPU works and no request ends is unknown, not idle."""
     least = policy.cpu_class_share * SLOT_S * max(usage.gpus, 1)
     rows = zip(usage.requests, usage.busy_s, strict=True)
     known = tuple(None if calls == 0 and work is not None and work > least else calls for calls, work in rows)

@@ -1,4 +1,4 @@
-"""Approved proposal and preflight input in, plan out: every step of both directions, made once."""
+"""The plan of a change, made once from the approved proposal and the preflight inputs: the steps forward and back."""
 
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.dimension import Approved, PlannedChange, Planning
@@ -19,7 +19,7 @@ __all__ = ["PlannedChange", "largest_new_count", "make_plan", "peak_deferral"]
 def make_plan(
     change: Change, inputs: PreflightInput, catalogue: Catalogue, limits: ChangeLimits, dimension: Planning
 ) -> PlannedChange | tuple[Reason, ...]:
-    """The plan of a change of that dimension, or every reason why there is none. The ground has passed preflight."""
+    """The plan of a change of that dimension, or every reason why there is none. The inputs have passed preflight."""
     endpoint, config = inputs.endpoint, inputs.config
     if config is None:
         return (Reason(Code.CONFIGURATION_REPLACED, f"configuration {endpoint.config_name} does not exist any more"),)
@@ -34,17 +34,17 @@ def make_plan(
         dict(inputs.tags),
         _routing(config, change.variant),
     )
-    given = Approved(change, inputs, config, before, catalogue, limits)
+    approved = Approved(change, inputs, config, before, catalogue, limits)
     if inputs.option.kind in ORDERED:  # takes no autoscaling away
-        return dimension.plan(given)
+        return dimension.plan(approved)
     unsafe = policies.autoscaling_refusals(inputs.scaling, limits.rewire_alarms, inputs.customer_alarms)
     if not unsafe and inputs.deploys and not is_shadow_test(inputs):
         unsafe = scheduled_actions.unreadable_actions(inputs.scaling)
     if unsafe:
         return unsafe
     if is_shadow_test(inputs):
-        return plan_shadow_test(given)
-    return missing_autoscaling_reasons(change, inputs) or dimension.plan(given)
+        return plan_shadow_test(approved)
+    return missing_autoscaling_reasons(change, inputs) or dimension.plan(approved)
 
 
 def _routing(config: ConfigSight, variant: str) -> str:

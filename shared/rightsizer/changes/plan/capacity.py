@@ -10,9 +10,9 @@ from rightsizer.domain.plan import Plan, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 
 
-def plan_count(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+def plan_count(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """Counts move without a new configuration: nothing is deployed, nothing is cloned."""
-    change, before, after = given.change, given.before, fleet_after(given)
+    change, before, after = approved.change, approved.before, fleet_after(approved)
     changed = [v for v in after if v not in before.variants]
     if not changed:
         return (Reason(Code.CHANGED_SINCE, f"{change.ref.name} already runs what is asked"),)
@@ -37,14 +37,14 @@ def capacity_step(endpoint: str, variants: list[VariantCount]) -> Step:
     )
 
 
-def scaled(given: Approved) -> list[ScalableTarget]:
+def scaled(approved: Approved) -> list[ScalableTarget]:
     """The scalable targets of the judged variant."""
-    return [t for t in given.ground.scaling if t.variant_name == given.change.variant]
+    return [t for t in approved.inputs.scaling if t.variant_name == approved.change.variant]
 
 
-def plan_bounds(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+def plan_bounds(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """Bounds and targets of the autoscaling of the judged variant: no deployment, and the rollback is the same call."""
-    change, inputs, before, mine = given.change, given.ground, given.before, scaled(given)
+    change, inputs, before, mine = approved.change, approved.inputs, approved.before, scaled(approved)
     if not mine:
         text = f"variant {change.variant} of {change.ref.name} is not autoscaled any more"
         return (Reason(Code.CHANGED_SINCE, text),)
@@ -64,9 +64,9 @@ def plan_bounds(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     return PlannedChange(before, plan)
 
 
-def in_place_of_hours(given: Approved) -> PlannedChange:
+def in_place_of_hours(approved: Approved) -> PlannedChange:
     """One count in place of our counts by the hour, which would set theirs again within a day."""
-    change, inputs, before, hours = given.change, given.ground, given.before, scaled(given)
+    change, inputs, before, hours = approved.change, approved.inputs, approved.before, scaled(approved)
     count = change.option.target.instance_count
     after = tuple(replace(v, count=count) if v.name == change.variant else v for v in before.variants)
     changed = [v for v in after if v.name == change.variant]

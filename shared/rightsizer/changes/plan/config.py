@@ -16,10 +16,10 @@ from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 
 
-def plan_new_config(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+def plan_new_config(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan that deploys a clone of the configuration with other instances; or why there is none."""
-    change, inputs, config, before = given.change, given.ground, given.config, given.before
-    catalogue, limits, after = given.catalogue, given.limits, fleet_after(given)
+    change, inputs, config, before = approved.change, approved.inputs, approved.config, approved.before
+    catalogue, limits, after = approved.catalogue, approved.limits, fleet_after(approved)
     tags = {clone.CHANGE_TAG: change.id}
     new = clone.clone_config(config, after, change.option.target, catalogue, tags, inputs.endpoint.capture_stopped)
     if not isinstance(new, clone.ClonedConfig):
@@ -56,10 +56,10 @@ def plan_new_config(given: Approved) -> PlannedChange | tuple[Reason, ...]:
 
 
 def plan_keeping_counts(
-    given: Approved, new: clone.ClonedConfig, watched: tuple[Step, ...], guard: guardrail.Guardrail
+    approved: Approved, new: clone.ClonedConfig, watched: tuple[Step, ...], guard: guardrail.Guardrail
 ) -> Plan:
     """A deployment that leaves every count and weight as it is live, there and back; autoscaling stays registered."""
-    change, config, before, limits = given.change, given.config, given.before, given.limits
+    change, config, before, limits = approved.change, approved.config, approved.before, approved.limits
     names, live = tuple(step.subject for step in watched), _total(before.variants)
     return Plan(
         prepare=(create_step(new), tag_step(config, change.id), *watched),

@@ -21,9 +21,9 @@ def live_counts(endpoint: EndpointSight, config: ConfigSight) -> tuple[VariantCo
     )
 
 
-def fleet_after(given: Approved) -> tuple[VariantCount, ...]:
+def fleet_after(approved: Approved) -> tuple[VariantCount, ...]:
     """Fleet of each variant after the change."""
-    return tuple(wanted_count(variant, given.change, given.ground) for variant in given.before.variants)
+    return tuple(wanted_count(variant, approved.change, approved.inputs) for variant in approved.before.variants)
 
 
 def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) -> VariantCount:

@@ -11,9 +11,9 @@ from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 
 
-def placement_only(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+def placement_only(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan, or why there is none."""
-    change, inputs, before, limits = given.change, given.ground, given.before, given.limits
+    change, inputs, before, limits = approved.change, approved.inputs, approved.before, approved.limits
     found = ((inputs.components[name], strategy) for name, strategy in change.option.target.placement)
     moved = [(live, strategy) for live, strategy in found if live.strategies != {strategy}]
     if not moved:

@@ -47,10 +47,10 @@ def is_shadow_test(inputs: PreflightInput) -> bool:
     return inputs.proposal.recommendation.gate is Gate.TEST and inputs.deploys
 
 
-def plan_shadow_test(given: Approved) -> PlannedChange | tuple[Reason, ...]:
+def plan_shadow_test(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
-    change, inputs, config = given.change, given.ground, given.config
-    before, catalogue, limits = given.before, given.catalogue, given.limits
+    change, inputs, config = approved.change, approved.inputs, approved.config
+    before, catalogue, limits = approved.before, approved.catalogue, approved.limits
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
@@ -66,7 +66,7 @@ def plan_shadow_test(given: Approved) -> PlannedChange | tuple[Reason, ...]:
     guard = guardrail.choose_guardrail([count], [count], names, limits.bake_s, excluded="")
     hours = test_hours(change.option)
     plan = replace(
-        plan_keeping_counts(given, new, watched, guard),
+        plan_keeping_counts(approved, new, watched, guard),
         kind=PlanKind.SHADOW_TEST,
         guardrail=f"a shadow on {change.option.target.instance_type} for {hours:.0f} h, then it is removed",
         shadow=shadow_name(before.variants[0].name),

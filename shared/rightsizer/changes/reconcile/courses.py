@@ -1,6 +1,6 @@
 """The three courses: towards the new configuration and watching it, back to the old one, and closing.
 
-Right before the first write that the endpoint feels, the ground has to be still the one that was planned on. Roll-back
+Right before the first write that affects the endpoint, the facts that the plan was made from must still hold. Roll-back
 alarms warm up for minutes, and a step may be tried for an hour. Meanwhile autoscaling and people move counts, an owner
 edits a policy, the window closes, an incident begins.
 """
