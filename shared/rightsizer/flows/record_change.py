@@ -175,10 +175,10 @@ class ChangeRecorder:
         test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
-            self._book_entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
+            self._book_entry(after, "switch-cost", after.once_usd, 0.0, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
-            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
+            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
@@ -192,9 +192,8 @@ class ChangeRecorder:
         if past is not None:
             self.history.record(change.ref.name, name or change.id, past)
 
-    def _book_entry(
-        self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
-    ) -> None:
+    def _book_entry(self, change: Change, kind: str, usd: Decimal, hours: float, note: str, now: datetime) -> None:
+        """Book what is not proven: an estimate, or what the change itself costs."""
         self.ledger.book(
             LedgerEntry(
                 id=f"{change.id}#{kind}",
@@ -205,7 +204,7 @@ class ChangeRecorder:
                 kind=kind,  # type: ignore[arg-type]
                 usd=usd,
                 hours=hours,
-                proven=proven,
+                proven=False,
                 note=note,
             )
         )
