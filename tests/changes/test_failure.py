@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.failure import failure_of_code, failure_of_reason
+from rightsizer.changes.failure import error_detail, failure_of_code, failure_of_reason
 from rightsizer.domain.change import FailureClass
+from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, WriteRefusedError
 
 ICE = (
     "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error. Please retry using a "
@@ -82,3 +83,24 @@ def test_a_quota_is_not_asked_again() -> None:
 def test_any_text_is_classified(code: str, text: str) -> None:
     assert failure_of_code(code, text).failure in set(FailureClass)
     assert failure_of_reason(text) in set(FailureClass)
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (WriteRefusedError("w", "ServiceUnavailable", "down"), "again:unanswered:down"),
+        (WriteRefusedError("w", "ConcurrentUpdateException", "busy"), "again:unknown:busy"),
+        (WriteRefusedError("w", "ValidationException", "no such model"), "refused:unknown:no such model"),
+        (WriteRefusedError("w", "ResourceLimitExceeded", QUOTA), f"refused:quota:{QUOTA}"),
+        (
+            PermissionMissingError("a:B", "w"),
+            "again:permission:w: the permission a:B is missing; add it to the role in use",
+        ),
+        (ThrottledError("slow down"), "again:unknown:slow down"),
+        (ReadError("connection lost"), "again:unanswered:connection lost"),
+    ],
+)
+def test_the_journal_says_whether_a_failed_write_was_refused_or_may_have_been_done(
+    error: RightsizerError, detail: str
+) -> None:
+    assert error_detail(error) == detail

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.overruled import is_against, overruling_reason
+from rightsizer.changes.overruled import closing_reasons, is_against, overruling_reason
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -277,3 +277,9 @@ def test_the_risk_of_another_type_that_a_person_is_asked_about_lets_nothing_risk
     found = overruling_reason(approved(), DECIDED, held(Gate.PROPOSE, Code.RISK_TOO_HIGH, other, riskier))
     assert found is not None
     assert "performance risk 3, above 1" in found.sentence
+
+
+def test_an_unknown_recommendation_lets_a_change_wait_and_any_other_reason_ends_it() -> None:
+    newer = Reason(Code.NEWER_JUDGEMENT, "it needs more")
+    assert closing_reasons(newer) == (newer,)
+    assert closing_reasons(Reason(Code.JUDGEMENT_UNKNOWN, "nobody knows")) == closing_reasons(None) == ()

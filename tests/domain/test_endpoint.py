@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightsizer.domain.endpoint import ScalableTarget, component_resource_id, variant_resource_id
+from rightsizer.domain.endpoint import ScalableTarget, component_resource_id, declared_p95_s, variant_resource_id
 
 
 def scaled(resource_id: str) -> ScalableTarget:
@@ -29,3 +29,17 @@ def test_the_end_of_a_name_is_not_the_name() -> None:
 def test_what_is_neither_names_nothing(resource_id: str) -> None:
     target = scaled(resource_id)
     assert (target.variant_name, target.component_name) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("tags", "seconds"),
+    [
+        ({"rightsizer:p95-ms": "300"}, 0.3),
+        ({"rightsizer:p95-ms": "0"}, None),
+        ({"rightsizer:p95-ms": "1e9"}, None),
+        ({"rightsizer:p95-ms": "fast"}, None),
+        ({}, None),
+    ],
+)
+def test_the_declared_p95_is_a_number_of_milliseconds(tags: dict[str, str], seconds: float | None) -> None:
+    assert declared_p95_s(tags) == seconds

@@ -15,21 +15,16 @@ PARAMETERS = 6
 COMMAND_DECORATORS = ("app.command", "order")
 """A terminal command has a parameter for each flag of its command line, so commands are not counted."""
 KNOWN_WIDE = {
-    "changes/guardrail.py:_blue_green": 7,
     "changes/guardrail.py:choose_guardrail": 8,
     "changes/guardrail.py:rollback_alarms": 7,
     "domain/option.py:new_option": 16,
     "flows/backtest.py:backtests": 7,
     "flows/evaluate.py:evaluate": 7,
-    "flows/group_options.py:_option": 7,
-    "flows/orders.py:_open_proposal": 7,
-    "flows/record_change.py:_book_entry": 7,
     "recommender/pricing.py:cost_of": 9,
     "recommender/pricing.py:scale_to_zero_option": 8,
     "recommender/pricing.py:type_option": 11,
     "recommender/replay.py:_scatter_arrivals": 7,
     "recommender/replay.py:replay_of": 8,
-    "spot/capacity_change.py:_start": 7,
     "spot/proposal.py:manual_capacity_change": 8,
     "terminal/survey.py:survey": 7,
 }

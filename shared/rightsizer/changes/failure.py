@@ -33,7 +33,7 @@ from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 
 BY_TEXT = frozenset({Code.ROLLED_BACK, Code.WAY_BACK_FAILED})
 """Reasons of which the sentence is AWS's text, or ends with it."""
@@ -140,6 +140,23 @@ def failure_of_code(code: str, text: str) -> Refusal:
 def is_unanswered(code: str) -> bool:
     """Whether the error code leaves open if AWS did what was asked."""
     return code in _UNANSWERED_CODES
+
+
+def error_detail(error: RightsizerError) -> str:
+    """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
+    match error:
+        case WriteRefusedError() if is_unanswered(error.code):
+            return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, error.text)
+        case WriteRefusedError():
+            known = failure_of_code(error.code, error.text)
+            result = StepResult.RETRY if known.again else StepResult.REFUSED
+            return failure_detail(result, known.failure, error.text)
+        case PermissionMissingError():
+            return failure_detail(StepResult.RETRY, FailureClass.PERMISSION, str(error))
+        case ThrottledError():
+            return failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, str(error))
+        case _:  # the answer was lost, or there was none: AWS may have done it
+            return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, str(error))
 
 
 def with_failure_class(move: Steer) -> Steer:

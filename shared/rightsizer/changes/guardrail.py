@@ -69,7 +69,7 @@ def choose_guardrail(
     bake = max(0, min(bake_s, WAIT_LIMIT_S))
     smallest, total = min((*counts, *old_counts), default=1), sum(counts)
     if excluded:
-        return _blue_green("ALL_AT_ONCE", {}, 0, 0, alarms, f"all at once without baking: {excluded}")
+        return _blue_green(_traffic("ALL_AT_ONCE"), 0, alarms, f"all at once without baking: {excluded}")
     if len(counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
         return _rolling(smallest, total, bake, alarms, headroom)
     steps = 100 // STEP_PERCENT
@@ -77,12 +77,12 @@ def choose_guardrail(
     if smallest >= LINEAR_FROM and (overlap_limit_usd is None or linear_cost <= overlap_limit_usd):
         size = {"LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": STEP_PERCENT}}
         text = f"linear, {STEP_PERCENT} % at a time with {bake} s between"
-        return _blue_green("LINEAR", size, bake, bake, alarms, text, waits=(steps - 1) * bake)
+        return _blue_green(_traffic("LINEAR", bake, size), bake, alarms, text, waits=(steps - 1) * bake)
     if smallest >= 2:
         size = {"CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1}}
         text = f"canary of 1 of {smallest} instances for {bake} s, then baking for {bake} s"
-        return _blue_green("CANARY", size, bake, bake, alarms, text, waits=bake)
-    return _blue_green("ALL_AT_ONCE", {}, 0, bake, alarms, f"all at once (one instance), then baking for {bake} s")
+        return _blue_green(_traffic("CANARY", bake, size), bake, alarms, text, waits=bake)
+    return _blue_green(_traffic("ALL_AT_ONCE"), bake, alarms, f"all at once (one instance), then baking for {bake} s")
 
 
 def rollback_deployment(
@@ -122,18 +122,17 @@ def _instances(value: int) -> dict[str, Any]:
     return {"Type": "INSTANCE_COUNT", "Value": value}
 
 
+def _traffic(kind: str, interval_s: int = 0, size: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The TrafficRoutingConfiguration: how requests move to the new fleet, and the wait between two parts."""
+    return {"Type": kind, "WaitIntervalInSeconds": interval_s, **(size or {})}
+
+
 def _blue_green(
-    kind: str,
-    size: dict[str, Any],
-    interval: int,
-    bake: int,
-    alarms: Sequence[str],
-    sentence: str,
-    waits: int = 0,
+    traffic: Mapping[str, Any], bake: int, alarms: Sequence[str], sentence: str, waits: int = 0
 ) -> Guardrail:
     limit = _time_limit_s(waits + bake)
     policy = {
-        "TrafficRoutingConfiguration": {"Type": kind, "WaitIntervalInSeconds": interval, **size},
+        "TrafficRoutingConfiguration": traffic,
         "TerminationWaitInSeconds": bake,
         "MaximumExecutionTimeoutInSeconds": limit,
     }

@@ -1,8 +1,12 @@
 """Check whether the newest recommendation still allows an earlier approval."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from rightsizer.domain.change import Change
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
+from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import UNREADABLE, Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 
@@ -52,6 +56,22 @@ def overruling_reason(
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
     return _need_reason(option, newest, when, tested=tested)
+
+
+def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
+    """A recommendation of the time when the change was created, in place of the one that cannot be read."""
+    gate = Gate.TEST if change.plan.kind is PlanKind.SHADOW_TEST else Gate.PROPOSE
+    return replace(newest, evaluated_at=change.created_at, gate=gate)
+
+
+def is_by_policy(proposal: Proposal | None) -> bool:
+    """Whether automatic mode decided; where nobody knows, the stricter answer."""
+    return proposal is None or (proposal.decision is not None and proposal.decision.is_automatic)
+
+
+def closing_reasons(against: Reason | None) -> tuple[Reason, ...]:
+    """Reasons that end the change; unknown contents of the newest recommendation only let it wait."""
+    return (against,) if against is not None and against.code is not Code.JUDGEMENT_UNKNOWN else ()
 
 
 def is_against(code: Code, *, answered: bool) -> bool:

@@ -150,6 +150,16 @@ class PolicyChange:
 
 
 ERROR_TAG = "rightsizer:error-percent"
+P95_TAG = "rightsizer:p95-ms"
+
+
+def declared_p95_s(tags: Mapping[str, str]) -> float | None:
+    """The p95 in seconds that the owner's tag names; None where it is absent or no number of milliseconds."""
+    try:
+        value = float(tags.get(P95_TAG, ""))
+    except ValueError:
+        return None
+    return value / 1000 if 0 < value < 1e9 else None
 
 
 def allowed_errors(tags: Mapping[str, str]) -> float | None:

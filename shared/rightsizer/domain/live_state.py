@@ -88,6 +88,17 @@ class ConfigSight:
     unknown_fields: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def role(self) -> str:
+        """ARN of the execution role that the configuration names; empty where it names none."""
+        return str(self.body.get("ExecutionRoleArn") or "")
+
+    @property
+    def subnets(self) -> tuple[str, ...]:
+        """Ids of the subnets that the configuration names; none outside a network of the owner."""
+        network = self.body.get("VpcConfig")
+        return tuple(network.get("Subnets", ())) if isinstance(network, dict) else ()
+
 
 @dataclass(frozen=True, slots=True)
 class AlarmSight:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.autoscaling.scheduled_actions import change_due_now
 from rightsizer.changes import rollback_size
-from rightsizer.changes.failure import drop_metrics_config, next_try
+from rightsizer.changes.failure import drop_metrics_config, error_detail, next_try
 from rightsizer.changes.measurement import add_measurements
 from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.rollback import change_with_recorded_autoscaling, is_taking_autoscaling, with_autoscaling
@@ -130,7 +130,7 @@ class ChangeAdvancer:
             self.changer.perform(step)
         except RightsizerError as error:
             change, said = drop_metrics_config(change, step, error)
-            result = Entry(now, step.key, "failed", said or ChangeRecorder.error_detail(error))
+            result = Entry(now, step.key, "failed", said or error_detail(error))
         else:
             result = Entry(now, step.key, "done")
         change = self.journal.save(replace(change, journal=(*change.journal, result)))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.daily_budget import budget_share
+from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget, has_digest
+from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED
@@ -69,7 +70,7 @@ class ChangeStarter:
             return self._refuse(change, (reason,), now)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
-        refused = (*preflight.preflight_refusals(inputs), *_closing_reasons(against))
+        refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         if refused:
             other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
             return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
@@ -125,7 +126,7 @@ class ChangeStarter:
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
-        refused = (*preflight.preflight_refusals(inputs), *_closing_reasons(against))
+        refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         planned = refused or plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
         return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
 
@@ -165,14 +166,14 @@ class ChangeStarter:
             quotas=quotas,
             deploys=self._deploys(change),
             applies=proposal.recommendation.kind in self._dimension(change).applies_to,
-            sold=self.changer.is_sold(target.instance_type, _subnets(config.body if config else {})),
+            sold=self.changer.is_sold(target.instance_type, config.subnets if config else ()),
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             components=placed,
-            blind=self._alarm_visibility_problem(change, sorted(models), _role_of(config)),
+            blind=self._alarm_visibility_problem(change, sorted(models), config.role if config else ""),
             registry=self._registry_images(change, endpoint, placed),
             passes=self._role_pass(change, config),
             unrestorable=self._denied_restore_actions(change, proposal, scaling),
@@ -189,7 +190,7 @@ class ChangeStarter:
 
     def _role_pass(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
-        role = _role_of(config)
+        role = config.role if config else ""
         return self.changer.role_pass(role) if role and self._deploys(change) else None
 
     def _denied_restore_actions(
@@ -237,7 +238,7 @@ class ChangeStarter:
         signals = proof.watched_metrics(inputs.endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_objective(inputs))
+        return replace(change, baseline=proof.baseline(windows), objective_p95_s=declared_p95_s(inputs.tags))
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
         """Closed; a further try that cannot begin ends as the try before it: with what ran before."""
@@ -279,28 +280,3 @@ class ChangeStarter:
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
-
-
-def _closing_reasons(against: Reason | None) -> tuple[Reason, ...]:
-    """What ends the change; it only waits where nobody knows what the newest recommendation says."""
-    return (against,) if against is not None and against.code is not Code.JUDGEMENT_UNKNOWN else ()
-
-
-def _role_of(config: ConfigSight | None) -> str:
-    """The execution role that the configuration names; empty where it names none."""
-    return str(config.body.get("ExecutionRoleArn") or "") if config is not None else ""
-
-
-def _subnets(body: object) -> tuple[str, ...]:
-    config = body.get("VpcConfig") if isinstance(body, dict) else None
-    return tuple(config.get("Subnets", ())) if isinstance(config, dict) else ()
-
-
-def _objective(inputs: PreflightInput) -> float | None:
-    """The declared p95 in seconds, from the tag that the observation reads too."""
-    text = inputs.tags.get("rightsizer:p95-ms", "")
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value / 1000 if 0 < value < 1e9 else None

@@ -80,6 +80,16 @@ class CapacityPorts:
     proposal_days: int = 14
 
 
+@dataclass(frozen=True, slots=True)
+class _CurrentType:
+    """The type that a group runs first, what its work needs of a GPU, and hosting prices to compare with."""
+
+    type: InstanceType
+    need: GpuNeed
+    hosting_usd: Mapping[str, float]
+    """US dollars an hour of every GPU type with a hosting price."""
+
+
 def propose_capacity(ports: CapacityPorts, names: Sequence[str], now: datetime) -> list[CapacityOption | Excluded]:
     """One answer for each Spot group of these names: an option, or why there is none. One that fails stops no other.
 
@@ -118,13 +128,13 @@ def option_of(ports: CapacityPorts, group: AutoScalingGroup, now: datetime) -> C
         return Excluded(group.name, Reason(Code.NO_PRICE, f"no On-Demand price of {present.ec2_name} is known"))
     need = need_of(present, _measured_use(ports, group.name, now))
     fits, _ = fitting_types(need, present, ports.catalogue)
+    current = _CurrentType(present, need, hosting)
     if group.mode is Mode.AUTO:
-        found = _option(
-            ports, group, present, [kind for kind in fits if is_proven_hardware([present], [kind])], need, hosting, now
-        )
+        proven = [kind for kind in fits if is_proven_hardware([present], [kind])]
+        found = _option(ports, group, current, proven, now)
         if isinstance(found, CapacityOption) and found.request:
             return found
-    return _option(ports, group, present, fits, need, hosting, now)
+    return _option(ports, group, current, fits, now)
 
 
 def _measured_use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUse | None:
@@ -141,13 +151,12 @@ def _measured_use(ports: CapacityPorts, group: str, now: datetime) -> MeasuredUs
 def _option(
     ports: CapacityPorts,
     group: AutoScalingGroup,
-    present: InstanceType,
+    current: _CurrentType,
     fits: Sequence[InstanceType],
-    wants: GpuNeed,
-    hosting: Mapping[str, float],
     now: datetime,
 ) -> CapacityOption | Excluded:
     """The option with these types beside those that the group has; dearer ones than On-Demand are left out."""
+    present, wants, hosting = current.type, current.need, current.hosting_usd
     types, usd = group.purchase.instance_types, hosting[present.name] / hosting_over_ec2(present)
     wanted = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
     need = SpotNeed(group.desired, usd, min(group.purchase.on_demand_base, group.desired))

@@ -102,6 +102,15 @@ class ProposalStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _OrderedTarget:
+    """The target that a person ordered, and what it risks."""
+
+    kind: OptionKind
+    target: Target
+    risks: dict[RiskResource, Risk]
+
+
+@dataclass(frozen=True, slots=True)
 class ComponentOrders:
     """Drafts and puts the proposals that a person asks for."""
 
@@ -121,7 +130,7 @@ class ComponentOrders:
         mine = _variant(endpoint, variant)
         target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
         risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.LOW}
-        return self._open_proposal(endpoint, mine, OptionKind.SCALE_IN, target, risks, by, now)
+        return self._open_proposal(endpoint, mine, _OrderedTarget(OptionKind.SCALE_IN, target, risks), by, now)
 
     def placement(
         self, name: str, strategy: Literal["SPREAD", "BINPACK"], wanted: Sequence[str], by: str, now: datetime
@@ -144,17 +153,10 @@ class ComponentOrders:
         placed = tuple((component, strategy) for component in sorted(names))
         target = Target(mine.instance_type, mine.current_count, placement=placed)
         risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.MEDIUM}
-        return self._open_proposal(endpoint, mine, OptionKind.PLACEMENT, target, risks, by, now)
+        return self._open_proposal(endpoint, mine, _OrderedTarget(OptionKind.PLACEMENT, target, risks), by, now)
 
     def _open_proposal(
-        self,
-        endpoint: Endpoint,
-        variant: Variant,
-        kind: OptionKind,
-        target: Target,
-        risks: dict[RiskResource, Risk],
-        by: str,
-        now: datetime,
+        self, endpoint: Endpoint, variant: Variant, ordered: _OrderedTarget, by: str, now: datetime
     ) -> Proposal:
         price = self.prices.table(endpoint.ref.region, [variant.instance_type])
         found = price.find(variant.instance_type)
@@ -164,11 +166,20 @@ class ComponentOrders:
                 "not known"
             )
         n, usd = variant.current_count, monthly_cost(found, variant.current_count)
-        deploys = kind is OptionKind.SCALE_IN
+        deploys = ordered.kind is OptionKind.SCALE_IN
         cost = cost_of(usd, found, n, n, 0.0, price.commitment, Policy(), new_fleet=deploys)
         money = Money(usd, Decimal(0), cost.switch_usd, 0.0)
         option = new_option(
-            kind, target, found, money, 0.0, risks, Effort.LOW, in_place=True, restarts=True, not_checked=(UNKNOWN,)
+            ordered.kind,
+            ordered.target,
+            found,
+            money,
+            0.0,
+            ordered.risks,
+            Effort.LOW,
+            in_place=True,
+            restarts=True,
+            not_checked=(UNKNOWN,),
         )
         proposal = _proposal(endpoint, variant, option, found, by, now)
         _refuse_owned(endpoint, proposal.recommendation)

@@ -13,7 +13,12 @@ from datetime import UTC, datetime, timedelta
 
 from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
 from rightsizer.changes.measurement import add_instance_hours
-from rightsizer.changes.overruled import is_independent_of_recommendation, overruling_reason
+from rightsizer.changes.overruled import (
+    is_by_policy,
+    is_independent_of_recommendation,
+    overruling_reason,
+    recommendation_at_start,
+)
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
 from rightsizer.domain.change import (
     Change,
@@ -33,7 +38,7 @@ from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import PermissionMissingError, UnreadableError
 from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer
@@ -161,7 +166,7 @@ class ImageComparison:
             back and any(entry.step == JournalEvent.IMAGES and about in entry.detail for entry in change.journal)
         ):
             return change
-        by_itself = not back and self._is_by_policy(change)
+        by_itself = not back and self.is_by_policy(change)
         found = preflight.image_difference(endpoint, self.changer.images(change.ref, names), by_itself, parts)
         if found is None:
             return change
@@ -169,7 +174,7 @@ class ImageComparison:
             return _stop_action(change, found)
         return self._tell_difference(change, replace(found, sentence=about + found.sentence), now)
 
-    def _is_by_policy(self, change: Change) -> bool:
+    def is_by_policy(self, change: Change) -> bool:
         proposal = self.store.proposal(change.proposal_id)
         return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
@@ -220,22 +225,11 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
         count(RowsUnreadable=1)
         text = f"the newest recommendation of {name} cannot be read by this release ({error}), so nobody knows it"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
-    decided = proposal.recommendation if proposal is not None else newest and _recommendation_at_start(newest, change)
+    decided = proposal.recommendation if proposal is not None else newest and recommendation_at_start(newest, change)
     if decided is None:
         return None
-    found = overruling_reason(change.option, decided, newest, by_policy=_is_by_policy(proposal))
+    found = overruling_reason(change.option, decided, newest, by_policy=is_by_policy(proposal))
     return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
-
-
-def _recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
-    """A recommendation of the time when the change was created, in place of the one that cannot be read."""
-    gate = Gate.TEST if change.plan.kind is PlanKind.SHADOW_TEST else Gate.PROPOSE
-    return replace(newest, evaluated_at=change.created_at, gate=gate)
-
-
-def _is_by_policy(proposal: Proposal | None) -> bool:
-    """Whether automatic mode decided; where nobody knows, the stricter answer."""
-    return proposal is None or (proposal.decision is not None and proposal.decision.is_automatic)
 
 
 def _restored_table_reason(newest: Recommendation, name: str, made: datetime) -> Reason | None:

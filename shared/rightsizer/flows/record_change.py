@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.changes import failure
 from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
@@ -19,12 +18,9 @@ from rightsizer.domain.change import (
     ChangeState,
     Course,
     Entry,
-    FailureClass,
     Finish,
     JournalEvent,
     Steer,
-    StepResult,
-    failure_detail,
 )
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
@@ -33,7 +29,6 @@ from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
-from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
@@ -70,23 +65,6 @@ class ChangeRecorder:
     history: EndedChangeBook
     tell: SafeTell
     catalogue: Catalogue
-
-    @staticmethod
-    def error_detail(error: RightsizerError) -> str:
-        """The detail of the journal's line: the result, the failure class, and the answer of AWS."""
-        match error:
-            case WriteRefusedError() if failure.is_unanswered(error.code):
-                return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, error.text)
-            case WriteRefusedError():
-                known = failure.failure_of_code(error.code, error.text)
-                result = StepResult.RETRY if known.again else StepResult.REFUSED
-                return failure_detail(result, known.failure, error.text)
-            case PermissionMissingError():
-                return failure_detail(StepResult.RETRY, FailureClass.PERMISSION, str(error))
-            case ThrottledError():
-                return failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, str(error))
-            case _:  # the answer was lost, or there was none: AWS may have done it
-                return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, str(error))
 
     def steer(self, change: Change, move: Steer, now: datetime) -> Change:
         """The change on its new course."""
@@ -197,10 +175,10 @@ class ChangeRecorder:
         test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
-            self._book_entry(after, "switch-cost", after.once_usd, 0.0, False, paid, now)
+            self._book_entry(after, "switch-cost", after.once_usd, 0.0, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
-            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), False, "applied, unproven", now)
+            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
@@ -214,9 +192,8 @@ class ChangeRecorder:
         if past is not None:
             self.history.record(change.ref.name, name or change.id, past)
 
-    def _book_entry(
-        self, change: Change, kind: str, usd: Decimal, hours: float, proven: bool, note: str, now: datetime
-    ) -> None:
+    def _book_entry(self, change: Change, kind: str, usd: Decimal, hours: float, note: str, now: datetime) -> None:
+        """Book what is not proven: an estimate, or what the change itself costs."""
         self.ledger.book(
             LedgerEntry(
                 id=f"{change.id}#{kind}",
@@ -227,7 +204,7 @@ class ChangeRecorder:
                 kind=kind,  # type: ignore[arg-type]
                 usd=usd,
                 hours=hours,
-                proven=proven,
+                proven=False,
                 note=note,
             )
         )

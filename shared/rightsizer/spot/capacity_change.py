@@ -124,7 +124,7 @@ def _group_policy_action(
 ) -> NextCapacityAction:
     is_new, is_old = is_same_policy(seen.policy, work.new), is_same_policy(seen.policy, work.old)
     if capacity_change.sent_at is None:
-        return _start(capacity_change, work, seen, is_new, is_old, now, switch)
+        return _start(capacity_change, work, seen, now, switch)
     if not is_new and not is_old:
         text = f"the policy of {work.group} is neither the old nor the new one: somebody else changed it"
         return Ended(ProposalState.HANDED_OVER, Reason(Code.CHANGED_SINCE, text))
@@ -157,21 +157,15 @@ def _watch_policy(work: GroupPolicy, done_at: datetime, now: datetime) -> NextCa
 
 
 def _start(
-    capacity_change: CapacityChange,
-    work: GroupPolicy,
-    seen: GroupSight,
-    is_new: bool,
-    is_old: bool,
-    now: datetime,
-    switch: Switch,
+    capacity_change: CapacityChange, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch
 ) -> NextCapacityAction:
     if work.until is not None and now >= work.until:
         text = f"the time of the stand-in for {work.group} is over; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.EXPIRED, text))
-    if is_new:
+    if is_same_policy(seen.policy, work.new):
         text = f"{capacity_change.subject} has this policy already; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.ALREADY_RIGHT, text))
-    if not is_old:
+    if not is_same_policy(seen.policy, work.old):
         text = f"the policy of {capacity_change.subject} has changed since this was asked; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.CHANGED_SINCE, text))
     if seen.stack:
