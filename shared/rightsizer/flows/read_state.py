@@ -249,11 +249,9 @@ def check_recommendation(
 
     Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
     may have kept the change waiting for days. While autoscaling is taken away nothing waits for a recommendation, or
-    for the
-    permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again (ReadError).
-    An update of which the answer was lost is not asked again against the newest recommendation. It may still show
-    for an
-    hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits for it.
+    for the permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again
+    (ReadError). An update of which the answer was lost is not asked again against the newest recommendation. It may
+    still show for an hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits.
     """
     if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
         return change, move
