@@ -22,7 +22,7 @@ KNOWN_WIDE = {
     "flows/evaluate.py:evaluate": 7,
     "recommender/pricing.py:cost_of": 9,
     "recommender/pricing.py:scale_to_zero_option": 8,
-    "recommender/pricing.py:type_option": 11,
+    "recommender/pricing.py:type_option": 10,
     "recommender/replay.py:_scatter_arrivals": 7,
     "recommender/replay.py:replay_of": 8,
     "spot/proposal.py:manual_capacity_change": 8,

@@ -128,7 +128,7 @@ class Demand:
 
     @property
     def told_silent_days(self) -> int:
-        """Silent days as people are told them: no more than were seen, for the first and the last are seen in part."""
+        """Silent days for a sentence: no more than were seen, since the first and last are partial."""
         return min(self.silent_days, math.ceil(self.days))
 
 

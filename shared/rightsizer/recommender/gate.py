@@ -248,6 +248,20 @@ def _no_objective_text(case: GateCase, policy: Policy, smaller: bool) -> str:
     return "needs your approval: no tag rightsizer:p95-ms says which latency is too much"
 
 
+def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reason | None:
+    """Why days or requests are too few for an automatic change; without a request, days alone tell that it is idle."""
+    days, requests = case.demand.confidence, case.demand.requests
+    if days < needed:
+        sentence = f"needs your approval: {days:.1f} days' worth of evidence, and an automatic change takes {needed:g}"
+        return Reason(Code.TOO_LITTLE_CONFIDENCE, sentence)
+    if 0 < requests < needed * policy.requests_needed:
+        sentence = (
+            f"{requests:,.0f} requests were seen, and an automatic change takes {needed * policy.requests_needed:,.0f}"
+        )
+        return Reason(Code.TOO_LITTLE_CONFIDENCE, f"needs your approval: {sentence}")
+    return None
+
+
 def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     endpoint, option = case.endpoint, case.option
     if endpoint.mode is not Mode.AUTO:
@@ -259,18 +273,8 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     if policy.ask_without_objective and not case.declared:
         return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective_text(case, policy, smaller))
     today = endpoint.variants[0].desired_count  # one variant: others were asked about before
-    if case.demand.confidence < needed:
-        return Gate.PROPOSE, Reason(
-            Code.TOO_LITTLE_CONFIDENCE,
-            f"needs your approval: {case.demand.confidence:.1f} days' worth of evidence, and an automatic change takes"
-            f" {needed:g}",
-        )
-    if 0 < case.demand.requests < needed * policy.requests_needed:  # without one it is idle, which days alone tell
-        return Gate.PROPOSE, Reason(
-            Code.TOO_LITTLE_CONFIDENCE,
-            f"needs your approval: {case.demand.requests:,.0f} requests were seen, and an automatic change takes"
-            f" {needed * policy.requests_needed:,.0f}",
-        )
+    if (thin := _thin_evidence_reason(case, needed, policy)) is not None:
+        return Gate.PROPOSE, thin
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
