@@ -14,6 +14,7 @@ from bench.views import Day, Notice, Segment, Trial, Type, View
 from rightsizer import catalog
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
+from rightsizer.changes.measurement import ENOUGH
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
@@ -26,7 +27,6 @@ from rightsizer.recommender.past_changes import gpu_ratios
 from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
-LEAST_REQUESTS = 200  # on either type, from which a change tells a slowdown, as in the product
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def outcomes(memory: Memory) -> Iterable[PastChange]:
             yield past
         elif past.from_type != past.to_type and past.ended is PastEnd.PROVEN:
             base = [d for d in memory.digests if d.instance_type == past.from_type]
-            seen = gpu_ratios(memory.digests, base, LEAST_REQUESTS).get(past.to_type)
+            seen = gpu_ratios(memory.digests, base, ENOUGH).get(past.to_type)
             if seen is not None:
                 yield replace(past, realised_slowdown=seen)
 

@@ -68,7 +68,7 @@ EAGER = replace(
 PRODUCTION = replace(
     Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
 )
-"""The product's own gates, in an account that lets every dimension be applied and approves what is proposed."""
+"""The default thresholds, with gates opened that no setting of a stack opens: for comparison only."""
 KINDS = {
     "real-time": EndpointKind.REAL_TIME,
     "inference-components": EndpointKind.INFERENCE_COMPONENTS,
@@ -235,7 +235,11 @@ class ShippedAuto(RightsizerPolicy):
 
 
 class ShippedApproved(ShippedAuto):
-    """The same where no endpoint is tagged and a person approves, a day later, what has a button and risk 0 or 1."""
+    """Default thresholds; no endpoint is tagged, and a person approves a day later what has a button and risk 0 or 1.
+
+    A stack changes untagged endpoints after an approval only with `MayChange=tagged-and-untagged`; its default is
+    `tagged`, where such an endpoint has no button. Every other setting is the default.
+    """
 
     name = "rightsizer (shipped, approved)"
     mode = Mode.PROPOSE

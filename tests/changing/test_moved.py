@@ -1,4 +1,4 @@
-"""Between the plan and the first write that affects the endpoint facts may change; nobody's counts are overwritten."""
+"""Facts may change between the plan and the first write that the endpoint feels; nobody's counts are overwritten."""
 
 from datetime import timedelta
 

@@ -24,7 +24,7 @@ def test_each_of_them_says_why_it_saves_nothing_whether_it_is_open_or_closed(ope
     assert {out.reason.code for out in why} == {Code.NOT_APPLICABLE}
 
 
-def test_what_is_said_last_is_what_is_not_looked_at_on_such_an_endpoint_and_each_kind_once() -> None:
+def test_kinds_that_are_not_looked_at_come_last_and_once() -> None:
     found = judged(kit.endpoint(p95_s=0.72, kind=EndpointKind.MULTI_VARIANT), kit.window(kit.steady()))
     elsewhere = {kind for one in DIMENSIONS if Elsewhere in type(one).mro() for kind in one.kinds}
     said = [out for out in found.excluded if out.dimension in elsewhere]

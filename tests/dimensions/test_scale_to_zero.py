@@ -38,7 +38,7 @@ from tests.recommender.kit import judge
         ),
     ],
 )
-def test_sleep_that_is_not_offered_sayswhy(endpoint: Endpoint, window: MetricWindow, code: Code, said: str) -> None:
+def test_sleep_that_is_not_offered_says_why(endpoint: Endpoint, window: MetricWindow, code: Code, said: str) -> None:
     found = judged(endpoint, window)
     outs = [out for out in found.excluded if out.dimension is OptionKind.SCALE_TO_ZERO]
     assert [out.reason.code for out in outs] == [code]

@@ -69,13 +69,13 @@ def _lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @pytest.mark.parametrize("folder", [*PRODUCT, *AROUND])
-def test_no_module_is_longer_than_its_floor_allows(folder: str) -> None:
+def test_no_module_is_longer_than_the_limit_of_its_package(folder: str) -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in modules(folder)}
     assert {name: n for name, n in lengths.items() if n > MODULE_LINES[folder]} == {}
 
 
 @pytest.mark.parametrize("folder", [*PRODUCT, *AROUND])
-def test_no_function_is_longer_than_its_floor_allows(folder: str) -> None:
+def test_no_function_is_longer_than_the_limit_of_its_package(folder: str) -> None:
     long = {
         f"{path.relative_to(ROOT)}:{name}": lines
         for path in modules(folder)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -226,3 +227,8 @@ def test_a_pool_of_a_change_that_saves_too_little_does_not_push_out_the_other_wa
     kinds = [o.kind for o in found.options]
     assert kinds[0] not in ADDABLE | {OptionKind.INSTANCE_POOLS}
     assert OptionKind.INSTANCE_POOLS in kinds, "it stands behind the change as before"
+
+
+def test_what_two_contexts_share_are_cached_properties_of_a_context() -> None:
+    named = {name: vars(EvaluationContext).get(name) for name in closed_dimensions.KEPT}
+    assert [name for name, value in named.items() if not isinstance(value, cached_property)] == []

@@ -246,7 +246,7 @@ def _send_row_again(table: Table, row: Row, lagging: bool) -> int:
     body = document(after)
     shown = shown_state(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
     known = read_if_readable(message, lambda found: text(found, "shown"))
-    return _latest_message_count(table, after) if known != shown else 0
+    return _write_next_version(table, after) if known != shown else 0
 
 
 def _next_version(row: Row) -> Row:
@@ -256,7 +256,7 @@ def _next_version(row: Row) -> Row:
     return row | {"version": whole_number(row, "version") + 1}
 
 
-def _latest_message_count(table: Table, after: Row) -> int:
+def _write_next_version(table: Table, after: Row) -> int:
     try:
         table.swap(after, whole_number(after, "version") - 1)
     except ConflictError:

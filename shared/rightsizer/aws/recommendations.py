@@ -73,9 +73,7 @@ class Recommendations(Proposals):
         return dict(readable_rows(rows, lambda row: (text(row, "gsi1sk"), moment(row, "evaluated_at"))))
 
     def note_spending(self, at: datetime) -> None:
-        """Keep what GPU endpoints cost a month, by the recommendations of the last two days; nothing where there
-        is none.
-        """
+        """Keep what GPU endpoints cost a month, by the last two days' recommendations; nothing where there is none."""
         rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "usd", "evaluated_at"))
         total = sum(readable_rows(rows, lambda row: _usd_since(row, at - RECENT)), ZERO)
         if total > 0:

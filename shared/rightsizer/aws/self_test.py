@@ -102,7 +102,7 @@ REDEPLOY = "deploy the template of this release again (make build, sam deploy): 
 
 @dataclass(frozen=True, slots=True)
 class SelfTestParts:
-    """Parts of a function."""
+    """Everything that the self-test of one function needs."""
 
     door: str
     scene: Scene

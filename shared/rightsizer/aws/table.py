@@ -57,9 +57,7 @@ def to_dynamodb(item: Item) -> dict[str, Any]:
 
 
 def from_dynamodb(item: Mapping[str, Any]) -> dict[str, Value]:
-    """DynamoDB's typed attributes as Python values, nothing left out: `to_dynamodb` makes the same item of them
-    again.
-    """
+    """DynamoDB's typed attributes as Python values; `to_dynamodb` makes the same item of them again."""
     return {name: _value(attribute) for name, attribute in item.items()}
 
 

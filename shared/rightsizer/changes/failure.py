@@ -4,9 +4,8 @@ The texts are SageMaker's FailureReason values and ValidationException messages 
 as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.
 
 After a failure for want of capacity automatic mode takes the next option of the same recommendation that passed the
-same
-gate. Instance pools are tried in the order of their priority (SageMaker InstancePools), so [new, old] takes what there
-is and can never be worse than today. What an approver was asked stays what is done: the new type, or the old one.
+same gate. Instance pools are tried in the order of their priority (SageMaker InstancePools), so [new, old] takes what
+there is and can never be worse than today. What an approver was asked stays what is done: the new type, or the old one.
 
 A clone sends both flags of MetricsConfig as false, since AWS switches detailed observability on by default. Whether
 every Region knows the field is not documented; where it is refused, there is nothing to switch off, and the
@@ -160,7 +159,7 @@ def error_detail(error: RightsizerError) -> str:
 
 
 def with_failure_class(move: Steer) -> Steer:
-    """The move with its class: forward and back by one rule. A rollback that failed begins its sentence with it."""
+    """The action with its class of failure, forward and back. A failed rollback begins its sentence with the class."""
     reason = move.reason
     if move.failure is not FailureClass.UNKNOWN or reason.code not in BY_TEXT:
         return move

@@ -6,7 +6,7 @@ from rightsizer.render import capacity_change, details_page
 
 
 class StoredDetailsPages:
-    """Makes each page and puts it into a store (port `StoredDetailsPages`)."""
+    """Makes each page and puts it into a store (port `DetailsPages`)."""
 
     def __init__(self, store: ReportStore) -> None:
         self._store = store

@@ -19,7 +19,7 @@ SLACKS_OWN = ("https://hooks.slack.com", "https://hooks.slack-gov.com")
 _PATH = re.compile(r"/[A-Za-z0-9/_.~%-]{1,500}")
 """No query, no second host, no user name: what Slack sends has none, and nothing else is posted to."""
 PATIENCE = timedelta(seconds=2.7)
-"""Slack shows a warning triangle three seconds after the click; the rest is the rollback."""
+"""Slack shows a warning triangle three seconds after the click; the rest is for the answer to travel."""
 LEAST_S, MOST_S = 0.4, 1.5
 
 

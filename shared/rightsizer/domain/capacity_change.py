@@ -1,8 +1,7 @@
 """A small change outside the endpoints: the policy of an Auto Scaling group, or the end of an idle warm pool.
 
 A capacity change is its own proposal and its own journal: one record, from the question to the end, so that no crash
-can part
-the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
+can part the two. It ends *new*, *old* or *handed over*, as a change of an endpoint does.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.errors import InputError
 
 TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT})
-"""Dimensions that automatic mode changes unless an operator adds others."""
+"""Kinds of option that automatic mode always changes; an operator may add those of `ADDABLE`."""
 ADDABLE = frozenset({OptionKind.AUTOSCALING, OptionKind.ROUTING, OptionKind.SCHEDULE})
 """Dimensions that an operator may add: the journal carries them out and takes them back."""
 UNLIMITED = 1_000_000
@@ -166,8 +166,7 @@ class Policy:
         return steps[Risk(risk)], steps[Risk(risk) + 1]
 
     def late_allowed(self, share: float, declared: bool, baseline: float, requests: float, days: int) -> float:
-        """The share of the requests that may be late beyond the `baseline` one, where `requests` came on so many
-        `days`.
+        """The share of `requests` on so many `days` that may be late beyond the `baseline` share.
 
         `share`, but behind a declared objective no less than `late_a_week` requests: one in two hundred is half a per
         cent, and chance. With the usual ones that makes at most `late_most` of them late.

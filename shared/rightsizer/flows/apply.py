@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 LEASE = timedelta(minutes=4)
 """Longer than one invocation may run, shorter than the tick: a killed invocation is taken over by the next tick."""
 RESERVE_MS = 45_000
-"""With less than this no further change is looked at: one look must end, and savings and capacity changes come
-after.
-"""
+"""With less than this no further change is looked at: one look must end, and what is booked comes after it."""
 BOOKS_RESERVE_MS = 30_000
 """With less than this no further saving is booked: the capacity changes come after."""
 
@@ -48,8 +46,8 @@ type TimeLeft = Callable[[], int]
 """Milliseconds until the invocation is ended from outside."""
 
 
-def unlimited_seconds() -> int:
-    """Time without an end, for whoever calls a flow outside Lambda: a day."""
+def unlimited_ms() -> int:
+    """A day in milliseconds: the time left for whoever calls a flow outside Lambda."""
     return 86_400_000
 
 
@@ -137,7 +135,7 @@ class Apply:
         Orders(self.journal, self.changer.endpoint).request_rollback(proposal.change_id, proposal.asked_back_by, now)
         return self.advance(proposal.change_id, now)
 
-    def tick(self, now: datetime, left: TimeLeft = unlimited_seconds) -> tuple[Change, ...]:
+    def tick(self, now: datetime, left: TimeLeft = unlimited_ms) -> tuple[Change, ...]:
         """Advance every change that is due.
 
         One that fails does not stop the others, and is told once a day.

@@ -18,7 +18,7 @@ from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
-from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_seconds
+from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.record_change import LedgerEntries, book_savings, shown_proposal_state
 from rightsizer.telemetry import Failure, attempt, count, logger
@@ -83,7 +83,7 @@ def _act_on_proposal(apply: Apply, proposal: Proposal, sequence: str, now: datet
     return []
 
 
-def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLeft = unlimited_seconds) -> list[str]:
+def advance_changes(apply: Apply, trigger: Trigger, now: datetime, left: TimeLeft = unlimited_ms) -> list[str]:
     """Advance the change of the event, or every due one; returns the ids of the changes read.
 
     Endpoint events are hints: most are about endpoints that we do not change. One that says that a deployment goes on

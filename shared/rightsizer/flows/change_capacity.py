@@ -163,11 +163,10 @@ class CapacityChanges:
         return self.book.save(replace(capacity_change, next_due=now + TICK))
 
     def _start_refusal(self, capacity_change: CapacityChange, now: datetime) -> Ended | None:
-        """The end of a capacity change that nobody on the list approved, or too long ago, or before the table was made.
+        """Why a capacity change does not begin; None where it may.
 
-        One that was sent goes on, or back.
-
-        Asked before anything is read, so that what cannot be read expires too.
+        Nobody on the list approved it, the approval is too old, or it is older than the table. One that was sent goes
+        on, or back. Asked before anything is read, so that what cannot be read expires too.
         """
         if capacity_change.sent_at is not None:
             return None

@@ -1,9 +1,8 @@
 """Better capacity for one Spot group, after an interruption and in the daily sweep: measured, priced, asked.
 
-The answer is a capacity change with the exact request, which `apply` carries out after an approval; nothing here
-writes to a
-group. Where no Spot pool of a group has room: On-Demand for what is missing, for an hour, asked or by the owner's tag.
-The group is read afresh then, since what is missing changed within minutes; `apply` puts the old policy back.
+The answer is a capacity change with the exact request, which `apply` carries out after an approval; nothing here writes
+to a group. Where no Spot pool of a group has room: On-Demand for what is missing, for an hour, asked or by the owner's
+tag. The group is read afresh then, since what is missing changed within minutes; `apply` puts the old policy back.
 """
 
 import json

@@ -1,9 +1,8 @@
-"""Look at AWS and at the newest recommendation for one decision: only what the change needs now, and nothing from
-memory.
+"""Read AWS and the newest recommendation for one decision: what the change needs now, nothing from memory.
 
 Image tags are compared once more right before a deployment, and a component's before its roll: hours may have passed.
 Forward it stops: nobody asked for other code. On the rollback it tells and goes on: users suffer from what runs now, or
-somebody asked, and there is no other rollback; who deploys the old code by its digest can do so after it.
+somebody asked, and there is nothing else to go back to; who deploys the old code by its digest can do so after it.
 
 The newest recommendation is held against what was approved before each write that leads towards it.
 """

@@ -169,7 +169,10 @@ class ChangeRecorder:
         self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
 
     def book_savings(self, before: Change, after: Change, now: datetime) -> None:
-        """The estimate enters the ledger when the change is applied; the switch, or the test, is paid when it turns."""
+        """Book the estimated saving once the change is applied, and the switch or test once it serves.
+
+        The proposal follows to APPLYING with the estimate.
+        """
         if after.plan.kind is PlanKind.DELETE:
             return
         test = after.plan.kind is PlanKind.SHADOW_TEST

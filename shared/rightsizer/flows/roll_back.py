@@ -17,7 +17,7 @@ from rightsizer.telemetry import logger
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlanner:
-    """Chooses what the rollback deploys, until it is asked for."""
+    """Chooses what the rollback deploys, until its update is sent."""
 
     changer: Changer
     quotas: QuotaReader

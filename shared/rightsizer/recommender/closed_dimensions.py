@@ -18,8 +18,16 @@ from rightsizer.recommender.fleet_size import has_load_jumped
 from rightsizer.recommender.late_requests import budget_sentence, extra_margin, find_degradation, late_budget_used
 from rightsizer.recommender.options import size_and_price
 
-KEPT = ("stream", "service", "fleet", "workers", "usual", "links", "past")
-"""What was computed of a situation and does not depend on the dimensions that are open."""
+KEPT = (
+    "stream",
+    "service_times",
+    "reference_counts",
+    "workers",
+    "baseline_late_share",
+    "measured_types",
+    "history",
+)
+"""Cached properties of an `EvaluationContext` that do not depend on the dimensions that are open."""
 
 
 def answers(
@@ -152,13 +160,12 @@ def even_hours_reason(context: EvaluationContext) -> Reason | None:
         return None
     return Reason(
         Code.NOT_CHEAPER,
-        f"the hours of the day need {needed:.1f} of {context.instances:.1f} instances at least: following them "
-        f"would save"
-        f" {100 * max(saved, 0.0):.0f} % at most",
+        f"the hours of the day need {needed:.1f} of {context.instances:.1f} instances at least: following them"
+        f" would save {100 * max(saved, 0.0):.0f} % at most",
     )
 
 
 def _share_results(context: EvaluationContext, other: EvaluationContext) -> EvaluationContext:
-    """The other situation with what was computed for this one and is the same there."""
+    """The other context with the results of this one that are the same there."""
     vars(other).update({name: value for name, value in vars(context).items() if name in KEPT})
     return other

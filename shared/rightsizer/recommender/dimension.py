@@ -1,6 +1,6 @@
-"""First half of `dimensions.Dimension`: the offer of a way to change an endpoint, before its plan.
+"""First half of `dimensions.dimension.Dimension`: the offer of a way to change an endpoint, before its plan.
 
-`changes/dimension.py` has the other half. The word is the one of Limits: `{"dimensions": ["schedule"]}`.
+`changes/dimension.py` has the other half. "Dimension" is the word that Limits uses: `{"dimensions": ["schedule"]}`.
 """
 
 from __future__ import annotations

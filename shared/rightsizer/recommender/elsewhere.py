@@ -54,7 +54,7 @@ def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
 
 
 def other_kind(context: EvaluationContext) -> Reason | None:
-    """Why such an endpoint is not looked at for another one: only a real-time or an asynchronous one is."""
+    """Why the endpoint is not looked at: only real-time and asynchronous ones are."""
     kind = context.endpoint.kind
     if kind in (EndpointKind.REAL_TIME, EndpointKind.ASYNC):
         return None

@@ -303,10 +303,9 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
         return None
     low = max(t.minimum for t in _scaled_targets(context))
     text = (
-        f"the load needs more, and autoscaling already starts from {low} of at most {owner_maximum(context)} "
-        f"instances: raise "
+        f"the load needs more, and autoscaling already starts from {low} of at most {owner_maximum(context)} instances:"
     )
-    return Reason(Code.AUTOSCALED, f"{text}its maximum, or lower the target of its policy")
+    return Reason(Code.AUTOSCALED, f"{text} raise its maximum, or lower the target of its policy")
 
 
 def _scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:

@@ -150,9 +150,8 @@ def proposal_for(
 ) -> Proposal | None:
     """The proposal that follows from a recommendation, or None when the gate says silence or there is no option.
 
-    A gate of APPLY makes a proposal that the policy has approved already. It still needs `permission`: IAM would
-    refuse the
-    write otherwise, so it is asked instead.
+    A gate of APPLY makes a proposal that the policy has approved already. It still needs `permission`: IAM would refuse
+    the write otherwise, so it is asked instead.
     """
     option = recommendation.chosen_option
     if option is None or recommendation.gate is Gate.SILENT:

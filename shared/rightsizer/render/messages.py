@@ -1,6 +1,6 @@
 """A message in the two forms that channels take: plain text, and Slack blocks with one line for the notification.
 
-What words a kind of message is loaded with the first message of that kind, so that a door that sends notices only does
+The module that words a kind of message is imported with the first of that kind. A door that sends only notices does
 not load the rest.
 """
 

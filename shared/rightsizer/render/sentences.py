@@ -58,9 +58,7 @@ SIGNALS = {
 }
 """What each rung of a stored recommendation means to a reader."""
 ELSEWHERE = frozenset({"requests", "confidence"})
-"""Figures of recommendations that earlier releases stored: the requests stand beside them, an option has the
-confidence.
-"""
+"""Figures that earlier releases stored: the requests stand beside them, and an option has the confidence."""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""

@@ -1,8 +1,7 @@
 """From stored rows to a report: totals, contents of the window, and rightsizer's own cost.
 
 Of thousands of recommendations the largest alone are shown with all they have. What rightsizer costs is an estimate
-from
-what the functions used and from list prices, never a bill.
+from what the functions used and from list prices, never a bill.
 """
 
 import heapq

@@ -75,8 +75,7 @@ def restored_table_end(capacity_change: CapacityChange, made: datetime) -> Ended
     """The end of a capacity change decided before its table was made; None for a later one.
 
     Such a table was restored from a backup, or copied. Whether the capacity change was carried out after that, and
-    taken back,
-    is not in it.
+    taken back, is not in it.
     """
     approved = _approved_at(capacity_change)
     if approved >= made:
@@ -98,7 +97,7 @@ def restored_table_end(capacity_change: CapacityChange, made: datetime) -> Ended
 
 
 def not_forward(capacity_change: CapacityChange) -> NextCapacityAction:
-    """The move in place of a write forward, in a stack that may change nothing; the rollback is not asked.
+    """The move in place of a write forward, in a stack that may change nothing; a rollback never comes here.
 
     What was begun and did not arrive turns back, so that a write that arrives late is taken back too.
     """

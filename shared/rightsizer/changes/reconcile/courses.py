@@ -78,7 +78,7 @@ def forward_action(
 
 
 def _steer_to_update(change: Change) -> Steer:
-    """Where nothing is deployed the last step before it is the turn."""
+    """Where nothing is deployed, the change counts as turned once every step before it is done."""
     text = f"autoscaling of {change.ref.name} is as asked; now it has to serve"
     if change.plan.kind is PlanKind.DELETE:
         text = f"{change.ref.name} is marked for deletion; from now on it is watched"
@@ -208,8 +208,8 @@ def _next_probation_look(change: Change, now: datetime) -> datetime:
     """Hourly in the first day, then every second day: a change costs at most 40 invocations.
 
     After a deployment the first two looks come sooner. Whether AWS publishes metrics of the new configuration while it
-    deploys is not known: where it does not, no roll-back alarm could fire, and these looks are the first
-    recommendation.
+    deploys is not known: where it does not, no roll-back alarm could fire, and these looks give the first
+    verdict.
     """
     since = now - (change.turned_at or now)
     if change.plan.new_config and change.plan.alarms and since < 2 * EARLY:
@@ -269,11 +269,7 @@ def _is_autoscaling_settled(change: Change, endpoint: EndpointSight, carries_new
     if not is_given_back(change):
         return False
     plan = change.plan
-    theirs = (
-        is_reopened(change)
-        and bool(plan.new_config)
-        and all(e.step != _registration_key(plan.back) for e in change.journal)
-    )
+    theirs = is_reopened(change) and bool(plan.new_config) and all(e.step != _key_of(plan.back) for e in change.journal)
     return carries_new or theirs or bool(foreign_configs(change, endpoint))
 
 
@@ -289,5 +285,5 @@ def _missing_goals(change: Change, live: LiveState, now: datetime, goals: tuple[
     return tuple(s for s in goals if s.subject not in theirs and not (theirs and s.kind is alarms))
 
 
-def _registration_key(step: Step | None) -> str:
+def _key_of(step: Step | None) -> str:
     return step.key if step is not None else ""

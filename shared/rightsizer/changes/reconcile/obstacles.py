@@ -9,9 +9,7 @@ from rightsizer.changes.reconcile.journal import (
     targets_of_owner,
     targets_registered_again,
 )
-from rightsizer.changes.reconcile.steps import (
-    may_show_until,
-)
+from rightsizer.changes.reconcile.steps import may_show_until
 from rightsizer.domain.change import (
     Change,
     ChangeState,
