@@ -1,11 +1,12 @@
 """Late requests since our own changes: forbidden options, and the extra margin."""
 
+import math
 from collections.abc import Sequence
 from datetime import date
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.usage import DailyUsage
+from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.finding import (
     LatencyDegradation,
@@ -133,12 +134,21 @@ def _budget_used(context: EvaluationContext, days: Sequence[DailyUsage], harder:
 
 
 def hardness(context: EvaluationContext, days: Sequence[DailyUsage]) -> float:
-    """How many times more requests the reference fleet would have had late on these days, 1 to HARDER."""
+    """How many times more requests the reference fleet would have had late on these days, 1 to HARDER.
+
+    Of each day the same number of requests is served, for of fewer only the heaviest minutes are kept. What two
+    standard deviations of both counts explain is chance, and no harder day.
+    """
     fleet = Fleet(context.reference_counts, context.workers, context.random_base, 1.0)
-    shares = []
-    for some in (context.base, days):
-        served = replay_requests(
-            stream_of(some, context.service_times, context.policy.replay_requests), fleet, context.objective.p95_s
+    a_day = context.policy.replay_requests / max(len(busy_days(days)), 1)
+    usual, then = (
+        replay_requests(
+            stream_of(some, context.service_times, round(a_day * len(busy_days(some)))), fleet, context.objective.p95_s
         )
-        shares.append(served.late / max(served.requests, 1))
-    return min(max(shares[1] / shares[0], 1.0), HARDER) if shares[0] > 0 else 1.0
+        for some in (context.base[-WEEK:], days)
+    )
+    if not usual.late or not then.late:
+        return 1.0
+    ratio = (then.late / then.requests) / (usual.late / usual.requests)
+    chance = 2 * math.sqrt(1 / then.late + 1 / usual.late)
+    return min(max(ratio / (1 + chance), 1.0), HARDER)
