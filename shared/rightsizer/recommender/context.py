@@ -26,7 +26,7 @@ from rightsizer.recommender.past_changes import MeasuredType, gpu_ratios, with_f
 from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.recommender.queueing import ServiceTime, find_service_time, rates_of, service_bins
 from rightsizer.recommender.replay import replay_requests, stream_of
-from rightsizer.recommender.shadow_test import hours_of_test, share_of_wanted_requests
+from rightsizer.recommender.shadow_test import hours_of_test, shadow_test_refusal, share_of_wanted_requests
 from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
 
 ROUNDED = 0.5
@@ -239,6 +239,11 @@ class EvaluationContext:
     def baseline_late_share(self) -> float:
         """Share of the requests over the objective as it was."""
         return share_of_late_requests(self.latency.bins, self.objective.p95_s)
+
+    @property
+    def may_test(self) -> bool:
+        """Whether a shadow test may run on it by itself."""
+        return self.policy.tests and shadow_test_refusal(self.endpoint) is None
 
     def may_change(self, kind: OptionKind) -> bool:
         """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""

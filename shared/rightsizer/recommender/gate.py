@@ -37,10 +37,6 @@ class GateCase:
     instance_type: str
     share: float
     """Saving as a share of what the endpoint costs now."""
-    declared: bool
-    """Whether the owner declared a latency objective."""
-    lengthening: float
-    """Promised p95 over today's, minus 1; 0 when the type stays."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
 
@@ -57,10 +53,16 @@ def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime)
             Reason(
                 Code.SAFE_TO_APPLY,
                 f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
-                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}",
+                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}"
+                f"{_as_today_text(case.endpoint)}",
             ),
         )
     )
+
+
+def _as_today_text(endpoint: Endpoint) -> str:
+    """What automatic mode holds where its owner declared no latency."""
+    return "" if endpoint.objective.p95_s is not None else "; no tag rightsizer:p95-ms, so its latency stays as today"
 
 
 def _silence_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer | None:
@@ -240,14 +242,6 @@ def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 
-def _no_objective_text(case: GateCase, policy: Policy, smaller: bool) -> str:
-    """Why a person decides where nobody declared a latency objective."""
-    if smaller and case.lengthening > policy.lengthening:
-        grow = f"the p95 latency may grow by {100 * case.lengthening:.0f} %"
-        return f"needs your approval: {grow}, and no tag rightsizer:p95-ms says how much is too much"
-    return "needs your approval: no tag rightsizer:p95-ms says which latency is too much"
-
-
 def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reason | None:
     """Why days or requests are too few for an automatic change; without a request, days alone tell that it is idle."""
     days, requests = case.demand.confidence, case.demand.requests
@@ -270,8 +264,6 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
         )
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
-    if policy.ask_without_objective and not case.declared:
-        return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective_text(case, policy, smaller))
     today = endpoint.variants[0].desired_count  # one variant: others were asked about before
     if (thin := _thin_evidence_reason(case, needed, policy)) is not None:
         return Gate.PROPOSE, thin

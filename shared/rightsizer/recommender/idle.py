@@ -114,7 +114,7 @@ def _apply_gate(
     today = base.usd_per_month  # nothing while no instance runs
     share = float(option.saving_usd_per_month / today) if today else 0.0
     surely = replace(demand, confidence=demand.days)
-    case = GateCase(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
+    case = GateCase(endpoint, option, surely, option.target.instance_type, share)
     verdict, why = decide_gate(case, inputs.history, inputs.policy, inputs.now)
     return replace(base, options=(option,), gate=verdict, gate_reason=why)
 
