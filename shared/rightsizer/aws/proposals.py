@@ -41,6 +41,8 @@ OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
 """Attributes of a proposal's item that this program writes."""
+OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version"})
+"""Attributes of a message's item that this program writes."""
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
 NEW, RECENT = timedelta(days=2), timedelta(days=30)
@@ -269,16 +271,20 @@ class Messages:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._read: Row = {}
+        self._unknown: dict[str, Row] = {}
+        """Attributes of a later release, by the key of each row that has some."""
 
     def message(self, proposal_id: str) -> MessageRef | None:
         """Where the proposal was posted; None also where that cannot be read, so that it is posted anew."""
-        found = self._table.get(f"MESSAGE#{proposal_id}", "MESSAGE")
-        self._read = found or {}
+        key = f"MESSAGE#{proposal_id}"
+        found = self._table.get(key, "MESSAGE")
+        self._unknown.pop(key, None)
+        if unknown := unknown_attributes(found or {}, OURS_OF_MESSAGES):
+            self._unknown[key] = unknown
         return read_if_readable(found, _revive)
 
     def remember(self, message: MessageRef) -> None:
-        """Store the place and contents of a message, over the row read last where that is the same."""
+        """Store the place and contents of a message, with what its row held beyond when it was read."""
         row: Row = {
             "pk": f"MESSAGE#{message.proposal_id}",
             "sk": "MESSAGE",
@@ -287,8 +293,7 @@ class Messages:
             "shown": message.shown,
             "version": message.version,
         }
-        same = self._read.get("pk") == row.get("pk")
-        self._table.put(self._read | row if same else row)
+        self._table.put(self._unknown.get(f"MESSAGE#{message.proposal_id}", {}) | row)
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         """Leave a proposal that cannot be read, and tell of it once; whether people know."""
