@@ -45,6 +45,11 @@ class StackAccess:
     account: str
 
 
+def _item(key: str) -> Write:
+    """An item of the table with that partition key."""
+    return Write("$Table", context={"dynamodb:LeadingKeys": key})
+
+
 ENDPOINT = Write("endpoint/any", "sagemaker", OPTED_IN)
 TARGET = Write(
     "scalable-target/any", "application-autoscaling", {"application-autoscaling:service-namespace": "sagemaker"}
@@ -55,15 +60,18 @@ TRACKING_ALARM = Write("alarm:TargetTracking-endpoint/any", "cloudwatch")
 TABLE, TOPIC, QUEUE = Write("$Table"), Write("$Topic"), Write("$EvaluationQueue")
 PAGE = Write("$Bucket")
 WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
-    "sweep": {"dynamodb:PutItem": (TABLE,), "sqs:SendMessage": (QUEUE,)},
+    "sweep": {
+        "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p")),
+        "sqs:SendMessage": (QUEUE,),
+    },
     "evaluate": {"dynamodb:PutItem": (TABLE,), "sqs:SendMessage": (QUEUE,)},
     "propose": {
-        "dynamodb:PutItem": (Write("$Table", context={"dynamodb:LeadingKeys": "MESSAGE#p"}),),
+        "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
         "sns:Publish": (TOPIC,),
         "events:PutEvents": (Write("event-bus/default", "events", {"events:source": "rightsizer"}),),
     },
     "respond": {
-        "dynamodb:PutItem": (Write("$Table", context={"dynamodb:LeadingKeys": "PROPOSAL#p"}),),
+        "dynamodb:PutItem": (_item("PROPOSAL#p"),),
         "s3:GetObject": (PAGE,),  # for signed links: reading a page that is not there proves nothing
     },
     "apply": {
@@ -96,7 +104,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "autoscaling:UpdateAutoScalingGroup": (GROUP,),
     },
     "interruption": {
-        "dynamodb:PutItem": (Write("$Table", context={"dynamodb:LeadingKeys": "SPOT#i"}),),
+        "dynamodb:PutItem": tuple(_item(key) for key in ("SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o")),
         "sqs:SendMessage": (QUEUE,),
         "sns:Publish": (TOPIC,),
         "autoscaling:DetachInstances": (GROUP,),
