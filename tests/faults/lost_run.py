@@ -67,7 +67,8 @@ def deployed(*, untagged: bool = False) -> Iterator[tuple[Sandbox, Stack]]:
     """An account with the endpoint and the stack, of which only the ticks of `apply` come by themselves."""
     with Sandbox(now=START) as box:
         may = "tagged-and-untagged" if untagged else "tagged"
-        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
+        given = {"Limits": LIMITS, "MayChange": may, "Approvers": "U1"}
+        stack = Stack(box, ROOT / "template.yaml", parameters=given)
         stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
         stack.off |= {"evaluate"}  # what an evaluation says is played
         with box.gate.unrecorded():

@@ -11,6 +11,7 @@ from rightsizer.aws.capacity_changes import CapacityChangeCalls
 from rightsizer.aws.capacity_changes import CapacityChangeTable as Book
 from rightsizer.aws.ledger import SavingsTable
 from rightsizer.aws.table import Table
+from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
@@ -72,5 +73,6 @@ def stage(scene: Scene) -> Stage:
         now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
     )  # fmt: skip
     assert book.add(capacity_change)
-    flow = CapacityChanges(book, calls, calls, Switch, SavingsTable(table), scene.told)
+    people = Approvers(frozenset({"U1"}), "aws:111122223333")
+    flow = CapacityChanges(book, calls, calls, Switch, SavingsTable(table), scene.told, approvers=people)
     return Stage(scene, group, flow, book, capacity_change, old, new)
