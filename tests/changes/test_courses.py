@@ -6,7 +6,7 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.courses import close_rolled_back
+from rightsizer.changes.reconcile.drift import close_rolled_back
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeWindow
