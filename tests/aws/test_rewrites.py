@@ -24,7 +24,7 @@ from sandbox.account import Sandbox
 from tests.doors.test_spoilt_rows import UNKNOWN
 from tests.render.test_hostile import errand_of
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table
+from tests.table import create_table, decide
 
 PAST = PastChange(NOW, "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
 APPROVE = Decision(ProposalState.APPROVED, "slack:U1", NOW)
@@ -84,7 +84,7 @@ def save_errand(shelf: Shelf) -> None:
 
 
 def approve(shelf: Shelf) -> None:
-    shelf.store.decide("p-1", APPROVE, NOW)
+    decide(shelf.store, "p-1", APPROVE, NOW)
 
 
 def begin(shelf: Shelf) -> None:

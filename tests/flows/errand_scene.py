@@ -16,7 +16,7 @@ from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.flows.change_capacity import CapacityChanges
+from rightsizer.flows.change_capacity import CapacityChanges, request_rollback
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene
 
@@ -42,6 +42,12 @@ class Stage:
     def start(self) -> CapacityChange:
         self.approve()
         return self.flow.start(self.errand.id, self.now)
+
+    def go_back(self, by: str = "cli:me", flow: CapacityChanges | None = None) -> CapacityChange:
+        """What a person orders at a terminal, and the tick that carries it out."""
+        request_rollback(self.book, self.errand.id, by, self.now)
+        (flow or self.flow).tick(self.now)
+        return self.seen()
 
     def later(self, **length: float) -> CapacityChange:
         self.scene.box.clock.advance(timedelta(**length))

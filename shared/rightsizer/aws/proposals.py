@@ -30,7 +30,7 @@ from rightsizer.aws.table import (
 )
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, shown_state
+from rightsizer.domain.proposal import UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failure, attempt, logger
 
@@ -93,10 +93,6 @@ class Proposals:
             each.append(row for row in back if row.get("state") in wanted)
         merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows
         yield from readable_rows(filter(_is_of_endpoint, merged), revive, unread)
-
-    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
-        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
-        return wire.revive(Proposal, decisions.decide(self._table, proposal_id, decision, now))
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
         """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
