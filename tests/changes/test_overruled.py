@@ -41,6 +41,24 @@ def test_a_judgement_that_needs_more_of_the_type_forbids_it_with_both_numbers() 
     assert "needs 2 instance(s) of ml.g5.xlarge, and 1 instance(s) was approved" in found.sentence
 
 
+def scaled_at(value: float | None) -> Option:
+    return approved(2, minimum=1, maximum=4, target_value=value)
+
+
+@pytest.mark.parametrize("needed", [20.0, 30.0, 19.0, None])
+def test_autoscaling_that_starts_instances_as_soon_as_the_newest_one_is_allowed(needed: float | None) -> None:
+    assert overruling_reason(scaled_at(20.0), DECIDED, newest(scaled_at(needed))) is None
+
+
+def test_autoscaling_that_would_start_instances_later_than_needed_is_forbidden_with_both_values() -> None:
+    found = overruling_reason(scaled_at(20.0), DECIDED, newest(scaled_at(18.0)))
+    assert found is not None
+    assert found.sentence.endswith(
+        "needs 1 to 4 instances of ml.g5.xlarge, scaled at a target value of 18, and 1 to 4 instances, scaled at a"
+        " target value of 20 was approved"
+    )
+
+
 def test_an_endpoint_that_is_under_provisioned_now_is_not_made_smaller() -> None:
     why = Reason(Code.UNDER_PROVISIONED, "requests wait for 4 s")
     found = overruling_reason(approved(), DECIDED, newest(approved(), finding=Finding.UNDER_PROVISIONED, reason=why))

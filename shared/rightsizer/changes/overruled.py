@@ -22,6 +22,10 @@ FLEETS = frozenset(
 )
 """Options that say how many instances of which type serve, so that one can be held against another."""
 
+ALIKE = 0.1
+"""How much a target value may differ, as a share: it follows a measured ratio, which moves a little from day to day,
+and an autoscaled fleet is offered with three times that room (`recommender.options`)."""
+
 
 def is_independent_of_recommendation(option: Option) -> bool:
     """Whether it brings room back, or a person ordered it: no recommendation allows or forbids such an option."""
@@ -123,7 +127,8 @@ def _capacity_reason(option: Option, newest: Recommendation, when: str, *, teste
         return _refusal(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
     if sure:
         needs, gives = _target_text(sure[0].target), _target_text(target)
-        return _refusal(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
+        at, given_at = _scaling_text(sure[0].target), _scaling_text(target)
+        return _refusal(f"{when} needs {needs} of {target.instance_type}{at}, and {gives}{given_at} was approved")
     return _unlisted_reason(option, newest, when)
 
 
@@ -166,10 +171,16 @@ def _is_alike(one: Option, other: Option) -> bool:
 
 
 def _is_within(needed: Target, given: Target) -> bool:
-    """Whether what is needed is no more than what is given, at each hour and in each bound that both have."""
+    """Whether what is needed is no more than what is given, at each hour and in each bound that both have.
+
+    Autoscaling that starts an instance at a lower load gives more: the target value may be no more than `ALIKE` above.
+    """
     bounds = ((needed.minimum, given.minimum), (needed.maximum, given.maximum))
     hours = zip(_hourly_counts(needed), _hourly_counts(given), strict=True)
-    return _is_no_more(hours) and _is_no_more((a, b) for a, b in bounds if a is not None and b is not None)
+    if not _is_no_more(hours) or not _is_no_more((a, b) for a, b in bounds if a is not None and b is not None):
+        return False
+    at, given_at = needed.target_value, given.target_value
+    return at is None or given_at is None or given_at <= (1 + ALIKE) * at
 
 
 def _is_no_more(pairs: Iterable[tuple[int, int]]) -> bool:
@@ -185,6 +196,10 @@ def _target_text(target: Target) -> str:
         return f"{target.minimum} to {target.maximum} instances"
     hours = _hourly_counts(target)
     return f"{min(hours)} to {max(hours)} instances" if min(hours) != max(hours) else f"{hours[0]} instance(s)"
+
+
+def _scaling_text(target: Target) -> str:
+    return "" if target.target_value is None else f", scaled at a target value of {target.target_value:g}"
 
 
 def _refusal(sentence: str) -> Reason:

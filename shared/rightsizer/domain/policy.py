@@ -191,6 +191,12 @@ class ChangeWindow:
         if any(not 0 <= day <= 6 for day in self.days):
             raise InputError(f"days of a change window run from 0 (Monday) to 6, got {sorted(self.days)}")
 
+    @property
+    def length(self) -> timedelta:
+        """Time on a clock from its start to its end; a day where they are equal."""
+        seconds = [60 * (60 * one.hour + one.minute) + one.second for one in (self.start, self.end)]
+        return timedelta(seconds=(seconds[1] - seconds[0]) % 86_400 or 86_400)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:

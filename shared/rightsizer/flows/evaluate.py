@@ -209,8 +209,12 @@ def permission_for(
     """Permission of the role, with the exact act by which an owner allows more."""
     permission = withhold_undone_count(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
     option = result.recommendation.chosen_option
-    deploys = option is not None and option.kind in find(dimensions, option.kind).deploys
+    dimension = None if option is None else find(dimensions, option.kind)
+    deploys = option is not None and dimension is not None and option.kind in dimension.deploys
     permission = withhold_refused(result.endpoint, option, deploys, catalogue, permission)
+    other = None if dimension is None else dimension.kind_refusal(result.endpoint.kind)
+    if other is not None and (permission.approvable or permission.tag):
+        permission = ChangePermission(False, other.sentence)
     if permission.approvable:
         return permission
     said = proposal.permission_instructions(result.endpoint, result.recommendation, permission.enable)

@@ -112,7 +112,7 @@ class ChangeRecorder:
         told = [
             e.detail
             for e in change.journal
-            if e.step in (JournalEvent.WAY_BACK, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
+            if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
         ]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()

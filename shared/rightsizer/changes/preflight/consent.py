@@ -76,10 +76,11 @@ def is_minimum_given_back(inputs: PreflightInput) -> bool:
 
 
 def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
-    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does, or where there is no list.
+    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does.
 
-    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets everybody, and
-    is meant to: `may_decide` has the reason, and why a click is held otherwise.
+    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets whoever decided at a
+    terminal, where IAM is the wall, and nobody who decided in Slack (`may_decide`): who empties the list takes
+    everybody off it.
     """
     decider = DecidedBy.read(by)
     if decider.source is DecisionSource.POLICY:
@@ -88,10 +89,11 @@ def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
     is_slack = decider.source is DecisionSource.SLACK
     caller = Caller.from_arn(who) if decider.source is DecisionSource.CLI else None
     is_listed = who in approvers.slack_users if is_slack else caller is not None and approvers.has_entry_for(caller)
-    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=True):
+    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=not is_slack):
         return None
     if is_slack:
-        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers")
+        empty = "" if approvers.entries else ", which is empty, so that nobody decides in Slack"
+        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers{empty}")
     if caller is None:
         who = f"{who or by or 'nobody'}"[:200]
         return Reason(
