@@ -9,6 +9,7 @@ from enum import StrEnum
 from rightsizer.domain.checks import aware
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
+from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
@@ -159,6 +160,8 @@ class Recommendation:
     """Other production variants, each with its count and type: no figure here is theirs, nor the whole endpoint's."""
     owned_by: str = ""
     """The stack or tool in whose source a change is made, and undone; empty where there is none."""
+    environment: EnvironmentReading | None = None
+    """What its tags say of its environment, and what that changed; None where nothing was judged."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

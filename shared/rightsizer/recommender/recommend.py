@@ -15,6 +15,7 @@ from typing import Any
 from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
+from rightsizer.domain.environment import read_environment
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
@@ -85,9 +86,10 @@ def recommend(
     endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
     """The recommendation of one endpoint from digests already folded; of several variants of the first."""
-    return add_unchanged_parts(
-        _recommend_first_variant(endpoint.with_first_variant, usage, inputs, dimensions), endpoint, inputs.prices
-    )
+    first, here = endpoint.with_first_variant, inputs.for_endpoint(endpoint)
+    found = _recommend_first_variant(first, usage, here, dimensions)
+    found = replace(found, environment=read_environment(endpoint, inputs.policy))
+    return add_unchanged_parts(found, endpoint, inputs.prices)
 
 
 def add_unchanged_parts(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:

@@ -76,6 +76,8 @@ def _evidence(found: Recommendation) -> Markup:
             ("Known from", sentences.signals(seen.rung)),
             *sentences.figures(seen),
         ]
+    if found.environment is not None:
+        pairs.append(("Environment", sentences.environment(found.environment)))
     panel: list[HtmlNode] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
         said = tag("p", sentences.replay_heading(found), class_="note", style="margin-top:12px")

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
@@ -130,6 +131,12 @@ def day_text(at: datetime) -> str:
 def risk(level: Risk) -> str:
     """``low (1 of 4)``: Compute Optimizer's performance risk."""
     return f"{RISKS[level]} ({int(level)} of 4)"
+
+
+def environment(found: EnvironmentReading) -> str:
+    """``development (tag env=dev): one instance is enough; ...``."""
+    changed = f": {'; '.join(found.effects)}" if found.effects else ""
+    return f"{found.environment.value} ({found.source}){changed}"
 
 
 def today(recommendation: Recommendation) -> str:

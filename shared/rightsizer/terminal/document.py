@@ -50,6 +50,7 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
         "kind": each.kind.value,
         "mode": each.mode.value,
         "owner": each.owner,
+        "environment": _environment(each),
         "instance_type": each.instance_type,
         "instance_count": each.instance_count,
         "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
@@ -124,6 +125,13 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "price": _price(option.price),
         "not_checked": list(option.not_checked),
     }
+
+
+def _environment(each: Recommendation) -> dict[str, Any] | None:
+    found = each.environment
+    if found is None:
+        return None
+    return {"name": found.environment.value, "source": found.source, "effects": list(found.effects)}
 
 
 def _price(price: Price) -> dict[str, Any]:

@@ -179,6 +179,8 @@ def _current_facts(each: Recommendation) -> dict[str, str]:
     if each.price is not None:
         facts["price"] = _price(each.price)
     facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
+    if each.environment is not None:
+        facts["environment"] = sentences.environment(each.environment)
     facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
     return {name: value for name, value in facts.items() if value}
 
