@@ -28,6 +28,7 @@ BY_KIND = {
     K.PACKING: (BESIDE, NONE, False, False),
     K.OTHER_ARCHITECTURE: (ANEW, NONE, False, False),
     K.DELETE: (ANEW, CHANGEABLE, False, False),
+    K.REMOVE_VARIANT: (ANEW, NONE, False, False),
     K.COPIES: (ANEW, PARTS, False, False),
     K.SCALE_IN: (ANEW, PARTS, True, True),
     K.PLACEMENT: (Restart.NEW_COPIES, PARTS, False, True),

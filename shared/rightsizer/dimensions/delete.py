@@ -36,7 +36,7 @@ class Delete(Dimension):
         from rightsizer.domain.plan import Plan, PlanKind
 
         kind = approved.inputs.proposal.recommendation.kind
-        if kind is not EndpointKind.REAL_TIME:
+        if kind not in (EndpointKind.REAL_TIME, EndpointKind.MULTI_VARIANT):
             text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; "
             return (Reason(Code.OTHER_KIND, f"{text}its owner decides"),)
         grace = approved.limits.grace.total_seconds()

@@ -17,7 +17,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
 from rightsizer.render import blocks
 
 RISKS = {
@@ -143,8 +143,25 @@ def today(recommendation: Recommendation) -> str:
     """Fleet that the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
+    if recommendation.variants:
+        each = (f"{fleet(Target(v.instance_type, v.instance_count))} ({v.name})" for v in recommendation.variants)
+        return " and ".join(each)
     runs = fleet(Target(recommendation.instance_type, recommendation.instance_count))
     return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
+
+
+def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
+    """What is known and found of one of several variants, with the names of the figures."""
+    cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
+    requests = "not read" if one.requests is None else f"{one.requests:,}"
+    first = one.options[0] if one.options else None
+    could = "" if first is None else f"; it can {change(first)}: saves {monthly_price(first.saving_usd_per_month)}"
+    return [
+        ("fleet", f"{fleet(Target(one.instance_type, one.instance_count))}, weight {one.weight:g}"),
+        ("cost", cost),
+        ("requests", requests),
+        ("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}{could}"),
+    ]
 
 
 def change(option: Option) -> str:

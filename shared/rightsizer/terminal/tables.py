@@ -116,12 +116,10 @@ def totals(found: Survey) -> Text:
     number = len(found.recommendations) + len(found.unobserved)
     if number == 0:
         return Text("No endpoint exists in this account and Region.")
-    several = sum(bool(each.beside) for each in found.recommendations)
-    left = f" (of {several} with several variants the first alone)" if several else ""
     small = len(found.possible_savings) - len(found.large_enough)
     below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
     return Text(
-        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
         f"{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
         f"(On-Demand prices)",
         style="bold",
@@ -143,6 +141,8 @@ def explanation(each: Recommendation) -> RenderableType:
             "requests": f"{each.evidence.requests:,}",
         }
         parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
+    for one in each.variants:
+        parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
     for rank, option in enumerate(each.options, start=1):
