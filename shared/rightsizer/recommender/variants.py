@@ -36,6 +36,10 @@ TOGETHER = TYPE_AND_COUNT | {OptionKind.FEWER_GPUS}
 """Kinds of option that one deployment carries out on several variants."""
 ASKED = frozenset({Gate.PROPOSE, Gate.TEST, Gate.APPLY})
 EFFORTS = tuple(Effort)
+COUNTS = (
+    "counts of several variants are one deployment: UpdateEndpointWeightsAndCapacities changes the capacity of one"
+    " variant at a time"
+)
 
 type Parts = Sequence[Recommendation]
 
@@ -105,7 +109,7 @@ def _of_unknown(first: Recommendation, unknown: Parts) -> Recommendation:
             for kind, word in ((OptionKind.SCALE_TO_ZERO, "used"), (OptionKind.DELETE, "idle"))
         ),
     )
-    return _named(unread, [first])
+    return _named(unread, [unread])
 
 
 def _together(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recommendation:
@@ -154,7 +158,10 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
     """One deployment that gives each of `parts` what its own option asks for; the first of them gives the target."""
     chosen = [(p.variant, p.options[0]) for p in parts]
     main, others = chosen[0][1], chosen[1:]
-    kinds = {option.kind for _, option in chosen} - {OptionKind.INSTANCE_COUNT}
+    kinds, single = (
+        {option.kind for _, option in chosen} - {OptionKind.INSTANCE_COUNT},
+        len({o.kind for _, o in chosen}),
+    )
     now = sum((p.usd_per_month or Decimal(0) for p in parts), Decimal(0))
     usd = sum((option.usd_per_month for _, option in chosen), Decimal(0))
     saving = (now - usd - kept_by_commitment(now - usd, inputs.prices.commitment)).quantize(CENT)
@@ -165,7 +172,7 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
     known = [o.p95_s for _, o in chosen if o.p95_s is not None]
     return replace(
         main,
-        kind=kinds.pop() if len(kinds) == 1 and len({o.kind for _, o in chosen}) == 1 else OptionKind.TYPE_AND_COUNT,
+        kind=next(iter(kinds)) if kinds and single == 1 else OptionKind.TYPE_AND_COUNT,
         target=replace(main.target, others=tuple(_variant_target(name, option) for name, option in others)),
         usd_per_month=usd,
         saving_usd_per_month=saving,
@@ -177,7 +184,7 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
         effort=max((o.effort for _, o in chosen), key=EFFORTS.index),
         restart_needed=True,
         p95_s=max(known) if len(known) == len(chosen) else None,
-        notes=_once(note for _, option in chosen for note in option.notes),
+        notes=(*(_once(note for _, option in chosen for note in option.notes)), *([COUNTS] if not kinds else [])),
         facts={**main.facts, **{f"variant {name}": _fact(option) for name, option in chosen}},
         not_checked=_once(left for _, option in chosen for left in option.not_checked),
         restores=all(option.restores for _, option in chosen),
