@@ -224,7 +224,10 @@ def baseline(windows: Windows) -> dict[str, float]:
 
 
 def usual_p95_s(baseline: Mapping[str, float], variant: str) -> float:
-    """The p95 of a variant before the change, seconds; of the whole endpoint where it was not kept for each; else 0."""
+    """The usual p95 of a variant before the change, seconds; 0 where it is not known.
+
+    Of the whole endpoint where it was not kept for each variant.
+    """
     return baseline.get(f"p95_s/{variant}", baseline.get("p95_s", 0.0))
 
 

@@ -163,7 +163,7 @@ class Target:
 
 
 def changed_types(target: Target) -> tuple[str, ...]:
-    """Instance types that a target asks for: of its pools or its own, and of the other variants that it changes."""
+    """Instance types that a target asks for: its own or its pools, and those of other variants."""
     own = target.pools or (target.instance_type,)
     return tuple(dict.fromkeys((*own, *(one.instance_type for one in target.others))))
 

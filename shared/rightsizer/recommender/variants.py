@@ -253,7 +253,7 @@ def _removal(part: Recommendation, endpoint: Endpoint, inputs: AccountInputs) ->
         restarts=True,
         client_change=f"callers that name the variant {silent.name} (TargetVariant) get an error",
         notes=("its owner deploys a configuration without it; every other variant starts on new instances",),
-        facts={"days without a request": old.facts.get("days without a request", "")},
+        facts=old.facts,
         not_checked=("whether the variant is kept as a way back, or for callers that come rarely",),
     )
     kept = tuple(e for e in part.excluded if e.dimension is not OptionKind.DELETE)

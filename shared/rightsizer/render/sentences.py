@@ -151,7 +151,7 @@ def today(recommendation: Recommendation) -> str:
 
 
 def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
-    """What is known and found of one of several variants, with the names of the figures."""
+    """Cost, requests and finding of one of several variants, with their names."""
     cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
     requests = "not read" if one.requests is None else f"{one.requests:,}"
     first = one.options[0] if one.options else None
