@@ -107,6 +107,7 @@ def test_a_silent_variant_beside_one_that_serves_is_taken_out_by_its_owner() -> 
     assert (option.kind, option.in_place, option.saving_usd_per_month) == (OptionKind.REMOVE_VARIANT, False, usd(4))
     assert option.client_change == "callers that name the variant B (TargetVariant) get an error"
     assert sentences.change(option) == "be taken out of the endpoint by its owner"
+    assert [row.options[0].kind for row in found.variants if row.options] == [OptionKind.REMOVE_VARIANT]
 
 
 def test_a_silent_variant_beside_an_unknown_one_is_not_called_idle() -> None:

@@ -4,7 +4,7 @@ Each variant was judged by its own metrics. The cost is the sum, the finding the
 change is proposed: what grows goes before what shrinks, and what shrinks goes together, in one deployment.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -29,7 +29,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, VariantFinding
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import cooldown_reason
-from rightsizer.recommender.pricing import kept_by_commitment, monthly_cost
+from rightsizer.recommender.pricing import break_even_text, kept_by_commitment, monthly_cost
 from rightsizer.recommender.scale_to_zero import UNREAD_VARIANTS
 
 TOGETHER = TYPE_AND_COUNT | {OptionKind.FEWER_GPUS}
@@ -46,8 +46,11 @@ type Parts = Sequence[Recommendation]
 
 def join_variants(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recommendation:
     """The recommendation of an endpoint from those of its production variants, in their order."""
-    found = _choose(endpoint, parts, inputs)
-    rows = tuple(_row(v, part, inputs) for v, part in zip(endpoint.variants, parts, strict=True))
+    options = _options_of_each(endpoint, parts, inputs)
+    found = _choose(endpoint, options, parts, inputs)
+    rows = tuple(
+        _row(v, part, options[part.variant].options, inputs) for v, part in zip(endpoint.variants, parts, strict=True)
+    )
     known = [row.usd_per_month for row in rows if row.usd_per_month is not None]
     beside = tuple(_variant_text(v) for v in endpoint.variants if v.name != found.variant)
     return replace(
@@ -60,7 +63,16 @@ def join_variants(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Re
     )
 
 
-def _choose(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recommendation:
+def _options_of_each(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> dict[str, Recommendation]:
+    """What is recommended for each variant by name: of a silent one that it is taken out, where another one serves."""
+    quiet = (Finding.IDLE, Finding.NOT_ENOUGH_DATA)
+    serves = any(p.finding not in quiet for p in parts)
+    return {p.variant: _removal(p, endpoint, inputs) if serves and p.finding is Finding.IDLE else p for p in parts}
+
+
+def _choose(
+    endpoint: Endpoint, options: Mapping[str, Recommendation], parts: Parts, inputs: AccountInputs
+) -> Recommendation:
     """The recommendation of the variant that decides, with the finding and the change of the whole endpoint."""
     idle = [p for p in parts if p.finding is Finding.IDLE]
     unknown = [p for p in parts if p.finding is Finding.NOT_ENOUGH_DATA]
@@ -70,8 +82,7 @@ def _choose(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recommen
     growing = [p for p in serving if p.finding is Finding.UNDER_PROVISIONED]
     if growing:
         return _together(endpoint, growing, inputs)
-    removable = [_removal(p, endpoint, inputs) for p in idle]
-    wasteful = [*(p for p in serving if p.finding is Finding.OVER_PROVISIONED), *removable]
+    wasteful = [p for p in options.values() if p.finding is Finding.OVER_PROVISIONED]
     asked = [p for p in wasteful if p.options and p.gate in ASKED]
     if asked or any(p.options for p in wasteful):
         return _together(endpoint, asked or [p for p in wasteful if p.options], inputs)
@@ -164,7 +175,8 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
     )
     now = sum((p.usd_per_month or Decimal(0) for p in parts), Decimal(0))
     usd = sum((option.usd_per_month for _, option in chosen), Decimal(0))
-    saving = (now - usd - kept_by_commitment(now - usd, inputs.prices.commitment)).quantize(CENT)
+    committed = kept_by_commitment(now - usd, inputs.prices.commitment)
+    saving = (now - usd - committed).quantize(CENT)
     risks = _worst_risks(option for _, option in chosen)
     risk = max(risks.values(), default=Risk.VERY_LOW)
     switch = _overlap_usd(chosen, endpoint, inputs, risk)
@@ -181,11 +193,16 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
         risks=risks,
         risk=risk,
         confidence=min(option.confidence for _, option in chosen),
-        effort=max((o.effort for _, o in chosen), key=EFFORTS.index),
+        effort=max((Effort.LOW, *(o.effort for _, o in chosen)), key=EFFORTS.index),
         restart_needed=True,
         p95_s=max(known) if len(known) == len(chosen) else None,
         notes=(*(_once(note for _, option in chosen for note in option.notes)), *([COUNTS] if not kinds else [])),
-        facts={**main.facts, **{f"variant {name}": _fact(option) for name, option in chosen}},
+        facts={
+            **main.facts,
+            "kept by the commitment": f"USD {committed} per month",
+            "break-even": break_even_text(Money(usd, saving, switch, 0.0)),
+            **{f"variant {name}": _fact(option) for name, option in chosen},
+        },
         not_checked=_once(left for _, option in chosen for left in option.not_checked),
         restores=all(option.restores for _, option in chosen),
         by_itself=False,
@@ -277,7 +294,7 @@ def _named(found: Recommendation, parts: Parts) -> Recommendation:
     return replace(found, reason=reason, gate_reason=why)
 
 
-def _row(variant: Variant, part: Recommendation, inputs: AccountInputs) -> VariantFinding:
+def _row(variant: Variant, part: Recommendation, options: tuple[Option, ...], inputs: AccountInputs) -> VariantFinding:
     price = inputs.prices.find(variant.instance_type) if variant.instance_type else None
     today = monthly_cost(price, variant.current_count) if price is not None else None
     return VariantFinding(
@@ -290,7 +307,7 @@ def _row(variant: Variant, part: Recommendation, inputs: AccountInputs) -> Varia
         part.reason,
         part.gate,
         part.evidence.requests if part.evidence is not None else None,
-        part.options,
+        options,
     )
 
 

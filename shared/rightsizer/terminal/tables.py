@@ -141,10 +141,10 @@ def explanation(each: Recommendation) -> RenderableType:
             "requests": f"{each.evidence.requests:,}",
         }
         parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
-    for one in each.variants:
-        parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    for one in each.variants:
+        parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
