@@ -104,6 +104,8 @@ def policy_for(endpoint: Endpoint, policy: Policy) -> Policy:
     Where its owner declared a latency, by tag or by target tracking, growth, risk and evidence stay the account's.
     """
     rules = RULES[environment_of_tags(endpoint.tags)[0]]
+    if rules == EnvironmentRules():
+        return policy
     alone = policy.lone_instance if rules.lone_instance is None else min(policy.lone_instance, rules.lone_instance)
     if endpoint.objective.p95_s is not None or tracked_p95_s(endpoint.scaling) is not None:
         return replace(policy, lone_instance=alone)
