@@ -1,6 +1,7 @@
 """Environments: which one the tags name, and what it changes in the policy of an endpoint."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,12 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender.context import AccountInputs, evaluation_context
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
+from rightsizer.recommender.gate import GateCase, decide_gate
 from tests.recommender import kit
+from tests.recommender.plain import demand, option
 
 DEV, STAGING, PRODUCTION = Environment.DEVELOPMENT, Environment.STAGING, Environment.PRODUCTION
 
@@ -105,3 +109,20 @@ def test_the_context_of_a_back_test_sizes_by_the_environment_too() -> None:
 def test_a_policy_for_an_environment_stays_as_it_is_when_it_is_asked_for_again() -> None:
     once = policy_for(tagged(env="dev"), Policy())
     assert policy_for(tagged(env="dev"), once) == once
+
+
+@pytest.mark.parametrize(
+    ("environment", "gate"), [("dev", Gate.APPLY), ("staging", Gate.PROPOSE), ("prod", Gate.PROPOSE)]
+)
+@pytest.mark.parametrize(
+    "odd",
+    [{"option": option(risk=Risk.MEDIUM)}, {"demand": demand(confidence=3.5)}],
+    ids=["a medium risk", "three and a half days of evidence for another type"],
+)
+def test_only_development_takes_a_higher_risk_on_shorter_evidence(
+    environment: str, gate: Gate, odd: dict[str, Any]
+) -> None:
+    safe: dict[str, Any] = {"option": option(), "demand": demand(), "instance_type": "ml.g6e.xlarge", "share": 0.4}
+    endpoint = tagged(env=environment)
+    case = GateCase(endpoint, **{**safe, **odd}, declared=True, lengthening=0.0)
+    assert decide_gate(case, History(), policy_for(endpoint, Policy()), kit.NOW)[0] is gate
