@@ -38,7 +38,7 @@ WORDS = {
     "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
-    " rung behind also ruled_out said not_checked shares_with saves p95_s unsaid",
+    " rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
 }
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
@@ -109,6 +109,7 @@ def said(found: Recommendation) -> dict[str, Any]:
         "pools": [name for o in found.options if o.kind is OptionKind.INSTANCE_POOLS for name in o.target.pools],
         "rung": found.evidence.rung if found.evidence else "L0",
         "target_value": target.target_value if target else None,
+        "others": [f"{v.name} {v.instance_count} x {v.instance_type}" for v in target.others] if target else [],
         "behind": [option.kind.value for option in found.options[1:]],
         "ruled_out": {e.dimension.value: e.reason.code.value for e in found.excluded if e.dimension},
     }

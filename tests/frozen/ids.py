@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from tests.frozen.library import (
@@ -12,6 +13,7 @@ from tests.frozen.library import (
     ProposalState,
     ScaleIn,
     Target,
+    VariantTarget,
     change_id_of,
     proposal_id,
     samples,
@@ -41,6 +43,7 @@ TARGETS = {
     "a policy and a placement": replace(
         BASE, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION"), placement=(("chat", "SPREAD"),)
     ),
+    "two variants": replace(BASE, others=(VariantTarget("B", "ml.g5.xlarge", 1, Decimal("1.408")),)),
     "all at once": Target(
         "ml.p5.48xlarge", 9, (2,) * 24, 1, 9, "RANDOM", ("ml.p5.48xlarge",), 55.5, 0.25, (("chat", 1),), 15
     ),

@@ -48,6 +48,7 @@ def test_an_alternative_that_saves_more_stays_behind_what_is_done_in_place() -> 
 
 
 DIMENSIONS = frozenset(OptionKind) - {
+    OptionKind.REMOVE_VARIANT,  # of several variants only
     OptionKind.INSTANCE_TYPE,
     OptionKind.INSTANCE_COUNT,
     OptionKind.TYPE_AND_COUNT,

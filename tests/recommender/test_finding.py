@@ -98,7 +98,6 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
         pytest.param(endpoint(), replace(QUIET, silent_days=13), id="a day too few"),
         pytest.param(endpoint(), replace(QUIET, requests=1.0), id="a request"),
         pytest.param(endpoint(), replace(QUIET, gpu_peak=0.011), id="work on the GPU"),
-        pytest.param(endpoint(variants=kit.endpoint().variants * 2), QUIET, id="two variants, of which one is read"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), QUIET, id="a queue of unknown length"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=1.0), id="a queue"),
     ],

@@ -3,7 +3,7 @@
 The ended change is made what the next decision and the report are to know of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +12,7 @@ from rightsizer.changes.failure import failure_to_remember, is_given_up
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.history import PastChange, PastEnd, PastVariant
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
@@ -43,7 +43,8 @@ def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime)
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
-    running: float = next((v.current_count for v in endpoint.variants if v.name == change.variant), 0)
+    changed = {change.variant, *(one.name for one in change.option.target.others)}
+    running: float = sum(v.current_count for v in endpoint.variants if v.name in changed)
     if change.is_closed and change.option.target.hourly_counts:
         running = planned_instances(change)
     hours = max(0.0, (until - since).total_seconds() / 3600)
@@ -96,11 +97,14 @@ def _old_instance_cost(change: Change) -> Decimal:
 
 
 def planned_instances(change: Change) -> float:
-    """Instances of the changed variant on average over the day, as decided and priced: autoscaling's included."""
+    """Instances of the changed variants on average over the day, as decided and priced: autoscaling's included."""
     counts, mean = change.option.target.hourly_counts, change.option.mean_instances
     if mean is not None and not counts:
         return mean
-    return sum(counts) / len(counts) if counts else float(change.option.target.instance_count)
+    if counts:
+        return sum(counts) / len(counts)
+    target = change.option.target
+    return float(target.instance_count + sum(one.instance_count for one in target.others))
 
 
 def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
@@ -182,8 +186,19 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         usd=change.once_usd if ended is PastEnd.TESTED else Decimal(0),
         back_for=change.back_for.value,
         restores=change.option.restores,
+        variant=change.variant if len(change.before.variants) > 1 else "",
+        others=tuple(_past_variants(change)),
     )
     return add_lessons(past, change, catalogue)
+
+
+def _past_variants(change: Change) -> Iterator[PastVariant]:
+    """What became of the other variants that the same deployment changed."""
+    old = {v.name: v for v in (change.before.variants if change.before else ())}
+    for one in change.option.target.others:
+        was = old.get(one.name)
+        if was is not None:
+            yield PastVariant(one.name, was.instance_type, one.instance_type, was.count, one.instance_count)
 
 
 def _stated_risk(change: Change) -> int | None:

@@ -1,6 +1,6 @@
 """Check whether the newest recommendation still allows an earlier approval."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rightsizer.domain.change import Change
@@ -59,7 +59,15 @@ def overruling_reason(
     held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
-    return _need_reason(option, newest, when, tested=tested)
+    targets = [(decided.variant, option), *_of_others(option)]
+    needs = (_need_reason(one, newest.of_variant(name), when, tested=tested) for name, one in targets)
+    return next((reason for reason in needs if reason is not None), None)
+
+
+def _of_others(option: Option) -> Iterator[tuple[str, Option]]:
+    """The option as it is to each other variant that it changes: each is held against that variant's own options."""
+    for one in option.target.others:
+        yield one.name, replace(option, target=Target(one.instance_type, one.instance_count))
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:

@@ -33,6 +33,7 @@ from rightsizer.changes.baseline import (
     queue_verdict,
     requests_by_hour,
     serving_figures,
+    usual_p95_s,
     watched_metrics,
 )
 from rightsizer.domain.change import Change, FailureClass
@@ -71,8 +72,8 @@ def proof_verdict(change: Change, windows: Windows, now: datetime, limits: Chang
 
 def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
     since = change.turned_at or now
-    rows = ([p for p in periods_of(w) if p.at >= since] for w in windows if isinstance(w, MetricWindow))
-    bad = next((v for v in (_bad_verdict(change, periods) for periods in rows) if v is not None), None)
+    rows = ((w.variant, [p for p in periods_of(w) if p.at >= since]) for w in windows if isinstance(w, MetricWindow))
+    bad = next((v for v in (_bad_verdict(change, name, periods) for name, periods in rows) if v is not None), None)
     if bad is not None:
         return bad
     seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
@@ -112,7 +113,7 @@ def _changed_variants(change: Change) -> set[str]:
 
 def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
     """The variant's periods since the turn that count for the proof: those with a latency where a p95 limit is set."""
-    judged = _p95_limit_s(change) is not None
+    judged = _p95_limit_s(change, variant) is not None
     rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods_of(w))
     return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
 
@@ -126,11 +127,11 @@ def _fallback_sentence(change: Change) -> str:
     return f"{hours:.1f} of {change.instance_hours:.1f} instance hours are not known to have run on {kind}"
 
 
-def _p95_limit_s(change: Change) -> float | None:
-    """The p95 that must be kept, seconds: the objective, or a multiple of what was usual; None if unknown."""
+def _p95_limit_s(change: Change, variant: str) -> float | None:
+    """The p95 that a variant must keep, seconds: the objective, or a multiple of what was usual; None if unknown."""
     if change.option.restores:
         return None  # going back to what was slow would help nobody
-    baseline = change.baseline.get("p95_s", 0.0)
+    baseline = usual_p95_s(change.baseline, variant)
     return change.objective_p95_s or (SLOW_FACTOR * baseline if baseline > 0 else None)
 
 
@@ -140,9 +141,9 @@ def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeri
     return baseline > 0 and max(requests_by_hour(periods).values(), default=0.0) >= baseline / 2
 
 
-def _bad_verdict(change: Change, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
+def _bad_verdict(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
-    found = (_errors_verdict(change, w) or _latency_verdict(change, w) or _memory_verdict(w) for w in windows)
+    found = (_errors_verdict(change, w) or _latency_verdict(change, variant, w) or _memory_verdict(w) for w in windows)
     return next((verdict for verdict in found if verdict is not None), None) or queue_verdict(change, periods)
 
 
@@ -158,8 +159,8 @@ def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVer
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 
-def _latency_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
-    limit = _p95_limit_s(change)
+def _latency_verdict(change: Change, variant: str, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    limit = _p95_limit_s(change, variant)
     if limit is None:
         return None
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]

@@ -24,7 +24,7 @@ class Delete(Dimension):
     does = "be deleted after a grace period"
     back = "creates it anew from its kept configuration"
     keeps = False
-    applies_to = frozenset({EndpointKind.REAL_TIME})
+    applies_to = frozenset({EndpointKind.REAL_TIME, EndpointKind.MULTI_VARIANT})
 
     def kind_refusal(self, kind: EndpointKind) -> Reason | None:
         """Why no wait proves that it is idle: an asynchronous endpoint publishes no Invocations."""

@@ -263,16 +263,25 @@ class Endpoint:
 
     @property
     def other_variants(self) -> tuple[Variant, ...]:
-        """The production variants after the first: of several the first alone is read, priced and sized."""
+        """The production variants after the first."""
         return self.variants[1:]
 
     @property
-    def with_first_variant(self) -> "Endpoint":
-        """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
+    def views(self) -> tuple["Endpoint", ...]:
+        """The endpoint once for each production variant, with that variant first and its autoscaling only.
+
+        Who reads, sizes and prices takes the first variant; the bounds of the others say nothing about it.
+        """
         if not self.other_variants:
-            return self
-        first = self.variants[0].name
-        return replace(self, scaling=tuple(t for t in self.scaling if t.variant_name in (None, first)))
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                variants=(mine, *(v for v in self.variants if v is not mine)),
+                scaling=tuple(t for t in self.scaling if t.variant_name in (None, mine.name)),
+            )
+            for mine in self.variants
+        )
 
     @property
     def may_show_kv_cache(self) -> bool:

@@ -44,6 +44,7 @@ class OptionKind(StrEnum):
     SERVERLESS = "serverless"
     PACKING = "packing"
     DELETE = "delete"
+    REMOVE_VARIANT = "remove-variant"
     OTHER_ARCHITECTURE = "other-architecture"
     FEWER_GPUS = "fewer-gpus"
     COPIES = "component-copies"
@@ -121,6 +122,17 @@ class ScaleIn:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantTarget:
+    """Type and count that another variant of the endpoint gets in the same change."""
+
+    name: str
+    instance_type: str
+    instance_count: int
+    usd_per_hour: Decimal
+    """Price of one instance, US dollars."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The configuration that an option leads to. Fields that are None stay as they are."""
 
@@ -146,6 +158,14 @@ class Target:
     """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
     placement: tuple[tuple[str, Literal["SPREAD", "BINPACK"]], ...] = field(default=(), repr=False)
     """(Inference component, how its copies are placed). Not in the text of a target either."""
+    others: tuple[VariantTarget, ...] = field(default=(), repr=False)
+    """Other variants that the same deployment changes; those that are not named stay. Not in the text either."""
+
+
+def changed_types(target: Target) -> tuple[str, ...]:
+    """Instance types that a target asks for: its own or its pools, and those of other variants."""
+    own = target.pools or (target.instance_type,)
+    return tuple(dict.fromkeys((*own, *(one.instance_type for one in target.others))))
 
 
 def fleet(target: Target) -> str:

@@ -153,6 +153,8 @@ class Policy:
     """So much less demand than at the failure lifts a blacklist entry."""
     failed_room: float = 0.2
     """How much larger than a fleet that failed under such a load the next one has to be, as a share."""
+    lone_instance: Risk = Risk.MEDIUM
+    """Availability risk of one instance in place of two or more; `domain.environment` lowers it."""
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
     grown_share: float = 0.01

@@ -25,7 +25,7 @@ from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
-from rightsizer.domain.usage import NoMetrics, VariantUsage
+from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader
 from rightsizer.ports.evaluation import (
@@ -40,7 +40,7 @@ from rightsizer.recommender import proposal
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.dimension import find
 from rightsizer.recommender.proposal import ChangePermission, proposal_for, withhold_undone_count
-from rightsizer.recommender.recommend import recommend, recommend_from_metrics
+from rightsizer.recommender.recommend import recommend
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 NO_TIME = Reason(Code.NO_TIME, "the invocation has no time left for it; it is evaluated by another one")
@@ -282,16 +282,15 @@ def _recommend_or_reason(
     ports: EvaluatePorts, endpoint: Endpoint, usage: Usage | None, around: Surroundings, policy: Policy, now: datetime
 ) -> Evaluated | Unobserved:
     """The recommendation of one endpoint, or why there is none: its trouble is its own."""
-    if isinstance(usage, NoMetrics) and usage.reason.code is Code.THROTTLED:
-        return Unobserved(endpoint.ref, usage.reason)
+    throttled = next((one.reason for one in _unread(usage) if one.reason.code is Code.THROTTLED), None)
+    if throttled is not None:
+        return Unobserved(endpoint.ref, throttled)
 
     def find() -> Recommendation:
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
         inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, policy, now)
-        if isinstance(usage, NoMetrics):
-            return recommend_from_metrics(endpoint, [usage], inputs, ports.dimensions)
         return recommend(endpoint, usage, inputs, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
@@ -307,14 +306,22 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
     """
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
-    for one in usage:
-        if isinstance(one, NoMetrics) and one.reason.code not in told:
-            told.add(one.reason.code)
-            watcher.told(one.reason)
-        for note in one.notes if isinstance(one, VariantUsage) else ():
-            if note.code not in beside:
-                beside.add(note.code)
-                watcher.told(note)
+    for read in usage:
+        for unread in _unread(read):
+            if unread.reason.code not in told:
+                told.add(unread.reason.code)
+                watcher.told(unread.reason)
+        for one in read.variants if isinstance(read, EndpointUsage) else (read,):
+            for note in one.notes if isinstance(one, VariantUsage) else ():
+                if note.code not in beside:
+                    beside.add(note.code)
+                    watcher.told(note)
+
+
+def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
+    """The variants of which nothing could be read."""
+    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
+    return tuple(one for one in some if isinstance(one, NoMetrics))
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
+from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import LatencyObjective, OptionKind
@@ -45,6 +46,10 @@ class AccountInputs:
     history: History
     policy: Policy
     now: datetime
+
+    def for_endpoint(self, endpoint: Endpoint) -> "AccountInputs":
+        """The inputs with the policy as it holds in the environment of the endpoint."""
+        return replace(self, policy=policy_for(endpoint, self.policy))
 
 
 @dataclass(frozen=True)
@@ -350,7 +355,7 @@ def evaluation_context(
     price = inputs.prices.find(hardware.name) if hardware else None
     if not days or hardware is None or hardware.accelerator is None or price is None:
         return None
-    seen = analyse_workload(endpoint, hardware, days, inputs)
+    seen = analyse_workload(endpoint, hardware, days, inputs.for_endpoint(endpoint))
     return seen.evaluation_context(price, seen.demand.latency) if seen.demand.latency else None
 
 

@@ -46,9 +46,7 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
 
 
 def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
-    if len(endpoint.variants) > 1:
-        return None  # the calls of one variant are read: unknown is not idle (law 1)
+    """The proof that the first variant is idle, or None: utilisation datapoints, no request, no work on the GPU."""
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:

@@ -24,7 +24,14 @@ from rightsizer.recommender.pricing import (
     monthly_cost,
     scale_to_zero_option,
 )
-from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, TIMEOUTS, IdleTime, best_timeout, stay_awake_reason
+from rightsizer.recommender.scale_to_zero import (
+    ASLEEP_ALREADY,
+    TIMEOUTS,
+    UNREAD_VARIANTS,
+    IdleTime,
+    best_timeout,
+    stay_awake_reason,
+)
 
 
 def recommend_for_idle(
@@ -130,7 +137,7 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
             silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
         return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
     if len(endpoint.variants) > 1:
-        return Reason(Code.OTHER_KIND, "it has several variants, and the calls of one do not tell whether all are idle")
+        return Reason(Code.OTHER_KIND, f"{UNREAD_VARIANTS} idle")
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")

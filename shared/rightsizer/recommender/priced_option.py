@@ -51,9 +51,10 @@ def price_fleet(
     hardware, policy, count = candidate.hardware, context.policy, max(fleet.counts)
     mean = instances or (mean_instances(context, fleet) if candidate.is_certain else sum(fleet.counts) / 24)
     risks = _risks(context, candidate, fleet)
-    alone = min(fleet.counts) == 1 < min(context.reference_counts) and context.endpoint.objective.min_instances is None
+    lone, undeclared = policy.lone_instance, context.endpoint.objective.min_instances is None
+    alone = min(fleet.counts) == 1 < min(context.reference_counts) and undeclared and lone > Risk.VERY_LOW
     if alone:
-        risks[RiskResource.AVAILABILITY] = Risk.MEDIUM
+        risks[RiskResource.AVAILABILITY] = lone
     moved = hardware.name != context.runs.name
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
     committed, others = context.inputs.prices.commitment, _others_usd_per_hour(context)

@@ -67,12 +67,12 @@ def type_option(
         restarts=_deployed(now, target),
         in_place=endpoint in CHANGEABLE,
         notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
-        facts={**facts, "break-even": _break_even(money)},
+        facts={**facts, "break-even": break_even_text(money)},
         not_checked=not_checked,
     )
 
 
-def _break_even(money: Money) -> str:
+def break_even_text(money: Money) -> str:
     """Until where it saves; the commitment is taken off the saving already."""
     if money.saving <= 0 or money.usd_per_month <= 0:
         return "it saves nothing: it serves what today's fleet does not"

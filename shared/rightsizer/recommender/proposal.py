@@ -128,6 +128,8 @@ def proposal_key(target: Target) -> str:
         later.append(_record("ScaleIn", (("variant", wanted.variant), ("strategy", wanted.strategy), *limits)))
     if target.placement:
         later.append(_value(target.placement))
+    if target.others:
+        later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
     return "|".join((_record("Target", rows), *later))
 
 
@@ -210,8 +212,13 @@ def permission_instructions(endpoint: Endpoint, recommendation: Recommendation, 
         recommendation.instance_count,
         (target.minimum, target.maximum) if target is not None else None,
     )
-    diff = property_diff(endpoint.owned_by, recommendation.variant, today, option.target)
-    return f"{why}\n{diff}"
+    diff = [property_diff(endpoint.owned_by, recommendation.variant, today, option.target)]
+    runs = {v.name: v for v in endpoint.variants}
+    for one in option.target.others:
+        was, then = runs[one.name], Target(one.instance_type, one.instance_count)
+        now = CurrentFleet(was.instance_type, was.current_count)
+        diff.append(property_diff(endpoint.owned_by, one.name, now, then))
+    return "\n".join((why, *diff))
 
 
 def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Target) -> str:

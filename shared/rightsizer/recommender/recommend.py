@@ -15,6 +15,7 @@ from typing import Any
 from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
+from rightsizer.domain.environment import read_environment
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option
@@ -22,7 +23,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import DailyUsage, MetricWindow, NoMetrics, VariantUsage
+from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
 from rightsizer.recommender.context import AccountInputs, analyse_workload
@@ -33,6 +34,7 @@ from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.pricing import monthly_cost
 from rightsizer.recommender.usage_cache import complete_until, known_until
+from rightsizer.recommender.variants import join_variants
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
@@ -40,25 +42,6 @@ POOLED = (
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
 )
 TRACKING = "TargetTrackingScalingPolicyConfiguration"
-
-
-def recommend_from_metrics(
-    endpoint: Endpoint,
-    metrics: Sequence[MetricWindow | NoMetrics],
-    inputs: AccountInputs,
-    dimensions: Sequence[Offering],
-) -> Recommendation:
-    """The recommendation of one endpoint from its metric windows. Every answer has a reason; nothing is written."""
-    unread = next((m for m in metrics if isinstance(m, NoMetrics)), None)
-    windows = [m for m in metrics if isinstance(m, MetricWindow)]
-    variant = endpoint.variants[0] if endpoint.variants else None
-    hardware = inputs.catalogue.find(variant.instance_type) if variant else None
-    if unread is not None and not windows:
-        return add_unchanged_parts(empty_recommendation(endpoint, inputs, unread.reason), endpoint, inputs.prices)
-    if variant is None or hardware is None:
-        return recommend(endpoint, None, inputs, dimensions)
-    usage = add_daily_usage(endpoint, windows, hardware, inputs.history, inputs.policy)
-    return recommend(endpoint, usage, inputs, dimensions)
 
 
 def add_daily_usage(
@@ -82,28 +65,41 @@ def add_daily_usage(
 
 
 def recommend(
-    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
+    endpoint: Endpoint,
+    usage: VariantUsage | EndpointUsage | NoMetrics | None,
+    inputs: AccountInputs,
+    dimensions: Sequence[Offering],
 ) -> Recommendation:
-    """The recommendation of one endpoint from digests already folded; of several variants of the first."""
-    return add_unchanged_parts(
-        _recommend_first_variant(endpoint.with_first_variant, usage, inputs, dimensions), endpoint, inputs.prices
-    )
+    """The recommendation of one endpoint from digests already folded; of several variants each by its own."""
+    here = inputs.for_endpoint(endpoint)
+    if endpoint.other_variants:
+        read = (
+            usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
+        )
+        parts = tuple(_recommend_view(view, endpoint, read, here, dimensions) for view in endpoint.views)
+        found = join_variants(endpoint, parts, here)
+    else:
+        mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
+        found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
+    found = replace(found, environment=read_environment(endpoint, inputs.policy))
+    return add_unread_tags(add_unknown_savings_plans(found, inputs.prices), endpoint)
 
 
-def add_unchanged_parts(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
-    """The recommendation with what it leaves alone or does not know whatever it finds.
-
-    Targets of policies, other variants, tags that could not be read, Savings Plans that another account bought.
-    """
-    found = add_unknown_savings_plans(
-        limit_to_first_variant(add_unchanged_policies(found, endpoint.with_first_variant), endpoint), prices
-    )
-    return add_unread_tags(found, endpoint)
+def _recommend_view(
+    view: Endpoint, endpoint: Endpoint, usage: EndpointUsage, inputs: AccountInputs, dimensions: Sequence[Offering]
+) -> Recommendation:
+    """The recommendation of one of several variants, by its own metrics, its own autoscaling and its own past."""
+    name = view.variants[0].name
+    past = inputs.history.of_variant(name, is_first=name == endpoint.variants[0].name)
+    mine = replace(inputs, history=past)
+    return add_unchanged_policies(_recommend_first_variant(view, usage.of_variant(name), mine, dimensions), view)
 
 
 def _recommend_first_variant(
-    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
+    endpoint: Endpoint, usage: VariantUsage | NoMetrics | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
+    if isinstance(usage, NoMetrics):
+        return empty_recommendation(endpoint, inputs, usage.reason)
     variant = endpoint.variants[0] if endpoint.variants else None
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
@@ -228,22 +224,6 @@ def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reas
         notes=endpoint.bad_tags,
         owned_by=endpoint.owned_by,
     )
-
-
-def limit_to_first_variant(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The recommendation, said to be of the first variant alone where the endpoint has several."""
-    if not endpoint.other_variants:
-        return found
-    first = endpoint.variants[0].name
-    beside = tuple(
-        f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.other_variants
-    )
-    left = (
-        f"the other variants, {', '.join(beside)}: their use and cost were not read; every figure is of {first} alone"
-    )
-    reason = Reason(found.reason.code, f"variant {first}: {found.reason.sentence}")
-    why = reason if found.gate_reason == found.reason else found.gate_reason
-    return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
 
 
 def add_unknown_savings_plans(found: Recommendation, prices: PriceTable) -> Recommendation:

@@ -19,6 +19,7 @@ def details_page(proposal: Proposal) -> str:
         tag("p", sentences.standing_sentence(proposal), class_="soft"),
         _cards(found),
         section("Why", tag("p", found.reason.sentence), _notes(found)),
+        _variants(found),
         _weeks(found),
         section("Evidence", _evidence(found)),
         section("Options, best first", _options(proposal)),
@@ -50,6 +51,23 @@ def _usd(amount: Decimal | None) -> str:
     return "not known" if amount is None else sentences.money(amount)
 
 
+def _variants(found: Recommendation) -> HtmlNode:
+    """Each of several variants with its cost and its finding; nothing where there is one."""
+    if not found.variants:
+        return ""
+    panels = [
+        tag(
+            "div",
+            tag("h3", one.name),
+            facts([(name[0].upper() + name[1:], said) for name, said in pairs]),
+            class_="panel",
+        )
+        for one in found.variants
+        if (pairs := sentences.variant_facts(one))
+    ]
+    return section("Variants", *panels)
+
+
 def _weeks(found: Recommendation) -> Markup:
     parts: list[HtmlNode] = []
     if found.hourly_requests:
@@ -76,6 +94,8 @@ def _evidence(found: Recommendation) -> Markup:
             ("Known from", sentences.signals(seen.rung)),
             *sentences.figures(seen),
         ]
+    if found.environment is not None:
+        pairs.append(("Environment", sentences.environment(found.environment)))
     panel: list[HtmlNode] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
         said = tag("p", sentences.replay_heading(found), class_="note", style="margin-top:12px")

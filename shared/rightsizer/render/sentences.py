@@ -10,13 +10,14 @@ from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
 from rightsizer.render import blocks
 
 RISKS = {
@@ -132,12 +133,35 @@ def risk(level: Risk) -> str:
     return f"{RISKS[level]} ({int(level)} of 4)"
 
 
+def environment(found: EnvironmentReading) -> str:
+    """``development (tag env=dev): one instance is enough; ...``."""
+    changed = f": {'; '.join(found.effects)}" if found.effects else ""
+    return f"{found.environment.value} ({found.source}){changed}"
+
+
 def today(recommendation: Recommendation) -> str:
     """Fleet that the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
+    if recommendation.variants:
+        each = (f"{fleet(Target(v.instance_type, v.instance_count))} ({v.name})" for v in recommendation.variants)
+        return " and ".join(each)
     runs = fleet(Target(recommendation.instance_type, recommendation.instance_count))
     return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
+
+
+def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
+    """Cost, requests and finding of one of several variants, with their names."""
+    cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
+    requests = "not read" if one.requests is None else f"{one.requests:,}"
+    first = one.options[0] if one.options else None
+    could = "" if first is None else f"; it can {change(first)}: saves {monthly_price(first.saving_usd_per_month)}"
+    return [
+        ("fleet", f"{fleet(Target(one.instance_type, one.instance_count))}, weight {one.weight:g}"),
+        ("cost", cost),
+        ("requests", requests),
+        ("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}{could}"),
+    ]
 
 
 def change(option: Option) -> str:

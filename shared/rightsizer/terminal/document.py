@@ -11,7 +11,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.option import Option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Recommendation, VariantFinding
 from rightsizer.render import effects, sentences
 from rightsizer.terminal.survey import Survey
 
@@ -47,9 +47,11 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
         "arn": each.ref.arn,
         "variant": each.variant,
         "other_variants": list(each.beside),
+        "variants": [_variant(one, not each.owned_by) for one in each.variants],
         "kind": each.kind.value,
         "mode": each.mode.value,
         "owner": each.owner,
+        "environment": _environment(each),
         "instance_type": each.instance_type,
         "instance_count": each.instance_count,
         "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
@@ -104,6 +106,10 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "change": sentences.change(option),
         "instance_type": option.target.instance_type,
         "instance_count": option.target.instance_count,
+        "other_variants": [
+            {"name": v.name, "instance_type": v.instance_type, "instance_count": v.instance_count}
+            for v in option.target.others
+        ],
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
         "switch_usd": str(option.switch_usd),
@@ -124,6 +130,28 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "price": _price(option.price),
         "not_checked": list(option.not_checked),
     }
+
+
+def _variant(one: VariantFinding, ours: bool) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "instance_type": one.instance_type,
+        "instance_count": one.instance_count,
+        "weight": one.weight,
+        "usd_per_month": None if one.usd_per_month is None else str(one.usd_per_month),
+        "requests": one.requests,
+        "finding": one.finding.value,
+        "reason": reason_document(one.reason),
+        "gate": one.gate.value,
+        "recommended": option_document(one.options[0], ours) if one.options else None,
+    }
+
+
+def _environment(each: Recommendation) -> dict[str, Any] | None:
+    found = each.environment
+    if found is None:
+        return None
+    return {"name": found.environment.value, "source": found.source, "effects": list(found.effects)}
 
 
 def _price(price: Price) -> dict[str, Any]:

@@ -116,12 +116,10 @@ def totals(found: Survey) -> Text:
     number = len(found.recommendations) + len(found.unobserved)
     if number == 0:
         return Text("No endpoint exists in this account and Region.")
-    several = sum(bool(each.beside) for each in found.recommendations)
-    left = f" (of {several} with several variants the first alone)" if several else ""
     small = len(found.possible_savings) - len(found.large_enough)
     below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
     return Text(
-        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
         f"{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
         f"(On-Demand prices)",
         style="bold",
@@ -145,6 +143,8 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    for one in each.variants:
+        parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
@@ -179,6 +179,8 @@ def _current_facts(each: Recommendation) -> dict[str, str]:
     if each.price is not None:
         facts["price"] = _price(each.price)
     facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
+    if each.environment is not None:
+        facts["environment"] = sentences.environment(each.environment)
     facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
     return {name: value for name, value in facts.items() if value}
 

@@ -82,7 +82,7 @@ def plan_keeping_counts(
 
 def alarm_steps(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
     """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
-    usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
+    usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k.startswith("p95_s"))}
     return guardrail.rollback_alarms(
         change.id,
         change.ref.name,
@@ -187,7 +187,9 @@ def _excluded_guardrails(inputs: PreflightInput, before: Before, after: tuple[Va
 
 
 def _hourly(change: Change) -> Decimal:
-    return change.option.price.usd_per_hour * change.option.target.instance_count
+    target = change.option.target
+    others = sum((one.usd_per_hour * one.instance_count for one in target.others), Decimal(0))
+    return change.option.price.usd_per_hour * target.instance_count + others
 
 
 def autoscaling_steps(change: Change, inputs: PreflightInput) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
