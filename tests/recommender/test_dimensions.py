@@ -51,7 +51,10 @@ def chosen(found: Recommendation) -> Option:
 def test_without_a_setting_only_type_and_count_are_changed_by_themselves() -> None:
     assert ChangeLimits().by_itself == Policy().by_itself
     found = by_day_only(smaller(), Policy())
-    assert all(option.target.hourly_counts is None and option.target.routing is None for option in found.options)
+    assert chosen(found).target.hourly_counts is None
+    assert all(option.target.routing is None for option in found.options)
+    behind = [option for option in found.options if option.target.hourly_counts is not None]
+    assert all("only where Limits says" in option.notes[-1] and not option.by_itself for option in behind)
 
 
 def test_hours_are_offered_on_the_type_that_runs_and_applied_by_themselves() -> None:

@@ -26,6 +26,7 @@ from rightsizer.recommender.fleet_size import (
     minimum_refusal,
 )
 from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
+from rightsizer.recommender.hourly_counts import empty_hours
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -218,6 +219,7 @@ def _gate_case(context: EvaluationContext, option: Option) -> GateCase:
         context.objective.declared,
         longer if moved else 0.0,
         gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
+        empty_hours=empty_hours(context.days),
     )
 
 

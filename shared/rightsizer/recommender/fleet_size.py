@@ -12,8 +12,8 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.late_requests import failed_instances
-from rightsizer.recommender.replay import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.slowdown import workers_of
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
@@ -138,6 +138,32 @@ def _search_constant_count(context: EvaluationContext, fleet: Fleet, low: int, h
     return best
 
 
+def find_fleet_within_reference(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
+    """The smallest hourly counts up to the reference fleet's that serve as it does; None where none are fewer.
+
+    Where the margin asks for more than runs, the hours that need less still get less.
+    """
+    if not shape.hourly:
+        return None
+    levels = concurrency_by_hour(context.stream, shape.slower * context.load_margin)
+    best: Fleet | None = None
+    low, high = 0, len(SHARES) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        counts = hourly_plan(levels, SHARES[middle], context.load_margin, shape.workers, shape.most)
+        pairs = zip(counts, context.reference_counts, strict=True)
+        counts = tuple(min(max(wanted, context.owner_minimum), runs) for wanted, runs in pairs)
+        fleet = Fleet(counts, shape.workers, shape.random_routing, shape.slower)
+        if carries_like_reference(context, fleet):
+            best, low = fleet, middle + 1
+        else:
+            high = middle - 1
+    failed = failed_instances(context, shape.name, shape.slower, shape.workers)
+    if best is None or sum(best.counts) / 24 <= (1 + context.policy.failed_room) * failed:
+        return None
+    return best if sum(best.counts) < sum(context.reference_counts) else None
+
+
 def mean_instances(context: EvaluationContext, fleet: Fleet) -> float:
     """Instances on average at the load seen, what autoscaling adds included."""
     if not fleet.maximum:
@@ -223,8 +249,8 @@ def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult 
     return served
 
 
-def can_one_instance_carry(context: EvaluationContext, fleet: Fleet) -> bool:
-    """Whether one instance can replace one: at the observed load, and both with margin and growth."""
+def carries_like_reference(context: EvaluationContext, fleet: Fleet) -> bool:
+    """Whether a fleet no larger than the reference fleet serves as it does: as observed, with margin, with growth."""
     if replay_if_carried(context, fleet) is None:
         return False
     more, before = (

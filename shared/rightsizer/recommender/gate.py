@@ -3,6 +3,7 @@
 That an option is tested first is decided before, in `recommender.choose`.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -43,6 +44,8 @@ class GateCase:
     """Promised p95 over today's, minus 1; 0 when the type stays."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
+    empty_hours: frozenset[int] = frozenset()
+    """Hours of the day (UTC) in which no request came: fewer instances in them are no part of the step."""
 
 
 def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer:
@@ -159,9 +162,12 @@ def times_text(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _mean_instances(target: Target) -> float:
-    """Instances on average over the day."""
-    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
+def _mean_instances(target: Target, without: Collection[int] = ()) -> float:
+    """Instances on average over the day, or over its hours without some."""
+    if not target.hourly_counts:
+        return float(target.instance_count)
+    counts = [count for hour, count in enumerate(target.hourly_counts) if hour not in without] or target.hourly_counts
+    return sum(counts) / len(counts)
 
 
 def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
@@ -276,9 +282,10 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     if (thin := _thin_evidence_reason(case, needed, policy)) is not None:
         return Gate.PROPOSE, thin
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
+        fewest = min(option.target.hourly_counts or (option.target.instance_count,))
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
-            f"needs your approval: {option.target.instance_count} instance in place of {today} is in one Availability"
+            f"needs your approval: {fewest} instance in place of {today} is in one Availability"
             " Zone only (the tag rightsizer:min-instances=1 accepts that)",
         )
     if option.risk > policy.risk_apply:
@@ -287,7 +294,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f"needs your approval: its performance risk is {int(option.risk)} of 4, and automatic changes take"
             f" {policy.risk_apply} at most",
         )
-    mean = _mean_instances(option.target)
+    mean = _mean_instances(option.target, case.empty_hours)
     if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

@@ -17,7 +17,8 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import (
     FleetShape,
-    can_one_instance_carry,
+    carries_like_reference,
+    find_fleet_within_reference,
     find_smallest_fleet,
     largest_count,
     may_choose_bounds,
@@ -198,14 +199,15 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     )
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
     same = name == context.reference.name
+    shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     fleet: Fleet | None = None
-    if context.peak_count == 1 and (same or can_one_instance_carry(context, single)):
+    if context.peak_count == 1 and (same or carries_like_reference(context, single)):
         fleet = single
     elif not (today == 1 and 2 * float(candidate.price.usd_per_hour) >= float(context.price.usd_per_hour)):
-        shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
         fleet = find_smallest_fleet(context, shape)
     if (fleet is None or max(fleet.counts) > today) and _may_keep_count(context, candidate):
-        fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
+        as_today = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
+        fleet = find_fleet_within_reference(context, shape) or as_today
     if fleet is None:
         return Reason(
             Code.TOO_BUSY,
