@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from rightsizer.domain.schedule import DayCounts
 from tests.frozen.library import (
     Decision,
     OptionKind,
@@ -40,6 +41,11 @@ TARGETS = {
     "two placements": replace(BASE, placement=(("chat", "BINPACK"), ("search", "BINPACK"))),
     "a policy and a placement": replace(
         BASE, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION"), placement=(("chat", "SPREAD"),)
+    ),
+    "counts of the week": replace(
+        BASE,
+        hourly_counts=(4,) * 24,
+        day_counts=(DayCounts((0, 1, 2, 3, 4), (4,) * 24), DayCounts((5, 6), (1,) * 24)),
     ),
     "all at once": Target(
         "ml.p5.48xlarge", 9, (2,) * 24, 1, 9, "RANDOM", ("ml.p5.48xlarge",), 55.5, 0.25, (("chat", 1),), 15

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import PER_HOUR, SLOTS, DailyUsage, VariantUsage
-from rightsizer.recommender.hourly_counts import concurrency_by_hour, empty_hours, hourly_plan
+from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan, requests_of_week
 from rightsizer.recommender.replay import stream_of
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
@@ -42,7 +43,7 @@ def judged(days: Sequence[DailyUsage], count: int) -> Recommendation:
     endpoint = replace(endpoint, objective=replace(endpoint.objective, min_instances=1))
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     usage = VariantUsage("chat", "AllTraffic", tuple(days))
-    rest = (prices, kit.catalogue(), {}, History(), replace(policy, act_without_gpu_metrics=True), kit.NOW)
+    rest: Any = (prices, kit.catalogue(), {}, History(), replace(policy, act_without_gpu_metrics=True), kit.NOW)
     return judge_digests(endpoint, usage, *rest)
 
 
@@ -87,9 +88,10 @@ def test_a_fleet_that_needs_every_instance_all_day_stays() -> None:
     assert found.chosen_option is None
 
 
-def test_an_hour_is_empty_where_no_day_had_a_request_in_it_and_days_enough_were_seen() -> None:
-    days = [day(n, {9: 10.0}) for n in range(3)]
-    assert empty_hours(days) == frozenset(range(24)) - {9}
-    assert empty_hours(days[:2]) == frozenset()
-    gap = replace(days[0], requests=(None,) * SLOTS)
-    assert empty_hours([gap, *days[:2]]) == frozenset(), "what was not seen is not empty"
+def test_the_requests_of_the_week_are_added_by_weekday_and_hour() -> None:
+    """1 November 2026 is a Sunday."""
+    week = requests_of_week([day(n, {9: 10.0 + n}) for n in range(9)])
+    assert len(week) == 168
+    assert week[9] == 12 * (11.0 + 18.0), "two Mondays"
+    assert week[6 * 24 + 9] == 12 * (10.0 + 17.0), "two Sundays"
+    assert sum(week) == sum(week[24 * weekday + 9] for weekday in range(7))

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
+from rightsizer.domain.schedule import DayCounts
 
 TEACHES_DAYS = 180
 """How far back changes of other endpoints teach something, and are held against their promises."""
@@ -78,6 +79,8 @@ class PastChange:
     began, and where that was not recorded."""
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
+    day_counts: tuple[DayCounts, ...] = ()
+    """Counts of each class of days that it set, where days of the week differ; else ()."""
 
     def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.

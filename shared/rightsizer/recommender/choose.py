@@ -12,6 +12,7 @@ from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
 from rightsizer.recommender.finding import too_small_reason
@@ -26,7 +27,7 @@ from rightsizer.recommender.fleet_size import (
     minimum_refusal,
 )
 from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
-from rightsizer.recommender.hourly_counts import empty_hours
+from rightsizer.recommender.hourly_counts import requests_of_week
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -219,7 +220,7 @@ def _gate_case(context: EvaluationContext, option: Option) -> GateCase:
         context.objective.declared,
         longer if moved else 0.0,
         gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
-        empty_hours=empty_hours(context.days),
+        requests=requests_of_week(context.days),
     )
 
 
@@ -260,10 +261,8 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    then, copies = context.replay(fleet), context.stream.copies
-    return replay_of(
-        context.days, service, fleet, then, context.reference_replay, copies, context.objective.p95_s, margin
-    )
+    then, today = replay_plan(context, fleet)
+    return replay_of(context.days, service, fleet, then, today, 1, context.objective.p95_s, margin)
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:

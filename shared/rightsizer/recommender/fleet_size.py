@@ -12,6 +12,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import like_last_day, replay_plan
 from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.slowdown import workers_of
@@ -69,6 +70,19 @@ class FleetShape:
     """Whether every hour of the day may have its own count."""
     most: int
     """Instances at most."""
+
+
+def find_fleet(context: EvaluationContext, shape: FleetShape, may_keep_count: bool) -> Fleet | None:
+    """The smallest fleet that carries the past days; None when none does.
+
+    As many as today are always good enough where `may_keep_count`, and fewer in the hours that need less.
+    """
+    today = math.ceil(context.peak_count * context.workers / shape.workers)
+    fleet = find_smallest_fleet(context, shape)
+    if not may_keep_count or (fleet is not None and max(fleet.counts) <= today):
+        return fleet
+    as_today = Fleet(context.reference_counts, shape.workers, shape.random_routing, shape.slower)
+    return find_fleet_within_reference(context, shape) or as_today
 
 
 def find_smallest_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
@@ -167,7 +181,7 @@ def find_fleet_within_reference(context: EvaluationContext, shape: FleetShape) -
 def mean_instances(context: EvaluationContext, fleet: Fleet) -> float:
     """Instances on average at the load seen, what autoscaling adds included."""
     if not fleet.maximum:
-        return sum(fleet.counts) / 24
+        return fleet.mean_count
     return context.replay(replace(fleet, load=1.0)).mean_instances
 
 
@@ -206,10 +220,7 @@ def replayed_p95_s(context: EvaluationContext, option: Option, hardware: Instanc
     The replay keeps the heaviest minutes of busy endpoints, so its own p95 is above that of a whole day: only the
     ratio of both fleets' is taken.
     """
-    then, today = (
-        context.replay(fleet_of_option(context, option, hardware, latency_ratio(option))),
-        context.reference_replay,
-    )
+    then, today = replay_plan(context, fleet_of_option(context, option, hardware, latency_ratio(option)))
     grown = then.p95_s / today.p95_s if today.p95_s > 0 else latency_ratio(option)
     return round(context.latency.p95_s * grown, 4)
 
@@ -218,9 +229,10 @@ def fleet_of_option(context: EvaluationContext, option: Option, hardware: Instan
     """The fleet of an option to replay days on, `slower` times as slow; `hardware` is its type."""
     target = option.target
     counts = target.hourly_counts or (max(target.instance_count, 1),) * 24
+    classes = target.day_counts
     workers = workers_of(hardware, context.reference, context.demand, context.latency)
     random_routing = context.is_random_routing and target.routing is None
-    return Fleet(counts, workers, random_routing, slower, maximum=target.maximum or 0)
+    return Fleet(counts, workers, random_routing, slower, maximum=target.maximum or 0, day_counts=classes)
 
 
 def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult | None:
@@ -265,7 +277,11 @@ def carries_like_reference(context: EvaluationContext, fleet: Fleet) -> bool:
 
 
 def has_load_jumped(context: EvaluationContext) -> bool:
-    """Whether the last day had far more requests than any day that the fleet was chosen for."""
+    """Whether the last day had far more requests than any day that the fleet was chosen for.
+
+    Where weekdays have counts of their own, any of the same class: a weekend that doubled is below every weekday.
+    """
+    context = like_last_day(context)
     baseline = max((d.request_count for d in context.days[:-1]), default=math.inf)
     return context.days[-1].request_count > JUMP * baseline
 
@@ -274,6 +290,7 @@ def can_still_carry(context: EvaluationContext) -> bool:
     """Whether the fleet that a change of ours set still carries the last days."""
     if not context.has_active_change or context.runs.name != context.reference.name or context.peak_count < 2:
         return True
+    context = like_last_day(context)
     counts = tuple(max(1, round(c or max(context.reference_counts))) for c in context.days[-1].instances)
     return _is_unnoticed(
         context,

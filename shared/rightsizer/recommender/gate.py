@@ -3,7 +3,7 @@
 That an option is tested first is decided before, in `recommender.choose`.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -44,8 +44,8 @@ class GateCase:
     """Promised p95 over today's, minus 1; 0 when the type stays."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
-    empty_hours: frozenset[int] = frozenset()
-    """Hours of the day (UTC) in which no request came: fewer instances in them are no part of the step."""
+    requests: tuple[float, ...] = ()
+    """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
 
 
 def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer:
@@ -162,12 +162,12 @@ def times_text(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _mean_instances(target: Target, without: Collection[int] = ()) -> float:
-    """Instances on average over the day, or over its hours without some."""
-    if not target.hourly_counts:
-        return float(target.instance_count)
-    counts = [count for hour, count in enumerate(target.hourly_counts) if hour not in without] or target.hourly_counts
-    return sum(counts) / len(counts)
+def _mean_instances(target: Target, requests: Sequence[float] = ()) -> float:
+    """Instances on average over the week; with the requests of its hours, those that an average request finds."""
+    total = sum(requests)
+    if total <= 0:
+        return target.mean_count
+    return sum(count * calls for count, calls in zip(target.week_counts, requests, strict=True)) / total
 
 
 def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
@@ -282,7 +282,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     if (thin := _thin_evidence_reason(case, needed, policy)) is not None:
         return Gate.PROPOSE, thin
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
-        fewest = min(option.target.hourly_counts or (option.target.instance_count,))
+        fewest = min(option.target.week_counts)
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
             f"needs your approval: {fewest} instance in place of {today} is in one Availability"
@@ -294,7 +294,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f"needs your approval: its performance risk is {int(option.risk)} of 4, and automatic changes take"
             f" {policy.risk_apply} at most",
         )
-    mean = _mean_instances(option.target, case.empty_hours)
+    mean = _mean_instances(option.target, case.requests)
     if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

@@ -88,11 +88,10 @@ def _room(need: float, top: float, margin: float) -> float:
     return (margin - 1) * (math.sqrt(need * top) - need)
 
 
-def empty_hours(days: Sequence[DailyUsage]) -> frozenset[int]:
-    """The hours of the day (UTC) in which no request came; each was seen on so many days that this is a habit."""
-    counts = [[day.requests[h * PER_HOUR : (h + 1) * PER_HOUR] for day in days] for h in range(24)]
-    seen = [
-        [sum(n for n in slots if n is not None) for slots in hour if any(n is not None for n in slots)]
-        for hour in counts
-    ]
-    return frozenset(h for h, sums in enumerate(seen) if len(sums) >= HABIT_DAYS and not any(sums))
+def requests_of_week(days: Sequence[DailyUsage]) -> tuple[float, ...]:
+    """Requests of the 168 hours of the week, from Monday 00:00 UTC on, over all days."""
+    week = [0.0] * (24 * 7)
+    for day in days:
+        for slot, value in enumerate(day.requests):
+            week[24 * day.day.weekday() + slot // PER_HOUR] += value or 0.0
+    return tuple(week)

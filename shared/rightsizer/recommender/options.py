@@ -18,8 +18,7 @@ from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import (
     FleetShape,
     carries_like_reference,
-    find_fleet_within_reference,
-    find_smallest_fleet,
+    find_fleet,
     largest_count,
     may_choose_bounds,
     replayed_p95_s,
@@ -27,6 +26,7 @@ from rightsizer.recommender.fleet_size import (
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
+from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -152,11 +152,11 @@ def _pool_reason(context: EvaluationContext, candidate: CandidateType, option: O
     """Why the KV cache of its cards would not hold the requests of today's peak; None where a start has shown it."""
     if candidate.started:
         return None
-    counts = option.target.hourly_counts or (option.target.instance_count,) * 24
+    runs = option.target.week_counts
     fewer = (
         1.0
         if context.endpoint.scaling
-        else max(then / max(n, 1) for then, n in zip(context.reference_counts, counts, strict=True))
+        else max(then / max(n, 1) for then, n in zip(context.reference_counts * 7, runs, strict=True))
     )
     return pool_refusal(
         context.reference, candidate.hardware, context.demand.memory, candidate.ratio.bound * max(fewer, 1.0)
@@ -198,22 +198,22 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
         else candidate.ratio.bound
     )
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
-    same = name == context.reference.name
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
-    fleet: Fleet | None = None
-    if context.peak_count == 1 and (same or carries_like_reference(context, single)):
+    keeps, fleet = _may_keep_count(context, candidate), None
+    if context.peak_count == 1 and (name == context.reference.name or carries_like_reference(context, single)):
         fleet = single
     elif not (today == 1 and 2 * float(candidate.price.usd_per_hour) >= float(context.price.usd_per_hour)):
-        fleet = find_smallest_fleet(context, shape)
-    if (fleet is None or max(fleet.counts) > today) and _may_keep_count(context, candidate):
-        as_today = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
-        fleet = find_fleet_within_reference(context, shape) or as_today
+        fleet = find_fleet(context, shape, keeps)
+    elif keeps:
+        fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
     if fleet is None:
         return Reason(
             Code.TOO_BUSY,
             f"{candidate.hardware.name} would miss the p95 of {context.objective.p95_s:.2f} s even with {most}"
             f" {'instance' if most == 1 else 'instances'}",
         )
+    if classes := find_weekly_counts(context, shape, fleet, keeps):
+        fleet = over_all_days(fleet, classes)
     option = price_fleet(
         context, candidate, fleet, LEAST if switch and context.is_random_routing and max(fleet.counts) > 1 else None
     )

@@ -163,9 +163,10 @@ def replay_of(
     """
     loads: list[float | None] = []
     for usage in days:
+        counts = fleet.on(usage.day.weekday()).counts
         for hour in range(24):
             known = [v for v in usage.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            room = 3600 * fleet.counts[hour] * max(fleet.workers, 1)
+            room = 3600 * counts[hour] * max(fleet.workers, 1)
             loads.append(round(sum(known) * service_s / room, 4) if known else None)
     seen = [load for load in loads if load is not None]
     return Replay(
