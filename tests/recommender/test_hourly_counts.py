@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.history import History
-from rightsizer.domain.option import OptionKind
+from rightsizer.domain.option import OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import PER_HOUR, SLOTS, DailyUsage, VariantUsage
@@ -36,11 +36,11 @@ def levels_of(days: Sequence[DailyUsage], requests: int = 100_000) -> tuple[tupl
     return concurrency_by_hour(stream_of(days, ((0.5, 1.0),), requests), 1.0)
 
 
-def judged(days: Sequence[DailyUsage], count: int) -> Recommendation:
+def judged(days: Sequence[DailyUsage], count: int, minimum: int | None = 1) -> Recommendation:
     """With nothing but the counts of that type left to choose."""
     policy = Policy(by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests=False)
     endpoint = kit.endpoint(TYPE, count, p95_s=2.0)
-    endpoint = replace(endpoint, objective=replace(endpoint.objective, min_instances=1))
+    endpoint = replace(endpoint, objective=replace(endpoint.objective, min_instances=minimum))
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     usage = VariantUsage("chat", "AllTraffic", tuple(days))
     rest: Any = (prices, kit.catalogue(), {}, History(), replace(policy, act_without_gpu_metrics=True), kit.NOW)
@@ -81,6 +81,15 @@ def test_where_the_margin_wants_more_than_runs_the_empty_hours_still_get_less() 
     assert found.chosen_option is not None
     hours = found.chosen_option.target.hourly_counts
     assert hours == tuple(3 if 8 <= hour < 18 else 1 for hour in range(24))
+
+
+def test_where_nobody_said_that_one_is_enough_two_at_every_hour_stand_behind_it() -> None:
+    days = [day(n, dict.fromkeys(range(9, 17), 1300.0)) for n in range(14)]
+    one, two = judged(days, 3, minimum=None).options
+    assert (min(one.target.week_counts), one.risks[RiskResource.AVAILABILITY]) == (1, Risk.MEDIUM)
+    assert (min(two.target.week_counts), RiskResource.AVAILABILITY in two.risks) == (2, False)
+    assert two.risk <= Risk.LOW, "so that automatic mode may take it"
+    assert [min(option.target.week_counts) for option in judged(days, 3).options] == [1]
 
 
 def test_a_fleet_that_needs_every_instance_all_day_stays() -> None:

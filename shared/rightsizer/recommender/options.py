@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind, RiskResource
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext
@@ -30,6 +30,8 @@ from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_da
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
+TWO_ZONES = 2
+"""Instances that SageMaker spreads over two Availability Zones."""
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
@@ -60,12 +62,12 @@ def options_for(context: EvaluationContext) -> Options:
     certain = [d for d in candidates if d.is_certain]
     tried = 0
     for candidate in certain:
-        if candidate.least_usd >= best or len(sure) >= 4:
+        if candidate.least_usd >= best or len({option.target.instance_type for option in sure}) >= 4:
             break
         tried += 1
         found = size_and_price(context, candidate)
         if isinstance(found, Option):
-            sure.append(found)
+            sure += [found, *_in_two_zones(context, candidate, found)]
             if candidate.hardware.name not in context.types_without_capacity:
                 best = min(best, float(found.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _assume_faster(context, candidate)) is not None:
@@ -75,6 +77,19 @@ def options_for(context: EvaluationContext) -> Options:
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     test_candidates = _find_test_candidates(context, candidates, best)
     return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+
+
+def _in_two_zones(context: EvaluationContext, candidate: CandidateType, option: Option) -> list[Option]:
+    """The schedule with two instances at every hour, where one in one zone waits for a person; else nothing.
+
+    Nobody said that one is enough: who may not take the first may take this one.
+    """
+    if option.target.hourly_counts is None or RiskResource.AVAILABILITY not in option.risks:
+        return []
+    objective = replace(context.endpoint.objective, min_instances=TWO_ZONES)
+    kept = replace(context, endpoint=replace(context.endpoint, objective=objective))
+    found = size_and_price(kept, candidate)
+    return [found] if isinstance(found, Option) and found.target != option.target else []
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:
