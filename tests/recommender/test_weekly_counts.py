@@ -20,7 +20,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import like_last_day, on_weekdays, replay_plan
 from rightsizer.recommender.fleet_size import FleetShape, can_still_carry, has_load_jumped
 from rightsizer.recommender.late_requests import failed_by_hour, failed_instances
-from rightsizer.recommender.weekly_counts import find_weekly_counts, has_whole_weeks
+from rightsizer.recommender.weekly_counts import days_of_no_habit, find_weekly_counts, has_whole_weeks
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_hourly_counts import TYPE, day
@@ -134,6 +134,26 @@ def test_a_holiday_does_not_lower_the_counts_of_working_days() -> None:
     assert days[5].day.strftime("%a") == "Wed"
     days[5] = day(10, QUIET)
     assert target_of(judged(days)).day_counts == WEEK
+
+
+def test_the_end_of_a_month_is_no_habit_of_its_weekday(seen: list[EvaluationContext]) -> None:
+    """Busy on one Friday of two: the next time it may be a Monday."""
+    days = fortnight(busy=())
+    assert days[0].day.strftime("%a") == "Fri"
+    days[0] = day(5, dict.fromkeys(range(24), 1300.0))
+    context = context_of(seen, days)
+    gulf = ((6, 0, 1, 2, 3), (4, 5))
+    assert days_of_no_habit(context, gulf) == {days[0].day}
+    assert (
+        find_weekly_counts(context, shape(context), Fleet((3,) * 24, context.workers, False, 1.0), may_keep_count=True)
+        == ()
+    )
+
+
+def test_working_days_are_a_habit_though_one_is_a_holiday(seen: list[EvaluationContext]) -> None:
+    days = fortnight()
+    days[5] = day(10, QUIET)
+    assert days_of_no_habit(context_of(seen, days), ((0, 1, 2, 3, 4), (5, 6))) == frozenset()
 
 
 def test_classes_that_run_alike_are_one() -> None:

@@ -1,20 +1,21 @@
 """Days of the week that are judged apart: their own past days, and a plan with counts of its own on each of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import date
 
 from rightsizer.domain.demand import Fleet, ReplayResult
 from rightsizer.domain.schedule import WEEKDAYS
 from rightsizer.recommender.context import EvaluationContext
 
 
-def on_weekdays(context: EvaluationContext, weekdays: Iterable[int]) -> EvaluationContext:
-    """The same endpoint judged by its days of these weekdays alone (Monday is 0).
+def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Collection[date] = ()) -> EvaluationContext:
+    """The same endpoint judged by its days of these weekdays (Monday is 0), and by those dates, alone.
 
     Fewer days are less evidence: the margin of the load grows with it. The latency is that of all days.
     """
     wanted = set(weekdays)
-    days = [day for day in context.days if day.day.weekday() in wanted]
+    days = [day for day in context.days if day.day.weekday() in wanted or day.day in also]
     base = [day for day in context.base if day.day.weekday() in wanted] or context.base
     return replace(context, days=days, base=base, _replays={})
 

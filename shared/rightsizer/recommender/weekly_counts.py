@@ -1,17 +1,19 @@
 """Counts for classes of days, where weekdays and weekends differ and it pays.
 
 A class is sized by its own days alone, as a plan for all days is by all of them: the busiest of its days decides, so a
-holiday among them changes nothing. The hour of a rise begins with its count (`autoscaling.count_schedule`), on Monday
-at midnight too.
+holiday among them changes nothing. What is no habit of its weekday, as the end of a month, counts for all days. The
+hour of a rise begins with its count (`autoscaling.count_schedule`), on Monday at midnight too.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 
 from rightsizer.autoscaling.count_schedule import MOST_ACTIONS, scheduled_counts
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, week_of
+from rightsizer.domain.usage import REGIME
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import on_weekdays
 from rightsizer.recommender.evidence import requests_by_hour
@@ -68,23 +70,42 @@ def least_weekly_mean(context: EvaluationContext) -> float | None:
 
 def _least_mean(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]) -> float:
     """Mean instances below which no counts for these classes come: the busiest day's mean work of each hour."""
-    dates = {day.day for day in context.days}
-    by_day = dict(zip(dict.fromkeys(day.day for day in context.days), requests_by_hour(context.days), strict=True))
+    by_day, lucky = _requests_by_date(context), days_of_no_habit(context, classes)
     total = 0.0
     for weekdays in classes:
-        rows = [by_day[date] for date in dates if date.weekday() in weekdays]
+        rows = [row for date, row in by_day.items() if date.weekday() in weekdays or date in lucky]
         for hour in range(HOURS):
             work = max((row[hour] for row in rows), default=0.0) / 3600 * context.latency.mean_s / context.workers
             total += len(weekdays) * max(work, float(context.owner_minimum))
     return total / (HOURS * len(WEEKDAYS))
 
 
+def days_of_no_habit(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]) -> frozenset[date]:
+    """Busy days of classes that are busy on half of their days or fewer: luck, on any day.
+
+    The end of a month, or work on one of two Saturdays, is no habit of its weekday.
+    """
+    found: set[date] = set()
+    totals = {date: sum(row) for date, row in _requests_by_date(context).items()}
+    for weekdays in classes:
+        own = {date: total for date, total in totals.items() if date.weekday() in weekdays}
+        busy = {date for date, total in own.items() if total >= REGIME * max(own.values())}
+        found |= busy if 2 * len(busy) <= len(own) else set()
+    return frozenset(found)
+
+
+def _requests_by_date(context: EvaluationContext) -> dict[date, tuple[float, ...]]:
+    """Requests of the 24 hours of each date."""
+    return dict(zip(dict.fromkeys(day.day for day in context.days), requests_by_hour(context.days), strict=True))
+
+
 def _counts_of(
     context: EvaluationContext, shape: FleetShape, classes: tuple[tuple[int, ...], ...], may_keep_count: bool
 ) -> Iterator[DayCounts]:
     """The smallest counts of each class; none for a class whose days no fleet carries."""
+    lucky = days_of_no_habit(context, classes)
     for weekdays in classes:
-        apart = on_weekdays(context, weekdays)
+        apart = on_weekdays(context, weekdays, lucky)
         if any(day.request_count > 0 for day in apart.days):
             fleet = find_fleet(apart, shape, may_keep_count)
         else:
