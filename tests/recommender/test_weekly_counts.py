@@ -12,6 +12,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.domain.usage import PER_HOUR, DailyUsage, VariantUsage
@@ -23,6 +24,7 @@ from rightsizer.recommender.late_requests import failed_by_hour, failed_instance
 from rightsizer.recommender.weekly_counts import days_of_no_habit, find_weekly_counts, has_whole_weeks
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
+from tests.recommender.test_gate_verdicts import failure, fleet, verdict
 from tests.recommender.test_hourly_counts import TYPE, day
 
 OPEN = dict.fromkeys(range(8, 18), 1300.0)
@@ -230,3 +232,27 @@ def test_a_weekend_that_doubled_is_compared_with_weekends(seen: list[EvaluationC
 def test_without_a_schedule_by_weekdays_all_days_are_alike(seen: list[EvaluationContext]) -> None:
     context = context_of(seen, fortnight())
     assert like_last_day(context) is context
+
+
+def by_days(weekdays: int, weekend: int) -> tuple[DayCounts, ...]:
+    return (DayCounts((0, 1, 2, 3, 4), (weekdays,) * 24), DayCounts((5, 6), (weekend,) * 24))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "failed", "rests"),
+    [
+        (by_days(3, 2), {"day_counts": by_days(3, 2)}, True),
+        (by_days(4, 2), {"day_counts": by_days(3, 2), "mean_instances": 3.5}, False),
+        (by_days(3, 3), {"day_counts": by_days(4, 2), "mean_instances": 3.4}, False),
+        (by_days(3, 2), {"mean_instances": 3.0}, True),
+        (by_days(4, 1), {"mean_instances": 3.5}, False),
+    ],
+    ids=["the same", "more on weekdays", "more on weekends", "no day above the mean", "weekdays above the mean"],
+)
+def test_a_failed_schedule_is_held_against_the_same_hours(
+    wanted: tuple[DayCounts, ...], failed: dict[str, Any], rests: bool
+) -> None:
+    small = fleet(5, 5, (5,) * 24)
+    target = replace(small.option.target, instance_count=4, day_counts=wanted)
+    found = verdict(replace(small, option=replace(small.option, target=target)), failure(**failed))
+    assert (found[1] is Code.BLACKLISTED) is rests

@@ -14,6 +14,7 @@ from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Tar
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 
 type GateAnswer = tuple[Gate, Reason]
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
@@ -151,10 +152,16 @@ def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime)
 
 
 def _is_same_count_change(past: PastChange, target: Target) -> bool:
-    """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
+    """Whether a change of count failed with no fewer instances than these; failed types are ruled out before.
+
+    A schedule by days of the week is compared hour by hour with another, and by its busiest day with a day's mean.
+    """
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    return _mean_instances(target) <= 1.02 * (past.mean_instances or past.to_count)
+    if (failed := week_of(past.day_counts)) is not None:
+        return all(count <= then for count, then in zip(target.week_counts, failed, strict=True))
+    busiest = max(sum(target.counts_on(day)) / HOURS for day in range(len(WEEKDAYS)))
+    return busiest <= 1.02 * (past.mean_instances or past.to_count)
 
 
 def times_text(number: int) -> str:
