@@ -17,6 +17,7 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.schedule import DayCounts, days_text
 from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricStatistic, MetricWindow, Series, VariantUsage
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.packing import find_packs
@@ -37,8 +38,8 @@ WORDS = {
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
     "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
-    "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
-    " rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
+    "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly weekly routing pools"
+    " target_value rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
 }
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
@@ -105,6 +106,7 @@ def said(found: Recommendation) -> dict[str, Any]:
         "minimum": target.minimum if target else None,
         "maximum": target.maximum if target else None,
         "hourly": _by_hour(target.hourly_counts) if target else None,
+        "weekly": _by_day(target.day_counts) if target else None,
         "routing": target.routing if target else None,
         "pools": [name for o in found.options if o.kind is OptionKind.INSTANCE_POOLS for name in o.target.pools],
         "rung": found.evidence.rung if found.evidence else "L0",
@@ -165,6 +167,11 @@ def _by_hour(counts: tuple[int, ...] | None) -> dict[str, int] | None:
         return None
     runs = [list(hours) for _, hours in groupby(range(24), lambda hour: counts[hour])]
     return {f"{hours[0]}-{hours[-1]}": counts[hours[0]] for hours in runs}
+
+
+def _by_day(classes: tuple[DayCounts, ...]) -> dict[str, Any] | None:
+    """The counts of each class of days, as ``Mon-Fri``; None where all days are alike."""
+    return {days_text(one.weekdays): _by_hour(one.counts) for one in classes} or None
 
 
 def _endpoint(given: Mapping[str, Any]) -> Endpoint:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated, invalid
 from sandbox.sagemaker.nouns import Endpoint, Variant
+from sandbox.schedule import cron_problem
 from sandbox.strict import on
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
 ROLE = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 REGISTER, POLICY, SCHEDULED = "RegisterScalableTarget", "PutScalingPolicy", "PutScheduledAction"
 COMPONENT = "sagemaker:inference-component:DesiredCopyCount"
+MOST_ACTIONS = 200
+"""Scheduled actions of a target (Application Auto Scaling guide, quotas; not adjustable)."""
 
 
 @dataclass(slots=True)
@@ -223,6 +226,11 @@ class ApplicationAutoScaling:
         formed = re.fullmatch(r"(at|rate|cron)\(.+\)", p.get("Schedule", "at(x)"))
         if not formed and on(SCHEDULED, "schedule"):
             raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
+        wrong = cron_problem(p.get("Schedule", ""))
+        if wrong and on(SCHEDULED, wrong):
+            raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
+        if known is None and len(target.scheduled) >= MOST_ACTIONS and on(SCHEDULED, "many"):
+            raise AwsRefusal("LimitExceededException", f"More than {MOST_ACTIONS} scheduled actions.")  # [assumed] text
         resource, _ = target.identity
         arn = self._world.arn(
             "autoscaling",

@@ -13,6 +13,7 @@ from rightsizer.changes.overruled import closing_reasons, is_against, overruling
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.schedule import DayCounts
 from tests import samples
 
 DECIDED = samples.recommendation()
@@ -141,6 +142,15 @@ def test_counts_by_the_hour_are_compared_hour_by_hour() -> None:
     schedule = approved(3, OptionKind.SCHEDULE, hourly_counts=peaks)
     assert overruling_reason(approved(3), DECIDED, newest(schedule)) is None
     assert overruling_reason(approved(2), DECIDED, newest(schedule)) is not None
+
+
+def test_counts_of_the_week_are_compared_hour_by_hour_of_the_week() -> None:
+    weekend, busier = ((DayCounts((0, 1, 2, 3, 4), (3,) * 24), DayCounts((5, 6), (n,) * 24)) for n in (1, 2))
+    quiet, more = (approved(3, OptionKind.SCHEDULE, hourly_counts=(3,) * 24, day_counts=c) for c in (weekend, busier))
+    assert overruling_reason(more, DECIDED, newest(quiet)) is None
+    refused = overruling_reason(quiet, DECIDED, newest(more))
+    assert refused is not None
+    assert "1 to 3 instances" in refused.sentence
 
 
 def test_bounds_of_autoscaling_that_are_too_narrow_now_are_not_registered() -> None:

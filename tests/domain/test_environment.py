@@ -124,5 +124,5 @@ def test_only_development_takes_a_higher_risk_on_shorter_evidence(
 ) -> None:
     safe: dict[str, Any] = {"option": option(), "demand": demand(), "instance_type": "ml.g6e.xlarge", "share": 0.4}
     endpoint = tagged(env=environment)
-    case = GateCase(endpoint, **{**safe, **odd}, declared=True, lengthening=0.0)
+    case = GateCase(endpoint, **{**safe, **odd})
     assert decide_gate(case, History(), policy_for(endpoint, Policy()), kit.NOW)[0] is gate

@@ -36,7 +36,7 @@ def test_hours_that_would_save_are_proposed_with_the_setting_that_opens_them() -
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
     assert "Limits does not open schedule to automatic mode" in found.gate_reason.sentence
     assert '{"dimensions": ["schedule"]}' in option.notes[-1]
-    assert "schedule (2 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
+    assert "schedule (1 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
     assert "on the same endpoint" not in found.reason.sentence
     assert found.replay is not None, "who is asked sees what the past days would have been"
 
@@ -68,7 +68,7 @@ def test_a_minimum_that_the_load_does_not_need_is_proposed() -> None:
 
 
 def test_what_saves_no_more_than_an_open_change_is_not_mentioned() -> None:
-    found = by_day_only(smaller(), Policy(by_itself=TYPE_AND_COUNT))
+    found = judged(smaller(), Policy(by_itself=TYPE_AND_COUNT))
     assert found.gate is not Gate.SILENT
     assert all(option.target.hourly_counts is None for option in found.options)
 

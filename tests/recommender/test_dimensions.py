@@ -55,7 +55,10 @@ def test_what_the_settings_open_by_default_is_what_the_engine_takes_by_itself() 
 def test_where_the_settings_close_them_only_type_and_count_are_changed_by_themselves() -> None:
     assert ChangeLimits(dimensions=frozenset()).by_itself == TYPE_AND_COUNT
     found = by_day_only(smaller(), Policy(by_itself=TYPE_AND_COUNT))
-    assert all(option.target.hourly_counts is None and option.target.routing is None for option in found.options)
+    assert chosen(found).target.hourly_counts is None
+    assert all(option.target.routing is None for option in found.options)
+    behind = [option for option in found.options if option.target.hourly_counts is not None]
+    assert all("only where Limits says" in option.notes[-1] and not option.by_itself for option in behind)
 
 
 def test_hours_are_offered_on_the_type_that_runs_and_applied_by_themselves() -> None:

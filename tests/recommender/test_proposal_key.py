@@ -16,9 +16,10 @@ FIGURES = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def first_release(target: Target) -> str:
-    """What the first release took for the text of a target: Python's own. It knew one variant."""
+    """What the first release took for the text of a target: Python's own. What came later stands behind it."""
     others = tuple((one.name, one.instance_type, one.instance_count) for one in target.others)
-    return "|".join([repr(target), *(repr(each) for each in (target.scale_in, target.placement, others) if each)])
+    later = (target.scale_in, target.placement, others, *target.day_counts)
+    return "|".join([repr(target), *(repr(each) for each in later if each)])
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -51,7 +52,8 @@ def test_the_text_of_any_target_is_that_of_the_first_release(target: Target) -> 
 def test_every_field_of_a_target_is_in_the_key() -> None:
     """A field that is not in it would give two proposals one id."""
     everything = proposal_key(TARGETS["a policy and a placement"])
-    shown = {field.name for field in fields(Target)} - {"scale_in", "placement", "others"}
+    shown = {field.name for field in fields(Target)} - {"scale_in", "placement", "others", "day_counts"}
+    assert "DayCounts(weekdays=(0, 1, 2, 3, 4), counts=(4, 4" in proposal_key(TARGETS["counts of the week"])
     assert all(f"{name}=" in everything for name in shown | {field.name for field in fields(ScaleIn)})
     others = {name: proposal_key(target) for name, target in TARGETS.items()}
     assert len(set(others.values())) == len(TARGETS)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.autoscaling.count_schedule import early_hours
 from rightsizer.changes.failure import failure_to_remember, is_given_up
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
@@ -17,6 +18,7 @@ from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 SAMPLED_S = 60.0
@@ -97,13 +99,12 @@ def _old_instance_cost(change: Change) -> Decimal:
 
 
 def planned_instances(change: Change) -> float:
-    """Instances of the changed variants on average over the day, as decided and priced: autoscaling's included."""
-    counts, mean = change.option.target.hourly_counts, change.option.mean_instances
-    if mean is not None and not counts:
+    """Instances of the changed variants on average over the week, as decided and priced: autoscaling's included."""
+    target, mean = change.option.target, change.option.mean_instances
+    if target.hourly_counts:
+        return target.mean_count + early_hours(target.week_counts) / HOURS
+    if mean is not None:
         return mean
-    if counts:
-        return sum(counts) / len(counts)
-    target = change.option.target
     return float(target.instance_count + sum(one.instance_count for one in target.others))
 
 
@@ -122,8 +123,16 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
     gib = None
     if memory and chip is not None and hardware is not None and not change.option.target.pools:
         gib = memory / 100 / max(1, hardware.accelerator_count) * chip.memory_gib
-    mean = planned_instances(change) if change.option.target.hourly_counts else None
-    return replace(past, latency_ratio=ratio, realised_slowdown=gpu, memory_gib=gib, mean_instances=mean)
+    target = change.option.target
+    mean = planned_instances(change) if target.hourly_counts else None
+    return replace(
+        past,
+        latency_ratio=ratio,
+        realised_slowdown=gpu,
+        memory_gib=gib,
+        mean_instances=mean,
+        day_counts=target.day_counts,
+    )
 
 
 def _shadow_ratios(past: PastChange, change: Change) -> tuple[float | None, float | None]:

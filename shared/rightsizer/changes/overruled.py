@@ -179,12 +179,12 @@ def _is_alike(one: Option, other: Option) -> bool:
 
 
 def _is_within(needed: Target, given: Target) -> bool:
-    """Whether what is needed is no more than what is given, at each hour and in each bound that both have.
+    """Whether what is needed is no more than what is given, at each hour of the week and in each bound that both have.
 
     Autoscaling that starts an instance at a lower load gives more: the target value may be no more than `ALIKE` above.
     """
     bounds = ((needed.minimum, given.minimum), (needed.maximum, given.maximum))
-    hours = zip(_hourly_counts(needed), _hourly_counts(given), strict=True)
+    hours = zip(needed.week_counts, given.week_counts, strict=True)
     if not _is_no_more(hours) or not _is_no_more((a, b) for a, b in bounds if a is not None and b is not None):
         return False
     at, given_at = needed.target_value, given.target_value
@@ -195,14 +195,10 @@ def _is_no_more(pairs: Iterable[tuple[int, int]]) -> bool:
     return all(needed <= given for needed, given in pairs)
 
 
-def _hourly_counts(target: Target) -> tuple[int, ...]:
-    return target.hourly_counts or (target.instance_count,) * 24
-
-
 def _target_text(target: Target) -> str:
     if target.minimum is not None and target.maximum is not None:
         return f"{target.minimum} to {target.maximum} instances"
-    hours = _hourly_counts(target)
+    hours = target.week_counts
     return f"{min(hours)} to {max(hours)} instances" if min(hours) != max(hours) else f"{hours[0]} instance(s)"
 
 

@@ -12,7 +12,7 @@ judged, and a read that was refused or came in part waits for the next one.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rightsizer.changes.baseline import (
     BAD_REQUESTS,
@@ -60,6 +60,8 @@ SLOW_FACTOR = 2.0
 MEMORY_LIMIT = 97.0
 ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
+WEEK = timedelta(days=7)
+"""A schedule by days of the week is watched for this long at least: each of its counts has to have run."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 
@@ -91,13 +93,14 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
             return ProofVerdict("not-yet", Reason(Code.UNPROVEN, text))
         text = f"not all could be read for {hours / 24:.0f} days: {missed.sentence}; applied, unproven"
         return ProofVerdict("given-up", Reason(Code.UNPROVEN, text))
-    if enough and now - since >= limits.probation:
+    probation = max(limits.probation, WEEK) if change.option.target.day_counts else limits.probation
+    if enough and now - since >= probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
         return ProofVerdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
         return ProofVerdict("given-up", Reason(Code.UNPROVEN, f"{text}; applied, unproven"))
-    watched = f"it is watched for {limits.probation.total_seconds() / 3600:g} h"
+    watched = f"it is watched for {probation.total_seconds() / 3600:g} h"
     wanted = watched if enough else elsewhere or f"the proof takes {limits.proof_requests:,}"
     return ProofVerdict(
         "not-yet", Reason(Code.UNPROVEN, f"{requests:,.0f} requests served well in {hours:.1f} h; {wanted}")

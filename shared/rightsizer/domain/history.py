@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
+from rightsizer.domain.schedule import DayCounts
 
 TEACHES_DAYS = 180
 """How far back changes of other endpoints teach something, and are held against their promises."""
@@ -93,6 +94,8 @@ class PastChange:
     """Variant that all this is about; empty where that was not recorded: the only one, or the first."""
     others: tuple[PastVariant, ...] = ()
     """Other variants that the same change moved."""
+    day_counts: tuple[DayCounts, ...] = ()
+    """Counts of each class of days that it set, where days of the week differ; else ()."""
 
     def of_variant(self, name: str, *, is_first: bool) -> "PastChange | None":
         """The change as it was to one variant; None where it left that one alone.

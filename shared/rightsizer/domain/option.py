@@ -14,6 +14,7 @@ from rightsizer.domain.checks import not_empty
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts
 from rightsizer.domain.slowdown import Promise
 from rightsizer.errors import InputError
 
@@ -139,7 +140,7 @@ class Target:
     instance_type: str
     instance_count: int
     hourly_counts: tuple[int, ...] | None = None
-    """24 counts, one per hour of the day UTC, carried out as scheduled actions."""
+    """24 counts, one per hour of the day UTC, carried out as scheduled actions; with `day_counts` the most of each."""
     minimum: int | None = None
     """Autoscaling bounds."""
     maximum: int | None = None
@@ -160,6 +161,24 @@ class Target:
     """(Inference component, how its copies are placed). Not in the text of a target either."""
     others: tuple[VariantTarget, ...] = field(default=(), repr=False)
     """Other variants that the same deployment changes; those that are not named stay. Not in the text either."""
+    day_counts: tuple[DayCounts, ...] = field(default=(), repr=False)
+    """Counts of each class of days where days of the week differ; () where all are alike. Not in the text either."""
+
+    def counts_on(self, weekday: int) -> tuple[int, ...]:
+        """24 counts of a day of the week (Monday is 0); without a schedule the one count."""
+        own = next((one.counts for one in self.day_counts if weekday in one.weekdays), None)
+        return own or self.hourly_counts or (self.instance_count,) * HOURS
+
+    @property
+    def week_counts(self) -> tuple[int, ...]:
+        """168 counts from Monday 00:00 UTC."""
+        return tuple(count for day in range(len(WEEKDAYS)) for count in self.counts_on(day))
+
+    @property
+    def mean_count(self) -> float:
+        """Instances on average over the hours of the week."""
+        counts = self.week_counts if self.day_counts else self.counts_on(0)
+        return sum(counts) / len(counts)
 
 
 def changed_types(target: Target) -> tuple[str, ...]:

@@ -11,12 +11,14 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, fleet
+from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import latency_ratio, replayed_p95_s
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
+from rightsizer.recommender.hourly_counts import requests_of_week
 from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.priced_option import price_fleet
 
@@ -40,6 +42,7 @@ def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
         context.runs.name,
         saving_share(context, option),
         gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
+        requests=requests_of_week(context.days),
     )
     return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
 
@@ -71,22 +74,38 @@ def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tup
 
 
 def _on_more_instances(context: EvaluationContext, option: Option) -> Iterator[Option]:
-    """The same option on as many instances as one step may leave; nothing where it leaves so many already."""
-    target, today = option.target, context.variant.desired_count
-    hardware = context.inputs.catalogue.find(target.instance_type)
-    counts = target.hourly_counts or (target.instance_count,) * 24
-    least = math.ceil(today / 2) if context.policy.halve_at_most else 1
-    if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > context.policy.risk_apply:
-        least = max(least, TWO_ZONES)
-    raised = tuple(max(count, least) for count in counts)
+    """The same option on as many instances as one step may leave: two, for two zones, or half of today's."""
+    today = context.variant.desired_count
     scaled = context.endpoint.scaling and option.kind is not OptionKind.AUTOSCALING
-    if raised == counts or not option.in_place or scaled or hardware is None:
+    if scaled or not option.in_place:
         return
-    candidate = check_candidate(context, hardware)
-    if not isinstance(candidate, CandidateType):
-        return
+    tried = {option.target.week_counts}
+    for least in sorted({TWO_ZONES, math.ceil(today / 2)}):
+        step = _with_at_least(context, option, least)
+        if step is not None and step.target.week_counts not in tried and step.saving_usd_per_month > 0:
+            tried.add(step.target.week_counts)
+            yield step
+
+
+def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Option | None:
+    """The option with no hour below so many instances; None where the type is no candidate."""
+    target = option.target
+    hardware = context.inputs.catalogue.find(target.instance_type)
+    candidate = check_candidate(context, hardware) if hardware is not None else None
+    if hardware is None or not isinstance(candidate, CandidateType):
+        return None
+    counts = tuple(max(count, least) for count in target.hourly_counts or (target.instance_count,) * HOURS)
+    classes = tuple(replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
+    if len(set(n for one in classes for n in one.counts)) == 1:
+        classes = ()
     random_routing = context.is_random_routing and target.routing is None
-    larger = Fleet(raised, candidate.workers, random_routing, latency_ratio(option), maximum=target.maximum or 0)
+    larger = Fleet(
+        counts,
+        candidate.workers,
+        random_routing,
+        latency_ratio(option),
+        maximum=target.maximum or 0,
+        day_counts=classes,
+    )
     step = price_fleet(context, candidate, larger, target.routing)
-    if step.saving_usd_per_month > 0:
-        yield replace(step, p95_s=replayed_p95_s(context, step, hardware))
+    return replace(step, p95_s=replayed_p95_s(context, step, hardware))

@@ -118,6 +118,7 @@ def _fleet_text(option: Option) -> str:
     target = option.target
     if not target.instance_type:
         return option.price.instance_type
-    counts = target.hourly_counts or (target.minimum or target.instance_count, target.maximum or target.instance_count)
+    bounds = (target.minimum or target.instance_count, target.maximum or target.instance_count)
+    counts = target.week_counts if target.hourly_counts else bounds
     low, high = min(counts), max(counts)
     return f"{low} x {target.instance_type}" if low == high else f"{low} to {high} x {target.instance_type}"

@@ -13,6 +13,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.allowed_step import cost_order, gate_of, may_apply, put_allowed_first
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
 from rightsizer.recommender.finding import too_small_reason
@@ -230,10 +231,8 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    then, copies = context.replay(fleet), context.stream.copies
-    return replay_of(
-        context.days, service, fleet, then, context.reference_replay, copies, context.objective.p95_s, margin
-    )
+    then, today = replay_plan(context, fleet)
+    return replay_of(context.days, service, fleet, then, today, 1, context.objective.p95_s, margin)
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:

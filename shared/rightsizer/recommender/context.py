@@ -400,5 +400,8 @@ def _mean_instances(endpoint: Endpoint, days: Sequence[DailyUsage], history: His
     """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
     if not endpoint.scaling:
         return float(endpoint.variants[0].current_count)
+    last = history.endpoint[-1] if history.endpoint else None
+    if last is not None and last.day_counts and last.is_in_force and last.mean_instances:
+        return last.mean_instances  # what the last day ran is not what the week runs
     seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
     return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)

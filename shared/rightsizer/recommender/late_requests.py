@@ -1,7 +1,8 @@
 """Late requests since our own changes: forbidden options, and the extra margin."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from rightsizer.domain.demand import Fleet
@@ -86,12 +87,31 @@ def failed_instances(context: EvaluationContext, name: str, slower: float, worke
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
     failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.
+    A schedule by days of the week counts with the largest mean that it had on the days of this context.
     """
+    return max((failed.mean for failed in _failed_fleets(context, name, slower, workers)), default=0.0)
+
+
+def failed_by_hour(context: EvaluationContext, name: str, slower: float, workers: int) -> tuple[int, ...]:
+    """24 counts: the most that failed in each hour of these days, of fleets whose hours are known."""
+    known = [failed.counts for failed in _failed_fleets(context, name, slower, workers) if failed.counts]
+    return tuple(max((math.ceil(counts[hour] - 0.01) for counts in known), default=0) for hour in range(24))
+
+
+@dataclass(frozen=True, slots=True)
+class _FailedFleet:
+    mean: float
+    counts: tuple[float, ...] = ()
+    """By the hour of the day; () where only the mean is known."""
+
+
+def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers: int) -> list[_FailedFleet]:
     policy, load = context.policy, context.demand.load.peak_busy_gpus
     back = [p for p in _deployed_changes(context) if p.is_refuted]
     rests = [p for p in back if rest_until(p, 1, load, policy, context.inputs.now) is not None]
     alike = {name, context.reference.name} if slower >= NO_FASTER and workers <= context.workers else {name}
-    failed = [p.mean_instances or p.to_count for p in rests if p.from_type == p.to_type and p.to_type in alike]
+    weekdays = {day.day.weekday() for day in context.days}
+    failed = [one for p in rests if p.from_type == p.to_type and p.to_type in alike for one in _fleets_of(p, weekdays)]
     returned, least = {p.at.date() for p in back}, sum(context.reference_counts) / 24 - 0.01
     busiest = max((d.request_count for d in context.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _days_since_change(context):
@@ -99,8 +119,16 @@ def failed_instances(context: EvaluationContext, name: str, slower: float, worke
         mean = sum(counts) / max(len(counts), 1)
         ours = day.instance_type in alike and day.day not in returned and mean < least
         if ours and day.request_count <= busiest and _had_degradation(context, day):
-            failed.append(mean)
-    return max(failed, default=0.0)
+            failed.append(_FailedFleet(mean, tuple(count or 0.0 for count in day.instances)))
+    return failed
+
+
+def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet]:
+    """What a change set on these days of the week."""
+    classes = [one.counts for one in past.day_counts if not set(weekdays).isdisjoint(one.weekdays)]
+    if not classes:
+        return [_FailedFleet(past.mean_instances or past.to_count)]
+    return [_FailedFleet(sum(counts) / len(counts), counts) for counts in classes]
 
 
 def _had_degradation(context: EvaluationContext, day: DailyUsage) -> bool:

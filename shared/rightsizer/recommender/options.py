@@ -10,15 +10,15 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind, RiskResource
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import (
     FleetShape,
-    can_one_instance_carry,
-    find_smallest_fleet,
+    carries_like_reference,
+    find_fleet,
     largest_count,
     may_choose_bounds,
     replayed_p95_s,
@@ -26,9 +26,12 @@ from rightsizer.recommender.fleet_size import (
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
+from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
+TWO_ZONES = 2
+"""Instances that SageMaker spreads over two Availability Zones."""
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
@@ -59,12 +62,12 @@ def options_for(context: EvaluationContext) -> Options:
     certain = [d for d in candidates if d.is_certain]
     tried = 0
     for candidate in certain:
-        if candidate.least_usd >= best or len(sure) >= 4:
+        if candidate.least_usd >= best or len({option.target.instance_type for option in sure}) >= 4:
             break
         tried += 1
         found = size_and_price(context, candidate)
         if isinstance(found, Option):
-            sure.append(found)
+            sure += [found, *_in_two_zones(context, candidate, found)]
             if candidate.hardware.name not in context.types_without_capacity:
                 best = min(best, float(found.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _assume_faster(context, candidate)) is not None:
@@ -74,6 +77,19 @@ def options_for(context: EvaluationContext) -> Options:
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     test_candidates = _find_test_candidates(context, candidates, best)
     return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+
+
+def _in_two_zones(context: EvaluationContext, candidate: CandidateType, option: Option) -> list[Option]:
+    """The schedule with two instances at every hour, where one in one zone waits for a person; else nothing.
+
+    Nobody said that one is enough: who may not take the first may take this one.
+    """
+    if option.target.hourly_counts is None or RiskResource.AVAILABILITY not in option.risks:
+        return []
+    objective = replace(context.endpoint.objective, min_instances=TWO_ZONES)
+    kept = replace(context, endpoint=replace(context.endpoint, objective=objective))
+    found = size_and_price(kept, candidate)
+    return [found] if isinstance(found, Option) and found.target != option.target else []
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:
@@ -151,11 +167,11 @@ def _pool_reason(context: EvaluationContext, candidate: CandidateType, option: O
     """Why the KV cache of its cards would not hold the requests of today's peak; None where a start has shown it."""
     if candidate.started:
         return None
-    counts = option.target.hourly_counts or (option.target.instance_count,) * 24
+    runs = option.target.week_counts
     fewer = (
         1.0
         if context.endpoint.scaling
-        else max(then / max(n, 1) for then, n in zip(context.reference_counts, counts, strict=True))
+        else max(then / max(n, 1) for then, n in zip(context.reference_counts * 7, runs, strict=True))
     )
     return pool_refusal(
         context.reference, candidate.hardware, context.demand.memory, candidate.ratio.bound * max(fewer, 1.0)
@@ -197,14 +213,13 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
         else candidate.ratio.bound
     )
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
-    same = name == context.reference.name
-    fleet: Fleet | None = None
-    if context.peak_count == 1 and (same or can_one_instance_carry(context, single)):
+    shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
+    keeps, fleet = _may_keep_count(context, candidate), None
+    if context.peak_count == 1 and (name == context.reference.name or carries_like_reference(context, single)):
         fleet = single
     elif not (today == 1 and 2 * float(candidate.price.usd_per_hour) >= float(context.price.usd_per_hour)):
-        shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
-        fleet = find_smallest_fleet(context, shape)
-    if (fleet is None or max(fleet.counts) > today) and _may_keep_count(context, candidate):
+        fleet = find_fleet(context, shape, keeps)
+    elif keeps:
         fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
     if fleet is None:
         return Reason(
@@ -212,6 +227,8 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
             f"{candidate.hardware.name} would miss the p95 of {context.objective.p95_s:.2f} s even with {most}"
             f" {'instance' if most == 1 else 'instances'}",
         )
+    if classes := find_weekly_counts(context, shape, fleet, keeps):
+        fleet = over_all_days(fleet, classes)
     option = price_fleet(
         context, candidate, fleet, LEAST if switch and context.is_random_routing and max(fleet.counts) > 1 else None
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rightsizer.autoscaling.count_schedule import scheduled_counts
 from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
@@ -130,6 +131,8 @@ def proposal_key(target: Target) -> str:
         later.append(_value(target.placement))
     if target.others:
         later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
+    for one in target.day_counts:
+        later.append(_record("DayCounts", (("weekdays", one.weekdays), ("counts", one.counts))))
     return "|".join((_record("Target", rows), *later))
 
 
@@ -242,7 +245,7 @@ def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Targ
     if bounds:
         rows += ["  # the scalable target of the variant", *_diff(hcl, bounds)]
     if target.hourly_counts:
-        rows += _schedule_lines(hcl, target.hourly_counts)
+        rows += _schedule_lines(hcl, target.week_counts)
     return "\n".join(rows)
 
 
@@ -297,11 +300,9 @@ def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
 
 
 def _schedule_lines(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
-    """One scheduled action for each hour (UTC) at which the count changes."""
-    for hour, count in enumerate(counts):
-        if count == counts[hour - 1]:
-            continue
-        when = f"cron(0 {hour} * * ? *)"
+    """One scheduled action for each change of count in the week (UTC)."""
+    for one in scheduled_counts(counts):
+        when, count = one.schedule, one.count
         if hcl:
             yield f'+ schedule = "{when}" scalable_target_action {{ min_capacity = {count}, max_capacity = {count} }}'
         else:

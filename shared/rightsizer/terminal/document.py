@@ -8,10 +8,11 @@ from typing import Any
 from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, Target
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation, VariantFinding
+from rightsizer.domain.schedule import WEEKDAYS, DayCounts, days_text
 from rightsizer.render import effects, sentences
 from rightsizer.terminal.survey import Survey
 
@@ -110,6 +111,7 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
             {"name": v.name, "instance_type": v.instance_type, "instance_count": v.instance_count}
             for v in option.target.others
         ],
+        **_schedule(option.target),
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
         "switch_usd": str(option.switch_usd),
@@ -152,6 +154,14 @@ def _environment(each: Recommendation) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"name": found.environment.value, "source": found.source, "effects": list(found.effects)}
+
+
+def _schedule(target: Target) -> dict[str, Any]:
+    """Counts by the hour in UTC, by the days that they are for; nothing without a schedule."""
+    if target.hourly_counts is None:
+        return {}
+    classes = target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
+    return {"hourly_counts": {days_text(one.weekdays): list(one.counts) for one in classes}}
 
 
 def _price(price: Price) -> dict[str, Any]:
