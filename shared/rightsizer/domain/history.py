@@ -79,6 +79,9 @@ class PastChange:
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
 
+    grows: bool = False
+    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
+
     def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
 

@@ -223,6 +223,19 @@ class Option:
     """Hours of a shadow test of it; None where none was reckoned."""
     policy_changes: tuple[PolicyChange, ...] = ()
     """Of another type: what becomes of each scaling policy of the owner."""
+    growth_usd: Decimal | None = None
+    """Of growth, which ends a shortage: US dollars a month that it adds to what its owner gave the endpoint, growth of
+    before included. None of every other option."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether it ends a shortage; what it costs is no saving, and latency as it was does not undo it."""
+        return self.growth_usd is not None
+
+    @property
+    def adds_only(self) -> bool:
+        """Whether it gives back room or adds to what runs, and replaces nothing: slowness is no reason to undo it."""
+        return self.restores or (self.grows and not self.restart_needed)
 
 
 def payback_text(option: Option) -> str:

@@ -14,7 +14,6 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Repl
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
-from rightsizer.recommender.finding import too_small_reason
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
@@ -26,6 +25,7 @@ from rightsizer.recommender.fleet_size import (
     minimum_refusal,
 )
 from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
+from rightsizer.recommender.growth import recommend_growth
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -75,18 +75,14 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     if more is not None:
         return _with_replay(more, context)
     best = sure[0] if sure else None
+    if (grown := recommend_growth(base, context, best)) is not None:
+        return _with_replay(grown, context)
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (context.is_fleet_too_small and best.saving_usd_per_month <= 0))
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
     if best is None:
-        hungry = too_small_reason(
-            context.demand, context.latency, context.objective, context.policy, sum(context.reference_counts) / 24
-        )
-        if hungry is not None and context.runs.name == context.reference.name:
-            verdict, why = ask_person(context.endpoint, hungry)
-            return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
     return _apply_gate(base, context, best, sure, options)

@@ -118,7 +118,7 @@ def _recommend_first_variant(
         return empty_recommendation(
             endpoint, inputs, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
         )
-    days = _look_back(usage, inputs.policy, inputs.now)
+    days = days_since_growth(_look_back(usage, inputs.policy, inputs.now), inputs.history)
     if not days:
         since = _configuration_start(endpoint, inputs.history, inputs.policy)
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
@@ -200,6 +200,15 @@ def _look_back(usage: VariantUsage | None, policy: Policy, now: datetime) -> lis
     after = max((d.day for d in days), default=date.min) + timedelta(days=1)
     first = max(complete_until(now), min(after, now.date())) - timedelta(days=policy.lookback_days)
     return [d for d in days if d.day >= first]
+
+
+def days_since_growth(days: Sequence[DailyUsage], history: History) -> list[DailyUsage]:
+    """The days since the last growth in force. What was short before it says nothing of what runs now.
+
+    A change is remembered when it ended, which is a day of watching or more after it served.
+    """
+    grown = [past.at.date() for past in history.endpoint if past.grows and past.is_in_force]
+    return [d for d in days if not grown or d.day >= grown[-1]]
 
 
 def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reason) -> Recommendation:
