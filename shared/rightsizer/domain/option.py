@@ -240,6 +240,8 @@ class Option:
 
 def payback_text(option: Option) -> str:
     """When the saving has repaid the switch and the test, for people; hours below a day."""
+    if option.grows:
+        return "nothing pays it back: it ends a shortage"
     if not option.switch_usd + option.test_usd:
         return "nothing to pay back"
     if option.payback_days >= NEVER:
