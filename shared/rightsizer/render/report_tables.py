@@ -55,7 +55,7 @@ def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
 
 
 def growth_added(totals: Totals) -> list[tuple[str, Decimal]]:
-    """What growth added in the window with its name; nothing where nothing grew."""
+    """Cost of growth in the window, with its name; nothing where nothing grew."""
     return [("Added by growth in this window", totals.growth)] if totals.growth else []
 
 
