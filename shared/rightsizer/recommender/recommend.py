@@ -31,7 +31,7 @@ from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
-from rightsizer.recommender.pricing import monthly_cost
+from rightsizer.recommender.pricing import monthly_cost, share_commitment
 from rightsizer.recommender.usage_cache import complete_until, known_until
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
@@ -105,6 +105,7 @@ def _recommend_first_variant(
     endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
     variant = endpoint.variants[0] if endpoint.variants else None
+    inputs = _share_plan(endpoint, inputs)
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
@@ -124,6 +125,17 @@ def _recommend_first_variant(
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
     found = _recommend(endpoint, hardware, days, inputs, dimensions)
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+
+
+def _share_plan(endpoint: Endpoint, inputs: AccountInputs) -> AccountInputs:
+    """The inputs with the part of the account's Savings Plans that this endpoint bears."""
+    variant, prices = endpoint.variants[0] if endpoint.variants else None, inputs.prices
+    price = prices.find(variant.instance_type) if variant and variant.instance_type else None
+    if variant is None or price is None:
+        return inputs
+    now_usd = monthly_cost(price, variant.current_count)
+    plan = share_commitment(prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
+    return replace(inputs, prices=replace(prices, commitment=plan))
 
 
 def _without_savings(found: Recommendation) -> Recommendation:
