@@ -72,8 +72,23 @@ def options_for(context: EvaluationContext) -> Options:
         else:
             excluded.append(Excluded(candidate.hardware.name, found))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
+    excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
     return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+
+
+def _is_smaller_size(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether it is what runs with a smaller host: as many of the same GPU, for less."""
+    now, then = context.runs, candidate.hardware
+    alike = (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count)
+    return alike and then.name != now.name and candidate.price.usd_per_hour < context.price.usd_per_hour
+
+
+def _dearer_size(candidate: CandidateType) -> Excluded:
+    """Why a smaller size of what runs is not looked at: something else is cheaper, whatever its fleet would be."""
+    text = f"{candidate.hardware.name}, the same GPU in a smaller size, would cost at least"
+    text += f" ${candidate.least_usd:,.0f} a month, and what is offered costs less"
+    return Excluded(candidate.hardware.name, Reason(Code.NOT_CHEAPER, text))
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:

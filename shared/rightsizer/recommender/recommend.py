@@ -39,6 +39,10 @@ POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
 )
+PARTITIONED = (
+    "its GPUs are partitioned (MIG), and the use of a partition is not published: sums over the GPUs do not tell what"
+    " it needs"
+)
 TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
@@ -176,6 +180,9 @@ def _recommend(
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
         return recommend_for_idle(plain, quiet, demand, plain.price, endpoint, inputs)
+    if EndpointKind.MIG in endpoint.kinds:
+        why = Reason(Code.NO_GPU_METRICS, PARTITIONED)
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
     context = seen.evaluation_context(plain.price, demand.latency)
