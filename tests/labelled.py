@@ -35,7 +35,7 @@ WORDS = {
     " errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
-    " grows",
+    " grows late_share",
     "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
@@ -324,6 +324,7 @@ def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
             latency_ratio=row.get("latency_ratio"),
             models=tuple(row.get("models", ())),
             grows=row.get("grows", False),
+            late_share=row.get("late_share"),
         )
         for row in rows
         for _ in range(row.get("times", 1))

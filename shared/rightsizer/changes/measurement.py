@@ -190,6 +190,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         back_for=change.back_for.value,
         restores=change.option.restores,
         grows=change.option.grows,
+        late_share=change.option.late_share,
     )
     return add_lessons(past, change, catalogue)
 

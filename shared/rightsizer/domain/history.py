@@ -79,6 +79,8 @@ class PastChange:
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
 
+    late_share: float | None = None
+    """Share of late requests that a person accepted with it, 0..1; None where none was told."""
     grows: bool = False
     """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
 

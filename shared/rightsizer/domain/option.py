@@ -223,6 +223,8 @@ class Option:
     """Hours of a shadow test of it; None where none was reckoned."""
     policy_changes: tuple[PolicyChange, ...] = ()
     """Of another type: what becomes of each scaling policy of the owner."""
+    late_share: float | None = None
+    """Share of the requests that would be late, 0..1, where they are more than automatic mode may cost; else None."""
     growth_usd: Decimal | None = None
     """Of growth, which ends a shortage: US dollars a month that it adds to what its owner gave the endpoint, growth of
     before included. None of every other option."""

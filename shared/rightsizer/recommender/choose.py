@@ -33,6 +33,7 @@ from rightsizer.recommender.late_requests import (
     find_degradation,
     late_budget_used,
 )
+from rightsizer.recommender.late_share import within_objective, within_p95
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
 from rightsizer.recommender.replay import replay_of
@@ -82,10 +83,23 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
+    if best is None and (asked := _ask_within_objective(base, context)) is not None:
+        return asked
     if best is None:
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
     return _apply_gate(base, context, best, sure, options)
+
+
+def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
+    """The question about what the p95 allows, where nothing saves without late requests; None where nothing does."""
+    wide = None if context.is_fleet_too_small else within_objective(context)
+    options = options_for(wide) if wide is not None else None
+    sure = tuple(filter(None, (within_p95(wide, o) for o in options.sure))) if wide and options else ()
+    if wide is None or options is None or not sure:
+        return None
+    found = _apply_gate(base, wide, sure[0], sure, options)
+    return None if found.gate_reason.code is Code.SAVING_TOO_SMALL else found
 
 
 def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, Decimal, str]:

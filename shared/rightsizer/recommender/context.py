@@ -78,7 +78,9 @@ class EvaluationContext:
     extra_margin: float = 0
     """Changes of count that were rolled back, and more where users wait or late requests use up what is allowed."""
     growth_ceiling_usd: float | None = None
-    """Monthly US dollars above which growth is of no interest; None where savings are looked for."""
+    """Monthly US dollars above which growth is of no interest; None for savings."""
+    within_objective: bool = False
+    """Whether as many requests may be late as the objective allows: a person is asked."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
 
     @property
@@ -99,10 +101,8 @@ class EvaluationContext:
     @property
     def usd_ceiling(self) -> float:
         """Monthly US dollars above which an option is of no interest."""
-        if self.growth_ceiling_usd is not None:
-            return self.growth_ceiling_usd
-        if not self.is_fleet_too_small:
-            return float(self.usd_per_month)
+        if self.growth_ceiling_usd is not None or not self.is_fleet_too_small:
+            return self.growth_ceiling_usd or float(self.usd_per_month)
         fleet = (
             sum(self.reference_counts) / 24 * float((self._usd_per_hour(self.reference.name) or 0) * HOURS_PER_MONTH)
         )
@@ -375,9 +375,8 @@ def _was_too_small(past: PastChange) -> bool:
 
 def _had_random_routing(endpoint: Endpoint, history: History) -> bool:
     """Whether requests were routed without looking on the reference days: before our first change since it grew."""
-    past = history.endpoint
-    grown = max((n for n, p in enumerate(past, 1) if p.grows and p.is_in_force), default=0)
-    first = next((p for p in past[grown:] if p.was_deployed), None)
+    grown = max((n for n, p in enumerate(history.endpoint, 1) if p.grows and p.is_in_force), default=0)
+    first = next((p for p in history.endpoint[grown:] if p.was_deployed), None)
     return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
 
 

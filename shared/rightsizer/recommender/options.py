@@ -23,6 +23,7 @@ from rightsizer.recommender.fleet_size import (
     may_choose_bounds,
     replayed_p95_s,
 )
+from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
@@ -159,6 +160,7 @@ def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Opti
     if not isinstance(found, Option):
         return found
     refused = _quota_reason(context, found) or _pool_reason(context, candidate, found)
+    found = with_late_share(context, found, candidate.hardware, _sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
@@ -206,11 +208,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     today = math.ceil(context.peak_count * context.workers / candidate.workers)
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
-    slower = (
-        candidate.ratio.mid
-        if candidate.speed.source.is_measured or was_test_skipped(context, candidate)
-        else candidate.ratio.bound
-    )
+    slower = _sized_slowdown(context, candidate)
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
     same = name == context.reference.name
     fleet: Fleet | None = None
@@ -236,6 +234,12 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
             f"{_fleet_text(fleet)} {candidate.hardware.name} would cost ${option.usd_per_month:,.2f} a month",
         )
     return option
+
+
+def _sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+    """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
+    middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
+    return candidate.ratio.mid if middle else candidate.ratio.bound
 
 
 def _may_keep_count(context: EvaluationContext, candidate: CandidateType) -> bool:

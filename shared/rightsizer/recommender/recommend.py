@@ -31,6 +31,7 @@ from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
+from rightsizer.recommender.late_share import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment
 from rightsizer.recommender.usage_cache import complete_until, known_until
 
@@ -185,7 +186,7 @@ def _recommend(
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
-    context = seen.evaluation_context(plain.price, demand.latency)
+    context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
     found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
