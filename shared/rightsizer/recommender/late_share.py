@@ -26,7 +26,8 @@ def with_late_share(context: EvaluationContext, option: Option, hardware: Instan
         return option
     fleet = fleet_of_option(context, option, hardware, slower)
     then, now = context.replay(replace(fleet, load=context.load_margin)), context.reference_replay
-    if then.requests <= 0 or then.late <= now.late + BY_ITSELF * then.requests:
+    as_much = context.reference_replay_at(context.load_margin)  # today's fleet under the same load
+    if then.requests <= 0 or then.late <= as_much.late + BY_ITSELF * then.requests:
         return option
     share = then.late / then.requests
     text = f"{100 * share:.1f} % of the requests would be late ({100 * now.late / now.requests:.1f} % are today)"
