@@ -35,8 +35,9 @@ WORDS = {
     "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
     " errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
-    "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
-    "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
+    "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
+    " grows late_share",
+    "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly weekly routing pools"
     " target_value rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
@@ -77,7 +78,9 @@ def judged(case: Mapping[str, Any]) -> Recommendation:
     limits = ChangeLimits(dimensions=frozenset(map(OptionKind, case.get("limits", {}).get("dimensions", ()))))
     policy = replace(Policy(by_itself=limits.by_itself), **case.get("policy", {}))
     windows = [_window(case.get("usage", {})), *_of_others(case.get("beside_usage", {}))]
-    rest = (_prices(account), types, account.get("quota", {}), _history(case), policy, kit.NOW)
+    spend = account.get("spend_usd_per_month")
+    history = replace(_history(case), gpu_usd_per_month=None if spend is None else Decimal(spend))
+    rest = (_prices(account), types, account.get("quota", {}), history, policy, kit.NOW)
     if "before" not in case:
         return judge(endpoint, windows, *rest)
     before, variant = case["before"], endpoint.variants[0]
@@ -328,6 +331,8 @@ def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
             framework=row.get("framework", ""),
             latency_ratio=row.get("latency_ratio"),
             models=tuple(row.get("models", ())),
+            grows=row.get("grows", False),
+            late_share=row.get("late_share"),
         )
         for row in rows
         for _ in range(row.get("times", 1))

@@ -12,9 +12,10 @@ from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.gate import GateCase, decide_gate
+from rightsizer.recommender.workload import evaluation_context
 from tests.recommender import kit
 from tests.recommender.plain import demand, option
 

@@ -17,10 +17,11 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOTS, DailyUsage, Spread
 from rightsizer.recommender.candidates import CandidateType, check_candidate
-from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.finding import late_budget_multiple, latency_degradation
 from rightsizer.recommender.fleet_size import carries_like_reference, replay_if_carried
 from rightsizer.recommender.options import size_and_price
+from rightsizer.recommender.workload import evaluation_context
 from tests import samples
 from tests.recommender import kit
 from tests.recommender.test_failed_fleets import TYPE, index

@@ -21,12 +21,13 @@ from rightsizer.recommender.finding import (
     MUCH,
     SEVERE,
     UNUSUAL,
+    busy_and_failing_reason,
     idle_reason,
     late_budget_multiple,
     latency_degradation,
     outgrown_reason,
+    too_late_reason,
     too_little_data_reason,
-    too_small_reason,
 )
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY, NEED, demand
@@ -250,7 +251,8 @@ def test_a_type_without_a_card_is_outgrown_by_any_need() -> None:
 def starves(
     latency: Latency = LATENCY, objective: LatencyObjective = DECLARED, instances: float = 1.0, **more: Any
 ) -> tuple[Code, str] | None:
-    return words(too_small_reason(demand(**more), latency, objective, POLICY, instances))
+    late = too_late_reason(demand(**more), latency, objective, POLICY, instances)
+    return words(late or busy_and_failing_reason(demand(**more), objective, POLICY))
 
 
 SLOW = replace(LATENCY, mean_s=0.31, p95_s=1.01)

@@ -83,9 +83,9 @@ def test_where_the_margin_wants_more_than_runs_the_empty_hours_still_get_less() 
     assert hours == tuple(3 if 8 <= hour < 18 else 1 for hour in range(24))
 
 
-def test_where_nobody_said_that_one_is_enough_two_at_every_hour_stand_behind_it() -> None:
+def test_where_nobody_said_that_one_is_enough_two_at_every_hour_go_first() -> None:
     days = [day(n, dict.fromkeys(range(9, 17), 1300.0)) for n in range(14)]
-    one, two = judged(days, 3, minimum=None).options
+    two, one = judged(days, 3, minimum=None).options
     assert (min(one.target.week_counts), one.risks[RiskResource.AVAILABILITY]) == (1, Risk.MEDIUM)
     assert (min(two.target.week_counts), RiskResource.AVAILABILITY in two.risks) == (2, False)
     assert two.risk <= Risk.LOW, "so that automatic mode may take it"

@@ -9,8 +9,9 @@ import pytest
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.late_requests import hardness, late_budget_used
+from rightsizer.recommender.workload import evaluation_context
 from tests.recommender import kit
 
 FIRST = date(2026, 11, 6)

@@ -19,11 +19,12 @@ from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 from rightsizer.recommender.candidates import fit_chance, latency_ratio_on
-from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.fleet_size import fleet_of_option
-from rightsizer.recommender.pricing import kept_by_commitment
+from rightsizer.recommender.pricing import kept_by_commitment, monthly_cost, share_commitment
 from rightsizer.recommender.replay import replay_of, replay_requests, stream_of
+from rightsizer.recommender.workload import evaluation_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,9 @@ def _saved_usd(
     runs = sum(instances) if instances is not None else planned * len(days)
     spent = price.usd_per_hour * Decimal(str(round(ran, 4))) - option.price.usd_per_hour * Decimal(str(round(runs, 4)))
     month = spent / len(days) * HOURS_PER_MONTH
-    net = (month - kept_by_commitment(month, inputs.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
+    now_usd = monthly_cost(price, ran / len(days))
+    plan = share_commitment(inputs.prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
+    net = (month - kept_by_commitment(month, now_usd, plan)) * 24 * len(days) / HOURS_PER_MONTH
     return (net - option.switch_usd).quantize(CENT)
 
 

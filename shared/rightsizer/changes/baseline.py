@@ -166,7 +166,7 @@ def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict
     A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
     """
     baseline = change.baseline.get(USUAL, 0.0 if _may_sleep(change) else None)
-    if baseline is None or change.option.restores:
+    if baseline is None or change.option.adds_only:
         return None
     limit = max(FACTOR * baseline, WAKING_S if _may_sleep(change) else FLOOR_S)
     for first, seconds, backlog in _queue_waits(rows):

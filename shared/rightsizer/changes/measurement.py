@@ -75,10 +75,17 @@ def realised_usd(change: Change, hours: float) -> Decimal:
 
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
     a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
-    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own.
+    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own. What
+    growth adds is negative, and never less than was booked before: hours with few instances are no saving of it.
     """
     if change.option.kind in ORDERED:
         return Decimal(0)
+    if change.option.grows:
+        return min(_usd_since_turn(change, hours), change.booked_usd, Decimal(0))
+    return _usd_since_turn(change, hours)
+
+
+def _usd_since_turn(change: Change, hours: float) -> Decimal:
     saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
     planned = planned_instances(change)
     if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:
@@ -197,6 +204,8 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         restores=change.option.restores,
         variant=change.variant if len(change.before.variants) > 1 else "",
         others=tuple(_past_variants(change)),
+        grows=change.option.grows,
+        late_share=change.option.late_share,
     )
     return add_lessons(past, change, catalogue)
 

@@ -50,6 +50,8 @@ def overruling_reason(
     if newest.finding is Finding.NOT_ENOUGH_DATA or unread:
         why = newest.gate_reason if unread else newest.reason
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{when} saw too little to allow what was approved: {why.sentence}")
+    if option.grows:
+        return _growth_reason(option, newest, when, by_policy=by_policy)
     if newest.finding is Finding.UNDER_PROVISIONED:
         return _refusal(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
     tested = decided.gate is Gate.TEST  # what was approved is a test
@@ -68,6 +70,24 @@ def _of_others(option: Option) -> Iterator[tuple[str, Option]]:
     """The option as it is to each other variant that it changes: each is held against that variant's own options."""
     for one in option.target.others:
         yield one.name, replace(option, target=Target(one.instance_type, one.instance_count))
+
+
+def _growth_reason(option: Option, newest: Recommendation, when: str, *, by_policy: bool) -> Reason | None:
+    """Why the newest recommendation stops growth; None where it still asks for exactly that."""
+    if newest.finding is not Finding.UNDER_PROVISIONED:
+        return _refusal(f"{when} finds nothing short any more: {newest.reason.sentence}")
+    alike = [o for o in newest.options if o.grows and o.kind is option.kind and _is_same_type(o, option)]
+    if not any(_is_within(o.target, option.target) and _is_within(option.target, o.target) for o in alike):
+        first = newest.chosen_option
+        needs = "names no growth that would do" if first is None else f"asks for {_fleet_text(first.target)}"
+        return _refusal(f"{when} {needs}, and {_fleet_text(option.target)} was approved")
+    if by_policy and newest.gate is not Gate.APPLY:
+        return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
+    return None
+
+
+def _fleet_text(target: Target) -> str:
+    return f"{_target_text(target)} of {target.instance_type}"
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:

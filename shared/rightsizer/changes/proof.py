@@ -10,7 +10,7 @@ What was not seen proves nothing (law 1): requests of a period without a latency
 judged, and a read that was refused or came in part waits for the next one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -62,6 +62,8 @@ ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
 WEEK = timedelta(days=7)
 """A schedule by days of the week is watched for this long at least: each of its counts has to have run."""
+STILL_LATE = 0.05
+"""Share of the periods whose p95 may miss the objective after growth: an objective for the p95 lets as many pass."""
 BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 
@@ -80,7 +82,7 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
         return bad
     seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
     requests = min(sum(p.requests for p in periods) for periods in seen.values())
-    elsewhere = _fallback_sentence(change)
+    elsewhere = _fallback_sentence(change) or _still_late_sentence(change, seen)
     enough = not elsewhere and all(
         sum(p.requests for p in periods) >= limits.proof_requests or _has_served_peak(change, name, periods)
         for name, periods in seen.items()
@@ -130,12 +132,28 @@ def _fallback_sentence(change: Change) -> str:
     return f"{hours:.1f} of {change.instance_hours:.1f} instance hours are not known to have run on {kind}"
 
 
+def _still_late_sentence(change: Change, seen: Mapping[str, Sequence[ServicePeriod]]) -> str:
+    """Why growth is not proven yet: the p95 is still above the objective. Empty where it is not, or none is known."""
+    objective = change.objective_p95_s
+    if not change.option.grows or objective is None:
+        return ""
+    known = [p.p95_s for periods in seen.values() for p in periods if p.p95_s is not None and p.requests >= 1]
+    late = sum(p95 > objective for p95 in known)
+    if known and late <= STILL_LATE * len(known):
+        return ""
+    return f"p95 was above the objective of {objective * 1000:.0f} ms in {late} of {len(known)} periods since it grew"
+
+
 def _p95_limit_s(change: Change, variant: str) -> float | None:
-    """The p95 that a variant must keep, seconds: the objective, or a multiple of what was usual; None if unknown."""
-    if change.option.restores:
+    """The p95 that a variant must keep, seconds: the objective, or a multiple of what was usual; None if unknown.
+
+    Growth begins above the objective: it goes back only where it serves far worse than before.
+    """
+    if change.option.adds_only:
         return None  # going back to what was slow would help nobody
-    baseline = usual_p95_s(change.baseline, variant)
-    return change.objective_p95_s or (SLOW_FACTOR * baseline if baseline > 0 else None)
+    baseline, objective = usual_p95_s(change.baseline, variant), change.objective_p95_s
+    usual = SLOW_FACTOR * baseline if baseline > 0 else None
+    return max(objective, usual or 0.0) if objective and change.option.grows else objective or usual
 
 
 def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> bool:
@@ -169,7 +187,7 @@ def _latency_verdict(change: Change, variant: str, window: Sequence[ServicePerio
     slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
     if len(slow) < BREACHES or sum(p.requests for p in window) < BAD_REQUESTS:
         return None
-    kind = "objective" if change.objective_p95_s else "bound, twice the p95 of before,"
+    kind = "objective" if change.objective_p95_s == limit else "bound, twice the p95 of before,"
     share = f"{len(slow)} of {len(window)} periods"
     text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)

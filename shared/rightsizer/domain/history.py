@@ -120,6 +120,11 @@ class PastChange:
             variant=name,
         )
 
+    late_share: float | None = None
+    """Share of late requests that a person accepted with it, 0..1; None where none was told."""
+    grows: bool = False
+    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
+
     def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
 

@@ -262,10 +262,27 @@ class Option:
     """Hours of a shadow test of it; None where none was reckoned."""
     policy_changes: tuple[PolicyChange, ...] = ()
     """Of another type: what becomes of each scaling policy of the owner."""
+    late_share: float | None = None
+    """Share of the requests that would be late, 0..1, where they are more than automatic mode may cost; else None."""
+    growth_usd: Decimal | None = None
+    """Of growth, which ends a shortage: US dollars a month that it adds to what its owner gave the endpoint, growth of
+    before included. None of every other option."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether it ends a shortage; what it costs is no saving, and latency as it was does not undo it."""
+        return self.growth_usd is not None
+
+    @property
+    def adds_only(self) -> bool:
+        """Whether it gives back room or adds to what runs, and replaces nothing: slowness is no reason to undo it."""
+        return self.restores or (self.grows and not self.restart_needed)
 
 
 def payback_text(option: Option) -> str:
     """When the saving has repaid the switch and the test, for people; hours below a day."""
+    if option.grows:
+        return "nothing pays it back: it ends a shortage"
     if not option.switch_usd + option.test_usd:
         return "nothing to pay back"
     if option.payback_days >= NEVER:

@@ -208,6 +208,16 @@ class Recommendation:
         )
 
     @property
+    def is_short(self) -> bool:
+        """Whether users suffer from too little capacity: it stands before every saving."""
+        return self.finding is Finding.UNDER_PROVISIONED
+
+    @property
+    def grows(self) -> bool:
+        """Whether growth is recommended."""
+        return self.chosen_option is not None and self.chosen_option.grows
+
+    @property
     def saving_usd_per_month(self) -> Decimal:
         """Estimated monthly savings of the chosen option; 0 when there is none."""
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)

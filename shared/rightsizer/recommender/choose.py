@@ -16,7 +16,6 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
-from rightsizer.recommender.finding import too_small_reason
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
@@ -28,6 +27,7 @@ from rightsizer.recommender.fleet_size import (
     minimum_refusal,
 )
 from rightsizer.recommender.gate import ask_person, decide_restore
+from rightsizer.recommender.growth import recommend_growth
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -35,6 +35,7 @@ from rightsizer.recommender.late_requests import (
     find_degradation,
     late_budget_used,
 )
+from rightsizer.recommender.late_share import within_objective, within_p95
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
 from rightsizer.recommender.replay import replay_of
@@ -77,21 +78,30 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     if more is not None:
         return _with_replay(more, context)
     best = sure[0] if sure else None
+    if (grown := recommend_growth(base, context, best)) is not None:
+        return _with_replay(grown, context)
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (context.is_fleet_too_small and best.saving_usd_per_month <= 0))
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
+    if best is None and (asked := _ask_within_objective(base, context)) is not None:
+        return asked
     if best is None:
-        hungry = too_small_reason(
-            context.demand, context.latency, context.objective, context.policy, sum(context.reference_counts) / 24
-        )
-        if hungry is not None and context.runs.name == context.reference.name:
-            verdict, why = ask_person(context.endpoint, hungry)
-            return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
     return _apply_gate(base, context, put_allowed_first(context, sure), options)
+
+
+def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
+    """The question about what the p95 allows, where nothing saves without late requests; None where nothing does."""
+    wide = None if context.is_fleet_too_small else within_objective(context)
+    options = options_for(wide) if wide is not None else None
+    sure = tuple(filter(None, (within_p95(wide, o) for o in options.sure))) if wide and options else ()
+    if wide is None or options is None or not sure:
+        return None
+    found = _apply_gate(base, wide, sure, options)
+    return None if found.gate_reason.code is Code.SAVING_TOO_SMALL else found
 
 
 def choose_shadow_test(

@@ -41,7 +41,7 @@ def recommend_for_idle(
     variant = endpoint.variants[0]
     usd = monthly_cost(price, variant.current_count)
     runs = (price.instance_type, variant.current_count)
-    saving = usd - kept_by_commitment(usd, inputs.prices.commitment)
+    saving = usd - kept_by_commitment(usd, usd, inputs.prices.commitment)
     option = delete_option(runs, price, saving, demand.days, demand.told_silent_days)
     zero = any(target.minimum == 0 for target in endpoint.scaling)
     other = Excluded(runs[0], _no_sleep_reason(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)

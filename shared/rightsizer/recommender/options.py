@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
-from rightsizer.domain.option import Excluded, Option, OptionKind, RiskResource
+from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext
@@ -23,6 +23,7 @@ from rightsizer.recommender.fleet_size import (
     may_choose_bounds,
     replayed_p95_s,
 )
+from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
@@ -30,8 +31,6 @@ from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_da
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
-TWO_ZONES = 2
-"""Instances that SageMaker spreads over two Availability Zones."""
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
@@ -62,12 +61,12 @@ def options_for(context: EvaluationContext) -> Options:
     certain = [d for d in candidates if d.is_certain]
     tried = 0
     for candidate in certain:
-        if candidate.least_usd >= best or len({option.target.instance_type for option in sure}) >= 4:
+        if candidate.least_usd >= best or len(sure) >= 4:
             break
         tried += 1
         found = size_and_price(context, candidate)
         if isinstance(found, Option):
-            sure += [found, *_in_two_zones(context, candidate, found)]
+            sure.append(found)
             if candidate.hardware.name not in context.types_without_capacity:
                 best = min(best, float(found.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _assume_faster(context, candidate)) is not None:
@@ -75,21 +74,23 @@ def options_for(context: EvaluationContext) -> Options:
         else:
             excluded.append(Excluded(candidate.hardware.name, found))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
+    excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
     return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
 
 
-def _in_two_zones(context: EvaluationContext, candidate: CandidateType, option: Option) -> list[Option]:
-    """The schedule with two instances at every hour, where one in one zone waits for a person; else nothing.
+def _is_smaller_size(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether it is what runs with a smaller host: as many of the same GPU, for less."""
+    now, then = context.runs, candidate.hardware
+    alike = (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count)
+    return alike and then.name != now.name and candidate.price.usd_per_hour < context.price.usd_per_hour
 
-    Nobody said that one is enough: who may not take the first may take this one.
-    """
-    if option.target.hourly_counts is None or RiskResource.AVAILABILITY not in option.risks:
-        return []
-    objective = replace(context.endpoint.objective, min_instances=TWO_ZONES)
-    kept = replace(context, endpoint=replace(context.endpoint, objective=objective))
-    found = size_and_price(kept, candidate)
-    return [found] if isinstance(found, Option) and found.target != option.target else []
+
+def _dearer_size(candidate: CandidateType) -> Excluded:
+    """Why a smaller size of what runs is not looked at: something else is cheaper, whatever its fleet would be."""
+    text = f"{candidate.hardware.name}, the same GPU in a smaller size, would cost at least"
+    text += f" ${candidate.least_usd:,.0f} a month, and what is offered costs less"
+    return Excluded(candidate.hardware.name, Reason(Code.NOT_CHEAPER, text))
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:
@@ -160,6 +161,7 @@ def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Opti
     if not isinstance(found, Option):
         return found
     refused = _quota_reason(context, found) or _pool_reason(context, candidate, found)
+    found = with_late_share(context, found, candidate.hardware, _sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
@@ -207,11 +209,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     today = math.ceil(context.peak_count * context.workers / candidate.workers)
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
-    slower = (
-        candidate.ratio.mid
-        if candidate.speed.source.is_measured or was_test_skipped(context, candidate)
-        else candidate.ratio.bound
-    )
+    slower = _sized_slowdown(context, candidate)
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     keeps, fleet = _may_keep_count(context, candidate), None
@@ -238,6 +236,12 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
             f"{_fleet_text(fleet)} {candidate.hardware.name} would cost ${option.usd_per_month:,.2f} a month",
         )
     return option
+
+
+def _sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+    """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
+    middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
+    return candidate.ratio.mid if middle else candidate.ratio.bound
 
 
 def _may_keep_count(context: EvaluationContext, candidate: CandidateType) -> bool:

@@ -103,13 +103,20 @@ def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -
         RiskResource.VCPU: vcpu_risk(context.reference, hardware, context.demand),
         RiskResource.LATENCY: max(
             risk_level(1 - candidate.fast, policy),
-            Risk.LOW if was_test_skipped(context, candidate) or context.has_few_requests else Risk.VERY_LOW,
+            Risk.LOW if _is_little_known(context, candidate) else Risk.VERY_LOW,
         ),
         RiskResource.CAPACITY: max(
             _cap_load_risk(load_risk(load, policy), candidate.is_certain),
             quota_risk(count, context.inputs.quotas.get(hardware.name)),
         ),
     }
+
+
+def _is_little_known(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether no option of this type is of very low risk: untested, few requests, or fewer days than act by itself."""
+    policy, moved = context.policy, candidate.hardware.name != context.runs.name
+    few_days = context.demand.confidence < (policy.confidence_smaller if moved else policy.confidence_apply)
+    return was_test_skipped(context, candidate) or context.has_few_requests or few_days
 
 
 def _facts(context: EvaluationContext, candidate: CandidateType, hours: float, cost: FleetCost) -> dict[str, str]:

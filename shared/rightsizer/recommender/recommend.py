@@ -26,20 +26,26 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
-from rightsizer.recommender.context import AccountInputs, analyse_workload
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
-from rightsizer.recommender.pricing import monthly_cost
+from rightsizer.recommender.late_share import with_accepted_share
+from rightsizer.recommender.pricing import monthly_cost, share_commitment
 from rightsizer.recommender.usage_cache import complete_until, known_until
 from rightsizer.recommender.variants import join_variants
+from rightsizer.recommender.workload import analyse_workload
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
+)
+PARTITIONED = (
+    "its GPUs are partitioned (MIG), and the use of a partition is not published: sums over the GPUs do not tell what"
+    " it needs"
 )
 TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
@@ -101,6 +107,7 @@ def _recommend_first_variant(
     if isinstance(usage, NoMetrics):
         return empty_recommendation(endpoint, inputs, usage.reason)
     variant = endpoint.variants[0] if endpoint.variants else None
+    inputs = _share_plan(endpoint, inputs)
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
@@ -114,12 +121,23 @@ def _recommend_first_variant(
         return empty_recommendation(
             endpoint, inputs, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
         )
-    days = _look_back(usage, inputs.policy, inputs.now)
+    days = days_since_growth(_look_back(usage, inputs.policy, inputs.now), inputs.history)
     if not days:
         since = _configuration_start(endpoint, inputs.history, inputs.policy)
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
     found = _recommend(endpoint, hardware, days, inputs, dimensions)
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+
+
+def _share_plan(endpoint: Endpoint, inputs: AccountInputs) -> AccountInputs:
+    """The inputs with the part of the account's Savings Plans that this endpoint bears."""
+    variant, prices = endpoint.variants[0] if endpoint.variants else None, inputs.prices
+    price = prices.find(variant.instance_type) if variant and variant.instance_type else None
+    if variant is None or price is None:
+        return inputs
+    now_usd = monthly_cost(price, variant.current_count)
+    plan = share_commitment(prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
+    return replace(inputs, prices=replace(prices, commitment=plan))
 
 
 def _without_savings(found: Recommendation) -> Recommendation:
@@ -160,9 +178,12 @@ def _recommend(
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
         return recommend_for_idle(plain, quiet, demand, plain.price, endpoint, inputs)
+    if EndpointKind.MIG in endpoint.kinds:
+        why = Reason(Code.NO_GPU_METRICS, PARTITIONED)
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
-    context = seen.evaluation_context(plain.price, demand.latency)
+    context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
     found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
@@ -196,6 +217,15 @@ def _look_back(usage: VariantUsage | None, policy: Policy, now: datetime) -> lis
     after = max((d.day for d in days), default=date.min) + timedelta(days=1)
     first = max(complete_until(now), min(after, now.date())) - timedelta(days=policy.lookback_days)
     return [d for d in days if d.day >= first]
+
+
+def days_since_growth(days: Sequence[DailyUsage], history: History) -> list[DailyUsage]:
+    """The days since the last growth in force. What was short before it says nothing of what runs now.
+
+    A change is remembered when it ended, which is a day of watching or more after it served.
+    """
+    grown = [past.at.date() for past in history.endpoint if past.grows and past.is_in_force]
+    return [d for d in days if not grown or d.day >= grown[-1]]
 
 
 def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reason) -> Recommendation:

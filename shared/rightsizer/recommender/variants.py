@@ -94,7 +94,7 @@ def _of_nobody(parts: Parts, idle: Parts, inputs: AccountInputs) -> Recommendati
     """The recommendation where no variant served: the endpoint is idle, and its deletion saves what all cost."""
     first = parts[0]
     usd = sum((p.usd_per_month or Decimal(0) for p in idle), Decimal(0))
-    saving = usd - kept_by_commitment(usd, inputs.prices.commitment)
+    saving = usd - kept_by_commitment(usd, usd, inputs.prices.commitment)
     options = tuple(replace(o, saving_usd_per_month=saving) for o in first.options[:1])
     return _named(replace(first, options=options), parts)
 
@@ -165,6 +165,12 @@ def _joined(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Recommen
     return _rested(_named(found, parts), inputs)
 
 
+def _usd_of_all(endpoint: Endpoint, inputs: AccountInputs) -> Decimal:
+    """US dollars a month of all variants whose price is known."""
+    found = ((inputs.prices.find(v.instance_type), v.current_count) for v in endpoint.variants)
+    return sum((monthly_cost(price, count) for price, count in found if price is not None), Decimal(0))
+
+
 def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Option:
     """One deployment that gives each of `parts` what its own option asks for; the first of them gives the target."""
     chosen = [(p.variant, p.options[0]) for p in parts]
@@ -175,7 +181,7 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
     )
     now = sum((p.usd_per_month or Decimal(0) for p in parts), Decimal(0))
     usd = sum((option.usd_per_month for _, option in chosen), Decimal(0))
-    committed = kept_by_commitment(now - usd, inputs.prices.commitment)
+    committed = kept_by_commitment(now - usd, _usd_of_all(endpoint, inputs), inputs.prices.commitment)
     saving = (now - usd - committed).quantize(CENT)
     risks = _worst_risks(option for _, option in chosen)
     risk = max(risks.values(), default=Risk.VERY_LOW)

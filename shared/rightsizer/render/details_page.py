@@ -36,9 +36,12 @@ def _cards(found: Recommendation) -> HtmlNode:
     if option is None:
         return tag("div", today, class_="cards")
     then = fleet(option.target)
+    money = card("saved a month, estimated", _usd(option.saving_usd_per_month), "main")
+    if option.grows:
+        money = card("more a month, to end the shortage", _usd(-option.saving_usd_per_month), "bad")
     return tag(
         "div",
-        card("saved a month, estimated", _usd(option.saving_usd_per_month), "main"),
+        money,
         today,
         card(f"a month then: {then}", _usd(option.usd_per_month)),
         card("performance risk", sentences.risk(option.risk)),

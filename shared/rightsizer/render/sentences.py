@@ -61,6 +61,7 @@ SIGNALS = {
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures that earlier releases stored: the requests stand beside them, and an option has the confidence."""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
+RED = "\N{LARGE RED CIRCLE} "
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
 
@@ -180,8 +181,21 @@ def headline(recommendation: Recommendation) -> str:
     saving = option.saving_usd_per_month
     if option.kind in ORDERED:
         return one_line(f"{name} can {change(option)}: no saving is promised")
+    if option.grows:
+        return one_line(f"{name} needs more: it can {change(option)}, {growth_price(option)}")
     verb = f"saves {monthly_price(saving)}" if saving >= 0 else f"costs {monthly_price(-saving)} more"
     return one_line(f"{name} can {change(option)}: {verb}")
+
+
+def growth_price(option: Option) -> str:
+    """Cost of growth: ``which costs $822 a month more``, ``which costs nothing more``."""
+    more = -option.saving_usd_per_month
+    return f"which costs {monthly_price(more)} more" if more > 0 else "which costs nothing more"
+
+
+def shortage_mark(recommendation: Recommendation) -> str:
+    """A red mark before what is too small for its load; empty before everything else."""
+    return RED if recommendation.is_short else ""
 
 
 def figures(seen: Evidence) -> list[tuple[str, str]]:
@@ -254,7 +268,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.REJECTED:
             words = f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
-            words = f"Snoozed{by}. It comes back after 30 days if the saving is still there."
+            still = "it still needs more" if proposal.recommendation.grows else "the saving is still there"
+            words = f"Snoozed{by}. It comes back after 30 days if {still}."
         case ProposalState.EXPIRED:
             words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:

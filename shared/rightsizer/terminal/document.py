@@ -114,6 +114,7 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         **_schedule(option.target),
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
+        "growth_usd_per_month": None if option.growth_usd is None else str(option.growth_usd),
         "switch_usd": str(option.switch_usd),
         "test_usd": str(option.test_usd),
         "payback_days": option.payback_days,

@@ -65,7 +65,7 @@ def preflight_deferral(inputs: PreflightInput, now: datetime, window_opens: date
     if held is not None and not urgent:
         return Deferral(held.until, held.reason.sentence)
     rested = inputs.last_change_at is None or now - inputs.last_change_at >= inputs.limits.cooldown
-    if inputs.last_change_at is not None and not rested and not urgent:
+    if inputs.last_change_at is not None and not rested and not (urgent or inputs.option.grows):
         until = inputs.last_change_at + inputs.limits.cooldown
         return Deferral(until, f"the last change of this endpoint was at {inputs.last_change_at:%Y-%m-%d %H:%M} UTC")
     if inputs.endpoint.status in ("Updating", "SystemUpdating"):
@@ -269,6 +269,7 @@ _CHECKS: tuple[PreflightCheck, ...] = (
     consent.deletion_refusal,
     consent.mode_refusal,
     consent.dimension_refusal,
+    consent.growth_refusal,
     _owner_refusal,
     _kind_refusal,
     _in_place_refusal,

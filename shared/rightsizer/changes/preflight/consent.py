@@ -4,8 +4,11 @@ A person counts whom the stack's list `Approvers` lets decide. What is the owner
 minimum that only goes up again, within the maximum that they registered.
 """
 
+from decimal import Decimal
+
 from rightsizer.domain.approvers import Approvers, Caller, may_decide
 from rightsizer.domain.endpoint import MODE_TAG, Mode
+from rightsizer.domain.endpoint import growth_refusal as budget_refusal
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.proposal import DecidedBy, DecisionSource
@@ -73,6 +76,19 @@ def is_minimum_given_back(inputs: PreflightInput) -> bool:
     variant = inputs.proposal.recommendation.variant
     own = [t for t in inputs.scaling if t.variant_name == variant]
     return bool(own) and all(t.minimum <= target.minimum <= t.maximum == target.maximum for t in own)
+
+
+def growth_refusal(inputs: PreflightInput) -> Reason | None:
+    """Automatic mode grows within the owner's tag and the maximum of their autoscaling, as both are now."""
+    option = inputs.option
+    if not option.grows or not is_by_policy(inputs):
+        return None
+    variant, target = inputs.proposal.recommendation.variant, option.target
+    most = max((t.maximum for t in inputs.scaling if t.variant_name == variant), default=None)
+    if most is not None and max(target.maximum or 0, target.instance_count) > most:
+        text = f"up to {max(target.maximum or 0, target.instance_count)} instances, and the maximum of its autoscaling"
+        return Reason(Code.NEEDS_APPROVAL, f"{text} is {most}: only a person goes beyond it")
+    return budget_refusal(inputs.tags, option.growth_usd or Decimal(0))
 
 
 def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
