@@ -288,7 +288,7 @@ def carried(actions: Actions, found: Recommendation, option: Option, view: View)
     dimension = dimension_of(option.kind)
     if not option.in_place or not dimension.keeps or KINDS[view.hosting] not in dimension.applies_to:
         return None
-    if found.gate is Gate.TEST:
+    if found.gate is Gate.TEST or option.test_usd > 0:  # who is asked about an option with a test runs the test
         return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
     if option.kind is OptionKind.SCALE_TO_ZERO:
         return actions.ScaleToZeroWhenIdle(option.target.idle_minutes or 60)

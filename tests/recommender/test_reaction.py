@@ -133,8 +133,7 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
 @pytest.mark.parametrize(
     ("endpoint", "history", "policy"),
     [
-        (kit.endpoint(framework="vllm", mode=Mode.PROPOSE), History(), Policy()),
-        (replace(kit.endpoint(framework="vllm"), tags={}), History(), Policy()),
+        (replace(kit.endpoint(framework="vllm"), tags={"rightsizer:shadow-ok": "no"}), History(), Policy()),
         (kit.endpoint(framework="vllm", kind=EndpointKind.ASYNC), History(), Policy()),
         (kit.endpoint(framework="vllm"), History(tests_this_month=4), Policy()),
         (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from enum import StrEnum
 
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
@@ -28,8 +29,23 @@ def is_independent_of_recommendation(option: Option) -> bool:
     return option.restores or option.kind in ORDERED
 
 
+class ApprovedAs(StrEnum):
+    """Begin that an approval allows."""
+
+    CHANGE = "change"
+    TEST = "test"
+    """A shadow test of the option."""
+    CHANGE_AFTER_TEST = "change-after-test"
+    """The option itself, since its shadow test ended."""
+
+
 def overruling_reason(
-    option: Option, decided: Recommendation, newest: Recommendation | None, *, by_policy: bool = False
+    option: Option,
+    decided: Recommendation,
+    newest: Recommendation | None,
+    *,
+    by_policy: bool = False,
+    approved_as: ApprovedAs = ApprovedAs.CHANGE,
 ) -> Reason | None:
     """Why the newest recommendation stops an option approved on `decided`; None where the option may go on.
 
@@ -48,14 +64,15 @@ def overruling_reason(
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{when} saw too little to allow what was approved: {why.sentence}")
     if newest.finding is Finding.UNDER_PROVISIONED:
         return _refusal(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
-    tested = decided.gate is Gate.TEST  # what was approved is a test
-    if newest.gate is Gate.TEST and not tested:
+    if decided.gate is Gate.TEST and approved_as is ApprovedAs.CHANGE:
+        approved_as = ApprovedAs.TEST
+    if newest.gate is Gate.TEST and approved_as is ApprovedAs.CHANGE:
         return _refusal(f"{when} asks for a shadow test first: {newest.gate_reason.sentence}")
     answered = newest.gate is Gate.PROPOSE and not by_policy
     held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
-    return _need_reason(option, newest, when, tested=tested)
+    return _need_reason(option, newest, when, approved_as)
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
@@ -90,13 +107,15 @@ def is_against(code: Code, *, answered: bool) -> bool:
             return False  # preflight goes by the tag as it is then
         case Code.NEEDS_APPROVAL | Code.NOT_IN_PLACE | Code.OTHER_KIND | Code.AUTOSCALED:
             return not answered
+        case Code.TEST_WORTH_IT:
+            return not answered  # a person was told of the test, and decided with it or without it
         case Code.NO_OBJECTIVE | Code.RISK_TOO_HIGH | Code.TOO_LITTLE_CONFIDENCE | Code.TOO_MANY_ERRORS:
             return not answered
         case _:
             return True
 
 
-def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _need_reason(option: Option, newest: Recommendation, when: str, approved_as: ApprovedAs) -> Reason | None:
     """Why the endpoint needs more, or something else, than the option gives; None where it does not."""
     if option.kind is OptionKind.DELETE:
         return (
@@ -106,21 +125,22 @@ def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: b
         )
     if newest.finding is Finding.IDLE:
         return None  # nobody calls it, so that no target is too small
-    return _capacity_reason(option, newest, when, tested=tested)
+    return _capacity_reason(option, newest, when, approved_as)
 
 
-def _capacity_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _capacity_reason(option: Option, newest: Recommendation, when: str, approved_as: ApprovedAs) -> Reason | None:
     """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
     alike = [one for one in newest.options if _is_same_type(one, option)]
-    sure = [o for o in alike if tested or not o.test_usd]
-    most = _largest_risk(option, newest)
-    if any(_is_within(o.target, target) and o.risk <= most for o in sure):
+    untested = approved_as is ApprovedAs.CHANGE and option.untested_risk is not None  # a person took the risk
+    sure = [o for o in alike if untested or approved_as is ApprovedAs.TEST or not o.test_usd]
+    most = _largest_risk(option, newest, approved_as)
+    if any(_is_within(o.target, target) and _risk_of(o, approved_as) <= most for o in sure):
         return None
     if alike and not sure:
         return _refusal(f"{when} asks for a shadow test of {target.instance_type} first")
-    if sure and sure[0].risk > most:
-        return _refusal(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
+    if sure and (risk := _risk_of(sure[0], approved_as)) > most:
+        return _refusal(f"{when} rates {target.instance_type} with performance risk {risk:d}, above {most:d}")
     if sure:
         needs, gives = _target_text(sure[0].target), _target_text(target)
         return _refusal(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
@@ -146,15 +166,21 @@ def _unlisted_reason(option: Option, newest: Recommendation, when: str) -> Reaso
     return _refusal(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
 
 
-def _largest_risk(option: Option, newest: Recommendation) -> Risk:
+def _risk_of(option: Option, approved_as: ApprovedAs) -> Risk:
+    """The risk of the option as it was approved: without the shadow test that is proposed before it, or with it."""
+    without = option.untested_risk if approved_as is ApprovedAs.CHANGE else None
+    return option.risk if without is None else without
+
+
+def _largest_risk(option: Option, newest: Recommendation, approved_as: ApprovedAs) -> Risk:
     """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass.
 
     What a person is asked about counts only where it is the same fleet: another type's risk was agreed to by nobody.
     """
     first = newest.chosen_option if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
     if first is None or (newest.gate is Gate.PROPOSE and not _is_same_type(first, option)):
-        return option.risk
-    return max(option.risk, first.risk)
+        return _risk_of(option, approved_as)
+    return max(_risk_of(option, approved_as), _risk_of(first, approved_as))
 
 
 def _is_same_type(one: Option, other: Option) -> bool:

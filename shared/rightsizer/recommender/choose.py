@@ -11,6 +11,7 @@ from itertools import islice
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
+from rightsizer.recommender.asked_test import ask_about_test, with_test
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
@@ -34,7 +35,7 @@ from rightsizer.recommender.late_requests import (
     late_budget_used,
 )
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
-from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
+from rightsizer.recommender.pricing import cost_of, restore_option
 from rightsizer.recommender.replay import replay_of
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
@@ -80,6 +81,10 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
+    waits = growing or late_budget_refusal(context) is not None
+    asked = None if waits else ask_about_test(base, context, options, sure, _gate_case)
+    if asked is not None:
+        return _with_replay(asked, context)
     if best is None:
         hungry = too_small_reason(
             context.demand, context.latency, context.objective, context.policy, sum(context.reference_counts) / 24
@@ -130,16 +135,11 @@ def _recommend_test(
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(_with_test(test), *sure),
+        options=(with_test(test, context.policy.risk_propose), *sure),
         gate=Gate.TEST,
         gate_reason=why,
     )
     return _with_replay(found, context)
-
-
-def _with_test(item: ShadowTestCandidate) -> Option:
-    """The option with the price of the shadow test that has to come first."""
-    return with_test_cost(item.option, Decimal(str(round(item.cost, 2))))
 
 
 def _apply_gate(
@@ -168,7 +168,7 @@ def _apply_gate(
     small = why if why.code is Code.SAVING_TOO_SMALL else None
     if until is not None:  # it speaks of harm, which no milder reason may hide: an approval is held against it
         verdict, why = Gate.SILENT, until
-    test_candidates = tuple(_with_test(u) for u in options.unsure[:3])
+    test_candidates = tuple(with_test(u, context.policy.risk_propose) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.target.instance_count} × {best.target.instance_type} ({best.kind.value}) can serve the same load for"

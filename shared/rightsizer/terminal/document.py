@@ -8,8 +8,10 @@ from typing import Any
 from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
+from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option
 from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import effects, sentences
@@ -108,6 +110,10 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "saving_usd_per_month": str(option.saving_usd_per_month),
         "switch_usd": str(option.switch_usd),
         "test_usd": str(option.test_usd),
+        "test_hours": with_older_facts(option).test_hours if option.test_usd else None,
+        "test_tells": option.test_tells,
+        "test_needed": option.test_needed,
+        "untested_risk": None if option.untested_risk is None else int(option.untested_risk),
         "payback_days": option.payback_days,
         "risk": int(option.risk),
         "risks": {resource: int(risk) for resource, risk in option.risks.items()},
@@ -124,6 +130,34 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "price": _price(option.price),
         "not_checked": list(option.not_checked),
     }
+
+
+def proposal_document(one: Proposal) -> dict[str, Any]:
+    """A proposal as it stands, with its option, its decision and its change."""
+    option, decision = one.recommendation.chosen_option, one.decision
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "owner": one.recommendation.owner,
+        "state": one.state.value,
+        "approvable": one.approvable,
+        "enable": one.enable,
+        "recommended": option_document(option, one.approvable) if option else None,
+        "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
+        "created_at": one.created_at.isoformat(),
+        "expires_at": one.expires_at.isoformat(),
+        "offers_test": one.recommendation.offers_test,
+        "decision": _decision(decision),
+        "change": one.change_id,
+        "outcome": one.outcome,
+    }
+
+
+def _decision(decision: Decision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    said = {"by": decision.by, "at": decision.at.isoformat(), "comment": decision.comment}
+    return {**said, "test_first": decision.test_first}
 
 
 def _price(price: Price) -> dict[str, Any]:
