@@ -75,7 +75,7 @@ def test_of_a_type_that_hardly_fits_no_shadow_test_is_spoken_of() -> None:
     assert hardly == (
         "no cheaper type fits: ml.g6.xlarge, which comes closest, is 3 % likely to be fast and large enough"
     )
-    assert "only the tag rightsizer:shadow-ok=true allows that" in perhaps
+    assert "the tag rightsizer:shadow-ok=false forbids that" in perhaps
 
 
 def test_of_a_deletion_it_is_said_what_an_approval_does() -> None:

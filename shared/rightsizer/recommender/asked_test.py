@@ -35,6 +35,13 @@ SAID_ANYWAY = frozenset(
 )
 """Reasons for asking that say more than that a test is worth its cost."""
 
+SHOWN_BY_A_TEST = {
+    RiskResource.GPU_MEMORY: Risk.VERY_LOW,
+    RiskResource.LATENCY: Risk.LOW,
+    RiskResource.CAPACITY: Risk.LOW,
+}
+"""Largest risks of a resource after a test that went well."""
+
 type MakeCase = Callable[[EvaluationContext, Option], GateCase]
 
 
@@ -98,10 +105,11 @@ def _asked_with_test(context: EvaluationContext, options: Options, saving: Decim
 def with_test(candidate: ShadowTestCandidate, risk_propose: int) -> Option:
     """The option with the cost of its test, what the test tells, and the risk of going without it.
 
-    Its own risk counts on the test: a model that started there fits.
+    Its own risk counts on the test: a model that started there fits, and a type that was measured is fast enough and
+    carries the load in the replay.
     """
     option = with_test_cost(candidate.option, Decimal(str(round(candidate.cost, 2))))
-    risks = {**option.risks, RiskResource.GPU_MEMORY: Risk.VERY_LOW}
+    risks = {name: min(risk, SHOWN_BY_A_TEST.get(name, risk)) for name, risk in option.risks.items()}
     return replace(
         option,
         risks=risks,

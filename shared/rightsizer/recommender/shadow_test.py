@@ -204,7 +204,7 @@ def no_test_reason(
     """Why the shadow test of `item` is not run now, as the end of a sentence."""
     if not policy.tests:
         return "shadow tests are switched off"
-    if (reason := shadow_test_refusal(endpoint)) is not None:
+    if (reason := impossible_test_reason(endpoint) or declared_refusal(endpoint.tags)) is not None:
         return reason.sentence
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
