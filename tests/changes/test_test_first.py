@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from rightsizer.changes.overruled import slow_test_reason
 from rightsizer.changes.shadow_test_result import passed_test
-from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.change import Change, ChangeState, PassedTest
 from rightsizer.domain.option import OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.proposal import PATIENCE, Decision, ProposalState
@@ -142,6 +143,35 @@ def test_a_type_that_the_test_showed_to_be_too_slow_is_not_changed_to() -> None:
     assert (change.state, w.account.config_name) == (ChangeState.REFUSED, OLD)
     assert w.shown().state is ProposalState.WITHDRAWN
     assert "before it tested: the mean latency on ml.g5.xlarge was 4.5" in w.shown().outcome
+
+
+def test_a_shadow_that_answered_later_than_the_objective_stops_the_change_whatever_the_evaluation_says() -> None:
+    def slower(at: datetime, variant: str, kind: str) -> Load:
+        return Load(p95_s=0.2 if kind == OLD_TYPE else 0.9)
+
+    w = asked()
+    w.account.load = slower
+    finished(w)
+    sure(w)
+    change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert "at the speed of its shadow test the p95 would be 0.90 s, and 0.50 s are allowed" in change.outcome
+
+
+def test_beside_a_larger_fleet_than_todays_the_lateness_of_one_shadow_proves_nothing() -> None:
+    slow = PassedTest("c-1", MONDAY, "tested", p95_s=0.9)
+    decided = asked().proposal.recommendation
+    assert slow_test_reason(slow, OPTION, decided) is not None
+    assert slow_test_reason(slow, replace(OPTION, target=Target(NEW_TYPE, 2)), decided) is None
+    assert slow_test_reason(replace(slow, p95_s=None), OPTION, decided) is None
+    assert slow_test_reason(replace(slow, p95_s=0.5), OPTION, decided) is None
+
+
+def test_the_history_keeps_since_when_the_configuration_runs_that_the_test_left_alone() -> None:
+    w = asked()
+    configured = w.account.modified
+    finished(w)
+    assert [past.configured_at for past in w.past()] == [configured]
 
 
 def test_a_test_that_left_the_question_open_brings_no_change() -> None:

@@ -182,6 +182,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         usd=change.once_usd if ended is PastEnd.TESTED else Decimal(0),
         back_for=change.back_for.value,
         restores=change.option.restores,
+        configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )
     return add_lessons(past, change, catalogue)
 

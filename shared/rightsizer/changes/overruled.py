@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
 
-from rightsizer.domain.change import Change
+from rightsizer.domain.change import Change, PassedTest
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import Proposal
@@ -73,6 +73,19 @@ def overruling_reason(
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
     return _need_reason(option, newest, when, approved_as)
+
+
+def slow_test_reason(test: PassedTest, option: Option, decided: Recommendation) -> Reason | None:
+    """Why a change does not follow its test by itself: the shadow answered later than the objective allows.
+
+    None where the new fleet has more instances than today's, for then the shadow had more to do than one of them will.
+    """
+    objective = decided.replay.objective_s if decided.replay is not None else None
+    more = max(_hourly_counts(option.target)) > decided.instance_count
+    if more or objective is None or test.p95_s is None or test.p95_s <= objective:
+        return None
+    text = f"at the speed of its shadow test the p95 would be {test.p95_s:.2f} s, and {objective:.2f} s are allowed"
+    return Reason(Code.TOO_SLOW, f"{option.target.instance_type} does not follow its test: {text}")
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:

@@ -77,7 +77,9 @@ def passed_test(change: Change) -> PassedTest | None:
     """
     if not change.leads_on or not _has_proved_well(change) or change.reason is None:
         return None
-    return PassedTest(change.id, change.journal[-1].at, change.reason.sentence)
+    mean, live, usual = change.measured.get("mean_s"), change.measured.get("live_mean_s"), change.baseline.get("p95_s")
+    p95_s = usual * mean / live if mean and live and usual else None
+    return PassedTest(change.id, change.journal[-1].at, change.reason.sentence, p95_s)
 
 
 def _has_proved_well(change: Change) -> bool:

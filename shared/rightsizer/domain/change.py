@@ -196,6 +196,8 @@ class PassedTest:
     ended_at: datetime
     result: str
     """What it measured, in one sentence."""
+    p95_s: float | None = None
+    """p95 latency of before at the speed that the shadow showed, waiting included, seconds; None where not known."""
 
 
 @dataclass(frozen=True, slots=True)

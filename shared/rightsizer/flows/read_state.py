@@ -18,6 +18,7 @@ from rightsizer.changes.overruled import (
     is_independent_of_recommendation,
     overruling_reason,
     recommendation_at_start,
+    slow_test_reason,
 )
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
 from rightsizer.domain.change import (
@@ -232,6 +233,9 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
         text = f"the shadow test of {name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC ({change.after.result})"
         wait = "the change waits for an evaluation that knows what it measured, within a day"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; {wait}")
+    slow = slow_test_reason(change.after, change.option, decided) if change.after is not None else None
+    if slow is not None:
+        return slow
     by_policy, approved_as = is_by_policy(proposal), _approved_as(change, proposal)
     found = overruling_reason(change.option, decided, newest, by_policy=by_policy, approved_as=approved_as)
     return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
