@@ -41,6 +41,7 @@ TARGETS = {
     "a policy and a placement": replace(
         BASE, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION"), placement=(("chat", "SPREAD"),)
     ),
+    "added target tracking": replace(BASE, minimum=1, maximum=4, target_value=84.0, metric="Invocations"),
     "all at once": Target(
         "ml.p5.48xlarge", 9, (2,) * 24, 1, 9, "RANDOM", ("ml.p5.48xlarge",), 55.5, 0.25, (("chat", 1),), 15
     ),

@@ -1,6 +1,6 @@
 """The key of a target: the text that the first release made of it, whatever its fields and its class are called."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,9 @@ FIGURES = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def first_release(target: Target) -> str:
-    """What the first release took for the text of a target: Python's own."""
+    """What the first release took for the text of a target: Python's own; it added no policy."""
+    if target.metric:
+        return f"{first_release(replace(target, metric=None, target_value=None))}|metric='{target.metric}'"
     return "|".join([repr(target), *(repr(each) for each in (target.scale_in, target.placement) if each)])
 
 
@@ -50,8 +52,9 @@ def test_the_text_of_any_target_is_that_of_the_first_release(target: Target) -> 
 def test_every_field_of_a_target_is_in_the_key() -> None:
     """A field that is not in it would give two proposals one id."""
     everything = proposal_key(TARGETS["a policy and a placement"])
-    shown = {field.name for field in fields(Target)} - {"scale_in", "placement"}
+    shown = {field.name for field in fields(Target)} - {"scale_in", "placement", "metric"}
     assert all(f"{name}=" in everything for name in shown | {field.name for field in fields(ScaleIn)})
+    assert "|metric=" in proposal_key(TARGETS["added target tracking"])
     others = {name: proposal_key(target) for name, target in TARGETS.items()}
     assert len(set(others.values())) == len(TARGETS)
     assert {field.name for field in fields(Target)} == {

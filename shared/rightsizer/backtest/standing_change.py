@@ -57,7 +57,7 @@ def endpoint_after(endpoint: Endpoint, option: Option) -> Endpoint:
     high = target.maximum if target.maximum is not None else max(target.hourly_counts or (count,))
     if scaling and target.minimum is not None:
         scaling = tuple(replace(t, minimum=low, maximum=high) for t in scaling)
-    elif target.hourly_counts:
+    elif target.hourly_counts or target.metric:
         resource = variant_resource_id(endpoint.ref.name, variant.name)
         scaling = (ScalableTarget(resource, "sagemaker:variant:DesiredInstanceCount", low, high),)
     return replace(endpoint, variants=(variant,), scaling=scaling)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import islice
 
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.context import EvaluationContext
@@ -171,7 +171,7 @@ def _apply_gate(
     test_candidates = tuple(_with_test(u) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.target.instance_count} × {best.target.instance_type} ({best.kind.value}) can serve the same load for"
+        f"{fleet(best.target)} ({best.kind.value}) can serve the same load for"
         f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}",
     )
     found = replace(

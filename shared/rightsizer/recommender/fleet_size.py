@@ -33,6 +33,14 @@ def _may_open_bounds(context: EvaluationContext, candidate: str) -> bool:
     return context.may_set_bounds and (context.policy.several_at_once or candidate == context.runs.name)
 
 
+def may_add_tracking(context: EvaluationContext, candidate: str) -> bool:
+    """Whether target tracking may be added to that type: the one that runs, as two fixed instances or more."""
+    if context.endpoint.scaling or candidate != context.runs.name or context.policy.several_at_once:
+        return False
+    several = min(context.peak_count, context.variant.current_count) >= 2
+    return several and not context.is_fleet_too_small and context.may_change(OptionKind.AUTOSCALING)
+
+
 def autoscaling_maximum(context: EvaluationContext, candidate: str, most: int) -> int:
     """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
     if not may_choose_bounds(context, candidate):
@@ -50,6 +58,8 @@ def wanted_bounds(context: EvaluationContext, candidate: str, fleet: Fleet) -> t
     low, count = min(fleet.counts), max(fleet.counts)
     if is_minimum_raised_to_grow(context, candidate):
         return low, owner_maximum(context)
+    if fleet.maximum and may_add_tracking(context, candidate):
+        return low, fleet.maximum
     less = count < context.peak_count or low != count or candidate != context.runs.name
     if not less or not may_choose_bounds(context, candidate):
         return None, None

@@ -26,6 +26,7 @@ from rightsizer.recommender.fleet_size import (
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
+from rightsizer.recommender.target_tracking import with_tracking
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -203,7 +204,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
         fleet = single
     elif not (today == 1 and 2 * float(candidate.price.usd_per_hour) >= float(context.price.usd_per_hour)):
         shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
-        fleet = find_smallest_fleet(context, shape)
+        fleet = with_tracking(context, shape, find_smallest_fleet(context, shape), switch and context.is_random_routing)
     if (fleet is None or max(fleet.counts) > today) and _may_keep_count(context, candidate):
         fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
     if fleet is None:

@@ -117,7 +117,7 @@ def proposal_key(target: Target) -> str:
         ("maximum", target.maximum),
         ("routing", target.routing),
         ("pools", target.pools),
-        ("target_value", target.target_value),
+        ("target_value", None if target.metric else target.target_value),
         ("per_instance", target.per_instance),
         ("copies", target.copies),
         ("idle_minutes", target.idle_minutes),
@@ -128,6 +128,8 @@ def proposal_key(target: Target) -> str:
         later.append(_record("ScaleIn", (("variant", wanted.variant), ("strategy", wanted.strategy), *limits)))
     if target.placement:
         later.append(_value(target.placement))
+    if target.metric:  # its value follows the latency from day to day, and asks nobody anew
+        later.append(f"metric={_value(target.metric)}")
     return "|".join((_record("Target", rows), *later))
 
 

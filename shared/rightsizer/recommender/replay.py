@@ -9,12 +9,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from rightsizer.autoscaling.target_tracking import BUSY_TARGET
 from rightsizer.domain.demand import Fleet, ReplayResult, Stream
 from rightsizer.domain.recommendation import Replay
 from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, busy_days, quantile
 
-BUSY_TARGET = 0.7
-"""Share of the workers that target tracking keeps busy."""
 LAGS = (2, 3, 4)
 """Slots after which added instances serve (alarm, provisioning: ten minutes), and for which they stay."""
 ENOUGH = 100

@@ -1,0 +1,107 @@
+"""Target tracking for a fleet of fixed size: whether it is offered, how small it gets, and what it is held against."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.endpoint import LEAST, Endpoint, Objective
+from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.option import Option, OptionKind, fleet
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.proposal import proposal_id
+from tests.dimensions.kit import why
+from tests.recommender import kit
+from tests.recommender.kit import judge
+from tests.recommender.test_dimensions import SCALED, allowing
+
+OPEN = allowing(OptionKind.AUTOSCALING)
+BOTH = allowing(OptionKind.AUTOSCALING, OptionKind.SCHEDULE)
+
+
+def runs(count: int = 4, min_instances: int | None = 1, **changes: Any) -> Endpoint:
+    made = kit.endpoint("ml.g6.xlarge", count)
+    variants = (replace(made.variants[0], routing=LEAST),)
+    return replace(made, objective=Objective(2.0, min_instances=min_instances), variants=variants, **changes)
+
+
+def by_day(
+    endpoint: Endpoint, policy: Any = OPEN, per_slot: float = 900.0, history: History | None = None, **usage: float
+) -> Recommendation:
+    """A tenth of the load outside 8 to 18 h; no other type has a price."""
+    made = kit.steady(**{"per_slot": per_slot, "memory": 90.0, "latency_s": 0.5} | usage)
+    for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
+        value = made[key]
+        assert isinstance(value, float)
+        made[key] = lambda i, value=value: value if 96 <= i % 288 < 216 else value / 10  # type: ignore[misc]
+    alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
+    return judge(endpoint, [kit.window(made)], alone, kit.catalogue(), {}, history or History(), policy, kit.NOW)
+
+
+def first(found: Recommendation) -> Option:
+    assert found.chosen_option is not None, found.reason.sentence
+    return found.chosen_option
+
+
+def test_a_fixed_fleet_gets_a_policy_with_what_runs_as_its_maximum() -> None:
+    option = first(by_day(runs()))
+    assert (option.kind, option.target.minimum, option.target.maximum) == (OptionKind.AUTOSCALING, 2, 4)
+    assert option.target.metric == "SageMakerVariantInvocationsPerInstance"
+    assert option.target.instance_type == "ml.g6.xlarge"
+    assert fleet(option.target) == "2 to 4 × ml.g6.xlarge"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "reason"),
+    [
+        (runs(1), "helps only where two instances or more run"),
+        (runs(2, None), "no minimum below what runs carries the load"),
+        (runs(scaling=(replace(SCALED, policies=()),)), "no target-tracking policy has a minimum above one"),
+    ],
+    ids=["one instance", "two without leave for one", "registered already"],
+)
+def test_a_policy_is_not_added_where_it_would_leave_nothing_or_meet_another(endpoint: Endpoint, reason: str) -> None:
+    assert reason in why(by_day(endpoint), OptionKind.AUTOSCALING)
+
+
+def test_an_even_load_gets_none() -> None:
+    made = kit.steady(per_slot=1500.0, memory=90.0, latency_s=0.5)
+    found = judge(runs(), [kit.window(made)], kit.prices(), kit.catalogue(), {}, History(), OPEN, kit.NOW)
+    assert "the load is too even for it" in why(found, OptionKind.AUTOSCALING)
+
+
+def test_the_simpler_schedule_is_taken_where_both_need_the_same_instances() -> None:
+    option = first(by_day(runs(), BOTH))
+    assert option.kind is OptionKind.SCHEDULE
+    assert option.target.metric is None
+
+
+def test_never_fewer_than_the_owner_asks_for() -> None:
+    """Two carry the load; where four of six have to run at all times, the policy starts from four."""
+    assert first(by_day(runs(6), per_slot=900.0)).target.minimum in (None, 2)
+    option = first(by_day(runs(6, 4), per_slot=2000.0))
+    assert (option.target.minimum or option.target.instance_count) >= 4
+
+
+def test_what_failed_lately_is_not_the_minimum_of_a_policy() -> None:
+    """Two were taken back five days ago: the next fleet has to be a fifth larger than them."""
+    at = kit.NOW.replace(day=kit.NOW.day - 5) if kit.NOW.day > 5 else kit.NOW
+    past = PastChange(at, "ml.g6.xlarge", "ml.g6.xlarge", 4, 2, PastEnd.ROLLED_BACK, failure="performance")
+    found = by_day(runs(), history=History(endpoint=(past,)))
+    for option in found.options:
+        assert option.target.minimum is None or option.target.minimum >= 3
+
+
+def test_the_id_of_its_proposal_follows_the_policy_and_not_its_target() -> None:
+    found = by_day(runs())
+    option = first(found)
+    slower = replace(option, target=replace(option.target, target_value=80.0))
+    bounds = replace(option, target=replace(option.target, target_value=None, metric=None))
+    assert proposal_id(found, slower) == proposal_id(found, option)
+    assert proposal_id(found, bounds) != proposal_id(found, option)
+
+
+def test_the_person_reads_why_this_metric_and_what_the_replay_assumed() -> None:
+    option = first(by_day(runs()))
+    assert any("by target tracking on SageMakerVariantInvocationsPerInstance at" in note for note in option.notes)
+    assert any("ten minutes after the load" in left for left in option.not_checked)
