@@ -18,28 +18,33 @@ TARGET = Target("ml.g5.xlarge", 1, minimum=1, maximum=4, metric=REQUESTS, target
 
 
 @pytest.mark.parametrize(
-    ("workers", "service_s", "metric", "value"),
+    ("workers", "service_s", "instances", "metric", "value"),
     [
-        (1, 0.5, REQUESTS, 84.0),  # two a second x 0.7 x 60
-        (1, 0.46, REQUESTS, 91.0),  # 91.3: cut off, never busier than the replay
-        (4, 0.005, REQUESTS, 33000.0),
-        (1, 14.0, REQUESTS, 3.0),
-        (4, 60.0, CONCURRENT, 2.8),
-        (8, 120.0, CONCURRENT, 5.6),
+        (1, 0.5, 1, REQUESTS, 84.0),  # two a second x 0.7 x 60
+        (1, 0.46, 2, REQUESTS, 91.0),  # 91.3: cut off, never busier than the replay
+        (4, 0.005, 1, REQUESTS, 33000.0),
+        (1, 14.0, 2, REQUESTS, 3.0),
+        (4, 60.0, 1, CONCURRENT, 2.8),
+        (8, 120.0, 1, CONCURRENT, 5.6),
+        (8, 120.0, 2, REQUESTS, 2.8),
     ],
 )
 def test_the_target_keeps_seven_tenths_of_what_an_instance_serves_busy(
-    workers: int, service_s: float, metric: str, value: float
+    workers: int, service_s: float, instances: int, metric: str, value: float
 ) -> None:
-    assert choose_metric(workers, service_s) == (metric, value)
+    assert choose_metric(workers, service_s, instances) == (metric, value)
 
 
 def test_few_long_requests_on_an_instance_that_serves_one_at_a_time_are_followed_by_no_metric() -> None:
-    found = choose_metric(1, 20.0)
+    found = choose_metric(1, 20.0, 2)
     assert isinstance(found, Reason)
     assert found.code is Code.NOT_APPLICABLE
-    assert "requests of 20 s on instances that serve 1 at once: 2.1 requests a minute" in found.sentence
-    assert isinstance(choose_metric(3, 60.0), Reason), "a maximum of three is no measure of their load yet"
+    assert (
+        "requests of 20 s on instances that serve 1 at once: 4.2 requests a minute keep 2 of them busy"
+        in found.sentence
+    )
+    assert isinstance(choose_metric(1, 20.0, 3), tuple), "chance is less in a larger fleet"
+    assert isinstance(choose_metric(3, 60.0, 2), Reason), "a maximum of three is no measure of their load yet"
 
 
 def test_each_metric_has_a_reason() -> None:

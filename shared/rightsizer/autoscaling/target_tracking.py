@@ -24,10 +24,11 @@ BUSY_TARGET = 0.7
 
 The replay follows the same share, so that what it showed is what the policy does.
 """
-FEWEST = 3.0
-"""Requests a minute below which a target says nothing: scale-in waits for fifteen minutes in a row below it.
+FEWEST = 5.0
+"""Requests a minute that keep the smallest fleet at its target, below which chance says when an instance leaves.
 
-With the target at two, and one request a minute, one minute in four looks busy by chance, and no instance ever leaves.
+Scale-in waits for fifteen minutes in a row below nine tenths of the target. With half of five requests a minute, one
+minute in nine is above that by chance, and the fifteen take less than an hour; with half of two they take six.
 """
 TOGETHER = 4
 """Requests that an instance serves at once from which a maximum of ten seconds is a measure of its load.
@@ -35,6 +36,8 @@ TOGETHER = 4
 Of an instance that serves one at a time the maximum is one in every ten seconds with a request, whatever its load.
 """
 POLICY = "rightsizer-tracking"
+TRACKING = "TargetTrackingScalingPolicyConfiguration"
+"""The member of a policy that makes it one of target tracking (PutScalingPolicy)."""
 COOLDOWN_S = 300
 """Seconds between two scalings the same way: AWS's default, and about what an instance takes to start.
 
@@ -42,19 +45,19 @@ Scale-out counts instances that start as if they served. Scale-in has waited for
 """
 
 
-def choose_metric(workers: int, service_s: float) -> tuple[str, float] | Reason:
+def choose_metric(workers: int, service_s: float, instances: int) -> tuple[str, float] | Reason:
     """The predefined metric for instances that serve so many at once, and its target; or why none follows the load.
 
-    `service_s` are seconds of service of a request, without waiting. Requests a minute come first, because only they
-    are published as a mean. The target has two significant digits, cut off.
+    `service_s` are seconds of service of a request, without waiting, `instances` those of the smallest fleet. Requests
+    a minute come first, because only they are published as a mean. The target has two significant digits, cut off.
     """
     minute = 60 * BUSY_TARGET * workers / service_s
-    if minute >= FEWEST:
+    if minute * instances >= FEWEST:
         return REQUESTS, _cut(minute)
     if workers >= TOGETHER:
         return CONCURRENT, _cut(BUSY_TARGET * workers)
     text = f"no metric of AWS follows requests of {service_s:.0f} s on instances that serve {workers} at once:"
-    text += f" {minute:.1f} requests a minute keep one busy, and a target takes {FEWEST:g}"
+    text += f" {minute * instances:.1f} requests a minute keep {instances} of them busy, and {FEWEST:g} are needed"
     return Reason(Code.NOT_APPLICABLE, text)
 
 
@@ -93,7 +96,7 @@ def _policy(metric: str, value: float) -> dict[str, Any]:
     return {
         "PolicyName": POLICY,
         "PolicyType": "TargetTrackingScaling",
-        "TargetTrackingScalingPolicyConfiguration": {
+        TRACKING: {
             "TargetValue": value,
             "PredefinedMetricSpecification": {"PredefinedMetricType": metric},
             "ScaleInCooldown": COOLDOWN_S,

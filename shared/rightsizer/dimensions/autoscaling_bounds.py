@@ -29,17 +29,30 @@ class AutoscalingBounds(Addable):
 
         target = option.target
         bounds = f"scale between {target.minimum} and {count(target.maximum or 0, 'instance')}"
-        return f"{bounds} by {target_text(target)}" if target.metric else bounds
+        if target.metric:
+            return f"{bounds} by {target_text(target)}"
+        return (
+            bounds if target.target_value is None else f"{bounds}, with {target.target_value:g} as its policy's target"
+        )
 
     def undo(self, option: Option) -> str:
         """Old bounds, or the end of autoscaling that was added."""
-        return "removes the autoscaling and sets the old count" if option.target.metric else self.back
+        if option.target.metric:
+            return "removes the autoscaling and sets the old count"
+        return self.back if option.target.target_value is None else "puts the old target into the policy again"
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
-        """Options and reasons of the search, with a reason of its own for bursts that are too short."""
+        """Bounds or the target of the owner's policy; with a reason of its own for bursts that are too short."""
+        from rightsizer.recommender.policy_target import policy_target_option
         from rightsizer.recommender.target_tracking import too_late_reason
 
-        for answer in super().offer(context, found):
+        answers = list(super().offer(context, found))
+        bounds = any(isinstance(each, Option) for each in answers) or any(o.kind in self.kinds for o in found.options)
+        target = None if bounds else policy_target_option(context, found)
+        if target is not None:
+            yield target
+            return
+        for answer in answers:
             dear = isinstance(answer, Reason) and answer.code is Code.NOT_CHEAPER
             yield (dear and not self.saves_nothing(context) and too_late_reason(context)) or answer
 

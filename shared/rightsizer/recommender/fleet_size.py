@@ -318,5 +318,16 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
     return Reason(Code.AUTOSCALED, f"{text} raise its maximum, or lower the target of its policy")
 
 
+def registered_reason(context: EvaluationContext, option: Option) -> Reason | None:
+    """Why bounds that are registered already save nothing; None for other options, and where a fleet has to grow."""
+    target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
+    if option.kind is not OptionKind.AUTOSCALING or context.is_fleet_too_small or context.policy.several_at_once:
+        return None
+    if target.instance_type != context.runs.name or live != {(target.minimum, target.maximum)}:
+        return None
+    text = f"its autoscaling has the bounds {target.minimum} to {target.maximum} already,"
+    return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+
+
 def _scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:
     return [target for target in context.endpoint.scaling if target.policies]

@@ -21,6 +21,7 @@ from rightsizer.recommender.fleet_size import (
     find_smallest_fleet,
     largest_count,
     may_choose_bounds,
+    registered_reason,
     replayed_p95_s,
 )
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
@@ -144,7 +145,8 @@ def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Opti
     found = _size_fleet(context, candidate)
     if not isinstance(found, Option):
         return found
-    refused = _quota_reason(context, found) or _pool_reason(context, candidate, found)
+    refused = registered_reason(context, found) or _quota_reason(context, found)
+    refused = refused or _pool_reason(context, candidate, found)
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 

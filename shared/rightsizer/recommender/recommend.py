@@ -13,11 +13,12 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.target_tracking import TRACKING
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
@@ -39,7 +40,6 @@ POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
 )
-TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
 def recommend_from_metrics(
@@ -286,6 +286,8 @@ def add_policy_changes(found: Recommendation, endpoint: Endpoint) -> Recommendat
 
 def add_unchanged_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation with the scaling policies whose targets it left alone, each under what was not checked."""
+    if any(option.kind is OptionKind.AUTOSCALING and option.target.target_value for option in found.options):
+        return found  # offered only where there is one policy, and for that one
     left = tuple(_unchanged_policy_sentence(policy) for target in endpoint.scaling for policy in target.policies)
     return replace(found, not_checked=(*found.not_checked, *left)) if left else found
 

@@ -68,7 +68,7 @@ def _slots(work: Sequence[float], fleet: Fleet) -> list[int]:
     counts = [count for count in fleet.counts for _ in range(PER_HOUR)]
     if fleet.maximum <= min(counts):
         return counts
-    factor = fleet.slower / (SLOT_S * BUSY_TARGET * fleet.workers)
+    factor = fleet.slower / (SLOT_S * (fleet.busy or BUSY_TARGET) * fleet.workers)
     for slot in range(LAGS[0], SLOTS):
         seen = max(work[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
         wanted = min(math.ceil(seen * factor - 1e-9), fleet.maximum)

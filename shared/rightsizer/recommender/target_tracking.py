@@ -33,7 +33,7 @@ def no_tracking_reason(context: EvaluationContext) -> Reason | None:
         share = 100 * load.mean_rate / load.peak_rate
         text = f"the load is too even for it: its mean is {share:.0f} % of its peak, and autoscaling follows changes"
         return Reason(Code.NOT_CHEAPER, text)
-    metric = choose_metric(context.workers, _service_s(context, 1.0))
+    metric = choose_metric(context.workers, service_s(context, 1.0), context.peak_count)
     return metric if isinstance(metric, Reason) else None
 
 
@@ -45,7 +45,7 @@ def with_tracking(context: EvaluationContext, shape: FleetShape, fleet: Fleet | 
     if rerouted or not may_add_tracking(context, shape.name) or no_tracking_reason(context) is not None:
         return fleet
     tracked = _smallest_tracked(context, shape)
-    if tracked is None:
+    if tracked is None or isinstance(_metric_of(context, tracked), Reason):
         return fleet
     if fleet is None or mean_instances(context, tracked) < (1 - NEARLY) * mean_instances(context, fleet):
         return tracked
@@ -88,7 +88,7 @@ def tracked_target(context: EvaluationContext, target: Target, fleet: Fleet) -> 
     """The target with the policy that is added for the fleet, and a note on it; unchanged where none is."""
     if not fleet.maximum or not may_add_tracking(context, target.instance_type):
         return target, ()
-    found = choose_metric(fleet.workers, _service_s(context, fleet.slower))
+    found = _metric_of(context, fleet)
     if isinstance(found, Reason):
         return target, ()
     target = replace(target, metric=found[0], target_value=found[1])
@@ -96,6 +96,10 @@ def tracked_target(context: EvaluationContext, target: Target, fleet: Fleet) -> 
     return target, (f"{bounds}: {metric_reason(found[0])}",)
 
 
-def _service_s(context: EvaluationContext, slower: float) -> float:
+def _metric_of(context: EvaluationContext, fleet: Fleet) -> tuple[str, float] | Reason:
+    return choose_metric(fleet.workers, service_s(context, fleet.slower), min(fleet.counts))
+
+
+def service_s(context: EvaluationContext, slower: float) -> float:
     """Mean seconds of service of a request, without waiting."""
     return sum(value * share for value, share in context.service_times) * slower

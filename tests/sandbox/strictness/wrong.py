@@ -114,9 +114,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "results": custom(Metrics=[{"Id": "a", "Expression": "1"}, {"Id": "b", "Expression": "1"}]),
         "predefined": {_TRACKING: TRACKING | {"PredefinedMetricSpecification": {
             "PredefinedMetricType": "ECSServiceAverageCPUUtilization"}}},
-        "fits": {_TRACKING: TRACKING | {"PredefinedMetricSpecification": {
-            "PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"}}},
-        "cooldown": {_TRACKING: TRACKING | {"ScaleOutCooldown": -1}},
         "label": {_TRACKING: TRACKING | {"PredefinedMetricSpecification": PREDEFINED | {"ResourceLabel": "x"}}},
         "value": {_TRACKING: TRACKING | {"TargetValue": 1e109}},
         "steps": steps(),
