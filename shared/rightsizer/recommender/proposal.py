@@ -243,9 +243,10 @@ def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Targ
 
 def _serving_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
     kind: DiffValue = None if target.pools else target.instance_type
+    count = today.count if target.metric else target.instance_count  # the policy that is added sets it from there
     lines: list[DiffLine] = [
         ("InstanceType", "instance_type", today.instance_type, kind),
-        ("InitialInstanceCount", "initial_instance_count", today.count, target.instance_count),
+        ("InitialInstanceCount", "initial_instance_count", today.count, count),
     ]
     if target.routing:
         lines.append(("RoutingConfig: {RoutingStrategy", "routing_strategy", None, target.routing))
@@ -286,6 +287,8 @@ def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
             ("MinCapacity", "min_capacity", old_least, least),
             ("MaxCapacity", "max_capacity", old_most, most),
         ]
+    if target.metric:
+        lines.append(("PredefinedMetricType", "predefined_metric_type", None, target.metric))
     if target.target_value is not None:
         lines.append(("TargetValue", "target_value", None, target.target_value))
     return lines
