@@ -1,15 +1,24 @@
 """Target tracking for a fleet of fixed size: whether it is offered, how small it gets, and what it is held against."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from rightsizer.autoscaling.target_tracking import REQUESTS
+from rightsizer.backtest.standing_change import endpoint_after
+from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import LEAST, Endpoint, Objective
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Option, OptionKind, fleet
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.option import Option, OptionKind, Target, fleet
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.usage import VariantUsage
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.proposal import proposal_id
+from rightsizer.recommender.recommend import add_daily_usage, recommend
+from tests import samples
 from tests.dimensions.kit import why
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -105,3 +114,38 @@ def test_the_person_reads_why_this_metric_and_what_the_replay_assumed() -> None:
     option = first(by_day(runs()))
     assert any("by target tracking on SageMakerVariantInvocationsPerInstance at" in note for note in option.notes)
     assert any("ten minutes after the load" in left for left in option.not_checked)
+
+
+def test_a_fleet_that_the_policy_would_hardly_leave_is_not_offered_as_one() -> None:
+    """Bursts of five minutes once a day: two carry them nearly alone, which is a bold count and no target tracking."""
+    made = kit.steady(per_slot=30.0, memory=90.0, latency_s=0.5)
+    value = made["Invocations", "Sum"]
+    assert isinstance(value, float)
+    made["Invocations", "Sum"] = lambda i: 900.0 if 120 <= i % 288 < 132 else value
+    alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
+    found = judge(runs(6), [kit.window(made)], alone, kit.catalogue(), {}, History(), OPEN, kit.NOW)
+    assert all(option.target.metric is None for option in found.options)
+
+
+@pytest.mark.parametrize("by_day_count", [3.0, 4.0])
+@pytest.mark.parametrize("policy", [Policy(), OPEN, BOTH], ids=["closed", "open", "schedules too"])
+@pytest.mark.parametrize("days_ago", [2, 5, 13])
+def test_once_it_follows_the_load_nothing_more_is_asked(by_day_count: float, policy: Policy, days_ago: int) -> None:
+    wanted = Target("ml.g6.xlarge", 2, minimum=2, maximum=4, metric=REQUESTS, target_value=85.0)
+    at, seen = kit.NOW - timedelta(days=days_ago), VariantUsage("chat", "AllTraffic", ())
+    made = kit.steady(per_slot=900.0, memory=90.0, latency_s=0.5)
+    for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
+        value = made[key]
+        assert isinstance(value, float)
+        made[key] = lambda i, value=value: value if 96 <= i % 288 < 216 else value / 10  # type: ignore[misc]
+    hardware = kit.catalogue().find("ml.g6.xlarge")
+    assert hardware is not None
+    hours = (2.0,) * 8 + (by_day_count - 0.3,) + (by_day_count,) * 9 + (2.4,) + (2.0,) * 5
+    read = add_daily_usage(runs(), [kit.window(made)], hardware, History(), policy).days
+    days = tuple(replace(d, instances=hours if d.day > at.date() else (4.0,) * 24) for d in read)
+    after = endpoint_after(runs(), samples.option(kind=OptionKind.AUTOSCALING, target=wanted))
+    history = History(endpoint=(PastChange(at, "ml.g6.xlarge", "ml.g6.xlarge", 4, 2, PastEnd.PROVEN),))
+    alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
+    inputs = AccountInputs(alone, kit.catalogue(), {}, history, policy, kit.NOW)
+    found = recommend(after, replace(seen, days=days), inputs, DIMENSIONS)
+    assert (found.finding, found.gate, found.options) == (Finding.OPTIMIZED, Gate.SILENT, ())
