@@ -15,7 +15,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.changes.test_preflight import TARGET
 from tests.dimensions.kit import TYPE, planned, said
-from tests.recommender.test_target_tracking import OPEN, by_day, first, runs
+from tests.recommender.test_target_tracking import OPEN, by_curve, by_day, first, runs
 
 
 def owned(value: float = 40.0, metric: str = REQUESTS, count: int = 4, **changes: Any) -> Endpoint:
@@ -69,6 +69,12 @@ def test_a_policy_is_left_alone_where_nothing_is_saved_or_it_is_followed_otherwi
     found = by_day(endpoint, Policy())
     assert moved(found) == []
     assert any("was left alone" in left for left in found.open_questions)
+
+
+def test_a_target_that_is_nearly_ours_is_left_alone_whatever_it_would_save() -> None:
+    near, far = (by_curve(owned(value, count=5, minimum=1, maximum=5), Policy()) for value in (80.0, 50.0))
+    assert moved(near) == []
+    assert moved(far) != []
 
 
 def test_bounds_that_are_registered_already_are_no_saving() -> None:

@@ -1,5 +1,6 @@
 """Target tracking for a fleet of fixed size: whether it is offered, how small it gets, and what it is held against."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,8 @@ from rightsizer.domain.option import Option, OptionKind, Target, fleet
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import VariantUsage
-from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.fleet_size import may_add_tracking
 from rightsizer.recommender.proposal import proposal_id
 from rightsizer.recommender.recommend import add_daily_usage, recommend
 from tests import samples
@@ -45,6 +47,17 @@ def by_day(
         made[key] = lambda i, value=value: value if 96 <= i % 288 < 216 else value / 10  # type: ignore[misc]
     alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
     return judge(endpoint, [kit.window(made)], alone, kit.catalogue(), {}, history or History(), policy, kit.NOW)
+
+
+def by_curve(endpoint: Endpoint, policy: Any = OPEN, per_slot: float = 1400.0) -> Recommendation:
+    """A load that rises and falls once a day without a step, from a twentieth of its peak."""
+    made = kit.steady(per_slot=per_slot, memory=90.0, latency_s=0.5)
+    for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
+        value = made[key]
+        assert isinstance(value, float)
+        made[key] = lambda i, value=value: value * max(0.05, math.sin(math.pi * (i % 288) / 288) ** 2)  # type: ignore[misc]
+    alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
+    return judge(endpoint, [kit.window(made)], alone, kit.catalogue(), {}, History(), policy, kit.NOW)
 
 
 def first(found: Recommendation) -> Option:
@@ -149,3 +162,43 @@ def test_once_it_follows_the_load_nothing_more_is_asked(by_day_count: float, pol
     inputs = AccountInputs(alone, kit.catalogue(), {}, history, policy, kit.NOW)
     found = recommend(after, replace(seen, days=days), inputs, DIMENSIONS)
     assert (found.finding, found.gate, found.options) == (Finding.OPTIMIZED, Gate.SILENT, ())
+
+
+@pytest.mark.parametrize(
+    ("min_instances", "per_slot", "least"), [(1, 1400.0, 1), (None, 1400.0, 2), (2, 1400.0, 2), (3, 1800.0, 3)]
+)
+def test_a_load_that_rises_slowly_is_followed_from_what_its_owner_accepts(
+    min_instances: int | None, per_slot: float, least: int
+) -> None:
+    option = first(by_curve(runs(5, min_instances), per_slot=per_slot))
+    assert (option.target.minimum, option.target.maximum) == (least, 5)
+    assert option.mean_instances is not None
+    assert option.mean_instances > least
+
+
+def test_a_policy_that_would_hardly_act_is_left_to_a_count() -> None:
+    found = by_day(runs(4, None), per_slot=1200.0)
+    assert first(found).kind is OptionKind.INSTANCE_COUNT
+    assert "the policy would hardly act" in why(found, OptionKind.AUTOSCALING)
+
+
+def test_one_change_does_not_route_otherwise_and_add_a_policy() -> None:
+    at_random = runs(5)
+    at_random = replace(at_random, variants=(replace(at_random.variants[0], routing=""),))
+    opened = allowing(OptionKind.AUTOSCALING, OptionKind.ROUTING)
+    options = by_curve(at_random, opened).options
+    assert options
+    assert not any(option.target.routing and option.target.metric for option in options)
+
+
+def test_a_fleet_that_users_wait_for_gets_no_policy() -> None:
+    made = kit.steady(per_slot=1400.0, memory=90.0, latency_s=0.5)
+    hardware = kit.catalogue().find("ml.g6.xlarge")
+    assert hardware is not None
+    days = add_daily_usage(runs(5), [kit.window(made)], hardware, History(), OPEN).days
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), OPEN, kit.NOW)
+    context = evaluation_context(runs(5), days, inputs)
+    assert context is not None
+    assert may_add_tracking(context, "ml.g6.xlarge")
+    assert not may_add_tracking(context, "ml.g5.xlarge"), "the type stays"
+    assert not may_add_tracking(replace(context, is_strained=True), "ml.g6.xlarge")
