@@ -14,7 +14,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.changes.test_preflight import TARGET
-from tests.dimensions.kit import TYPE, planned, said
+from tests.dimensions.kit import TYPE, planned, said, why
 from tests.recommender.test_target_tracking import OPEN, by_curve, by_day, first, runs
 
 
@@ -74,6 +74,7 @@ def test_a_policy_is_left_alone_where_nothing_is_saved_or_it_is_followed_otherwi
 def test_a_target_that_is_nearly_ours_is_left_alone_whatever_it_would_save() -> None:
     near, far = (by_curve(owned(value, count=5, minimum=1, maximum=5), Policy()) for value in (80.0, 50.0))
     assert moved(near) == []
+    assert "not worth a change" not in why(near, OptionKind.AUTOSCALING), "it is not even weighed"
     assert moved(far) != []
 
 

@@ -183,7 +183,7 @@ def test_a_policy_that_would_hardly_act_is_left_to_a_count() -> None:
 
 
 def test_one_change_does_not_route_otherwise_and_add_a_policy() -> None:
-    at_random = runs(5)
+    at_random = runs(5, 2)
     at_random = replace(at_random, variants=(replace(at_random.variants[0], routing=""),))
     opened = allowing(OptionKind.AUTOSCALING, OptionKind.ROUTING)
     options = by_curve(at_random, opened).options
