@@ -22,7 +22,7 @@ NEARLY = 0.02
 FOLLOWS = 1.1
 """Mean instances over the minimum from which a policy follows the load; below it, it is a bold count in disguise.
 
-In the referee's image pools such fleets (11 to 32 with a mean of 11.1, where the search took a count of 15) brought the
+On replayed image pools such fleets (11 to 32 with a mean of 11.1, where the search took a count of 15) brought the
 harm-free saving of six seeds from 36 to 28 % of a clairvoyant's, and no probation would have seen them scale.
 """
 LATE = "how fast an instance of this model starts: added ones serve ten minutes after the load in the replay"

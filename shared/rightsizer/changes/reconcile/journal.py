@@ -95,7 +95,9 @@ def _removal_entry(change: Change, clear: Step) -> Entry | None:
 
 
 def added_targets(change: Change) -> frozenset[str]:
-    """Resources that the change registers and that were no scalable targets before."""
+    """Resources that a change without a deployment registers and that were no scalable targets before."""
+    if change.plan.turn is not None:
+        return frozenset()
     known = {target.resource_id for target in (change.before.scaling if change.before else ())}
     return frozenset(s.subject for s in change.plan.settle if s.kind is StepKind.REGISTER_TARGET) - known
 
