@@ -284,7 +284,7 @@ def measured(
     share, each = min(1.0, memory / VCPU_MB), days * 288 * (len(SIGNALS) - 1)
     cpu = sum(one.cpu_s for one in first) / endpoints
     quota_s, each_s = each / (QUOTA * SHARE), cpu / share
-    fit = max(1, int(SPARE * timeout / max(quota_s * INVOCATIONS, each_s)))
+    fit = max(1, int((1 - SPARE) * timeout / max(quota_s * INVOCATIONS, each_s)))
     print(f"{days} days, {endpoints} endpoints, {at_once} at a time: {took:.0f} s, {done} judgements,", end=" ")
     print(f"{points:,} datapoints, {throttled} requests throttled")
     print(f"  an endpoint: {cpu:.2f} s of CPU, on {share:.2f} vCPU {each_s:.2f} s;", end=" ")

@@ -40,7 +40,6 @@ EAGER = replace(
     Policy(),
     by_itself=IN_PLACE,
     several_at_once=True,
-    ask_without_objective=False,
     act_without_gpu_metrics=True,
     valid_share=0.0,
     requests_needed=20,
@@ -65,9 +64,7 @@ EAGER = replace(
     untested_requests=8,
 )
 """Acts on little evidence from the first day. New versions come onto whatever runs: a smaller card keeps room."""
-PRODUCTION = replace(
-    Policy(), by_itself=IN_PLACE, several_at_once=True, ask_without_objective=False, act_without_gpu_metrics=True
-)
+PRODUCTION = replace(Policy(), by_itself=IN_PLACE, several_at_once=True, act_without_gpu_metrics=True)
 """The default thresholds, with gates opened that no setting of a stack opens: for comparison only."""
 KINDS = {
     "real-time": EndpointKind.REAL_TIME,

@@ -17,6 +17,23 @@ from sandbox.template import Template
 
 FREE = frozenset({"sts"})
 """GetCallerIdentity needs no permission."""
+LAUNCHED = (
+    "image",
+    "instance",
+    "key-pair",
+    "network-interface",
+    "security-group",
+    "snapshot",
+    "subnet",
+    "volume",
+)
+"""What RunInstances is checked with beside the launch template (Service Authorization Reference of EC2).
+
+All that every launch needs, with the key pair and the snapshots that a template names. What only some templates name
+(a placement group, a Capacity Reservation, a license configuration) is in none of the simulated ones.
+"""
+OF_REGION = frozenset({"image", "snapshot"})
+"""Resources whose ARN names no account."""
 GROUP_WRITES = ("Detach", "Terminate", "Update")
 
 
@@ -130,7 +147,11 @@ class Roles:
             name = one.get("LaunchTemplateId") or one["LaunchTemplateName"]
             template = self._box.world.arn("ec2", f"launch-template/{name}")
             yield Ask("ec2:RunInstances", template, tags)
-            yield Ask("ec2:RunInstances", self._box.world.arn("ec2", "instance/*"), {"ec2:LaunchTemplate": template})
+            for kind in LAUNCHED:
+                arn = self._box.world.arn("ec2", f"{kind}/x")
+                if kind in OF_REGION:
+                    arn = arn.replace(f":{self._box.account}:", "::")
+                yield Ask("ec2:RunInstances", arn, {"ec2:LaunchTemplate": template})
 
     def _named(self, call: Call) -> str:
         """ARN of the one resource that a request of these services names."""

@@ -14,6 +14,31 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
+_FIELDS = (("", 0, 59), ("", 0, 23), ("LW", 1, 31), ("", 1, 12), ("L#", 1, 7), ("", 1970, 2199))
+"""Letters that a field may have beside numbers, and its least and largest number."""
+
+
+def cron_problem(expression: str) -> str:
+    """What is wrong with a cron expression: ``cron`` its fields, ``days`` both or none of its days; "" nothing.
+
+    AWS takes a ``*`` or values in one of the two fields of days, and wants a ``?`` in the other.
+    """
+    if not expression.startswith("cron("):
+        return ""
+    fields = expression[5:-1].split()
+    if len(fields) != len(_FIELDS):
+        return "cron"
+    for field, names, (letters, low, high) in zip(fields, ((), (), (), _MONTHS, _DAYS, ()), _FIELDS, strict=True):
+        text = field.upper()
+        for at, name in enumerate(names):
+            text = text.replace(name, str(at + 1))
+        numbers = re.findall(r"\d+", re.sub(r"[/#]\d+", "", text))
+        formed = re.fullmatch(rf"[\d,*?/{re.escape(letters)}-]+", text)
+        if not formed or any(not low <= int(number) <= high for number in numbers):
+            return "cron"
+    return "" if (fields[2] == "?") != (fields[4] == "?") else "days"
+
+
 def next_fire(expression: str, since: datetime, after: datetime) -> datetime | None:
     """The first moment after `after`; a rate counts from `since`. None when an ``at`` has passed."""
     if match := re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression):

@@ -17,6 +17,7 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import Commitment, PriceTable, ServerlessPrice
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.schedule import DayCounts, days_text
 from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricStatistic, MetricWindow, Series, VariantUsage
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.packing import find_packs
@@ -34,11 +35,12 @@ WORDS = {
     "usage": f"{STEADY} days hours burst_minutes on_days quiet stops_after_days gap_hours gap_hours_each_day"
     " leak_per_day errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
-    "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models",
-    "account": "plan_usd_per_hour plan_used no_price serverless quota other_chips",
+    "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
+    " grows late_share",
+    "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips",
     "limits": "dimensions",
-    "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly routing pools target_value"
-    " rung behind also ruled_out said not_checked shares_with saves p95_s unsaid",
+    "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly weekly routing pools"
+    " target_value rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
 }
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
@@ -76,7 +78,9 @@ def judged(case: Mapping[str, Any]) -> Recommendation:
     limits = ChangeLimits(dimensions=frozenset(map(OptionKind, case.get("limits", {}).get("dimensions", ()))))
     policy = replace(Policy(by_itself=limits.by_itself), **case.get("policy", {}))
     windows = [_window(case.get("usage", {})), *_of_others(case.get("beside_usage", {}))]
-    rest = (_prices(account), types, account.get("quota", {}), _history(case), policy, kit.NOW)
+    spend = account.get("spend_usd_per_month")
+    history = replace(_history(case), gpu_usd_per_month=None if spend is None else Decimal(spend))
+    rest = (_prices(account), types, account.get("quota", {}), history, policy, kit.NOW)
     if "before" not in case:
         return judge(endpoint, windows, *rest)
     before, variant = case["before"], endpoint.variants[0]
@@ -105,10 +109,12 @@ def said(found: Recommendation) -> dict[str, Any]:
         "minimum": target.minimum if target else None,
         "maximum": target.maximum if target else None,
         "hourly": _by_hour(target.hourly_counts) if target else None,
+        "weekly": _by_day(target.day_counts) if target else None,
         "routing": target.routing if target else None,
         "pools": [name for o in found.options if o.kind is OptionKind.INSTANCE_POOLS for name in o.target.pools],
         "rung": found.evidence.rung if found.evidence else "L0",
         "target_value": target.target_value if target else None,
+        "others": [f"{v.name} {v.instance_count} x {v.instance_type}" for v in target.others] if target else [],
         "behind": [option.kind.value for option in found.options[1:]],
         "ruled_out": {e.dimension.value: e.reason.code.value for e in found.excluded if e.dimension},
     }
@@ -164,6 +170,11 @@ def _by_hour(counts: tuple[int, ...] | None) -> dict[str, int] | None:
         return None
     runs = [list(hours) for _, hours in groupby(range(24), lambda hour: counts[hour])]
     return {f"{hours[0]}-{hours[-1]}": counts[hours[0]] for hours in runs}
+
+
+def _by_day(classes: tuple[DayCounts, ...]) -> dict[str, Any] | None:
+    """The counts of each class of days, as ``Mon-Fri``; None where all days are alike."""
+    return {days_text(one.weekdays): _by_hour(one.counts) for one in classes} or None
 
 
 def _endpoint(given: Mapping[str, Any]) -> Endpoint:
@@ -322,6 +333,8 @@ def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
             framework=row.get("framework", ""),
             latency_ratio=row.get("latency_ratio"),
             models=tuple(row.get("models", ())),
+            grows=row.get("grows", False),
+            late_share=row.get("late_share"),
         )
         for row in rows
         for _ in range(row.get("times", 1))

@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
 from rightsizer.domain.option import Effort, Excluded, Option, OptionKind, Risk, RiskResource, Target
+from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
@@ -92,6 +94,14 @@ def proposal(identity: str = "p-5f2c9a7d1e3b4c60", name: str = "chat-7b", **chan
         approvable=True,
     )
     return replace(made, **changes)
+
+
+def with_approver(limits: ChangeLimits, by: str) -> ChangeLimits:
+    """The limits with a list that names the Slack user who decided, where they have none."""
+    source, _, person = by.partition(":")
+    if source != "slack" or limits.approvers.entries:
+        return limits
+    return replace(limits, approvers=Approvers(frozenset({person}), "aws:111122223333"))
 
 
 def change(at: datetime, **changes: Any) -> Change:

@@ -1,6 +1,12 @@
 """The stack's table, for tests that need one and do not read the template."""
 
+from datetime import datetime
 from typing import Any
+
+from rightsizer import wire
+from rightsizer.aws import decisions
+from rightsizer.aws.proposals import Proposals
+from rightsizer.domain.proposal import Decision, Proposal
 
 
 def create_table(client: Any) -> None:
@@ -19,3 +25,8 @@ def create_table(client: Any) -> None:
 
 def _keys(partition: str, sort: str) -> list[dict[str, str]]:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+def decide(store: Proposals, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
+    """The proposal after a decision that is recorded as both doors do it, without their lists of approvers."""
+    return wire.revive(Proposal, decisions.decide(store._table, proposal_id, decision, now))

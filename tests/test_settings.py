@@ -59,6 +59,17 @@ def test_days_may_be_ranges_and_lists(days: str, meant: set[int]) -> None:
     assert change_limits(f'{{"window": "{days} 00:00-06:00"}}').window.days == meant
 
 
+@pytest.mark.parametrize("hours", ["09:00-09:05", "09:00-09:09", "23:58-00:07"])
+def test_a_window_that_the_ticks_may_miss_is_refused_with_what_would_do(hours: str) -> None:
+    (problem,) = from_environment({"RIGHTSIZER_LIMITS": json.dumps({"window": f"daily {hours}"})}).misread
+    assert "it should last 10 minutes or more: changes begin at ticks, 5 minutes apart, which may miss it" in problem
+
+
+@pytest.mark.parametrize("hours", ["09:00-09:10", "23:55-00:05", "09:00-09:00", "09:00-08:59"])
+def test_a_window_that_the_ticks_surely_meet_is_taken(hours: str) -> None:
+    assert from_environment({"RIGHTSIZER_LIMITS": json.dumps({"window": f"daily {hours}"})}).misread == ()
+
+
 def test_the_environment_carries_the_limits_and_the_least_saving_together() -> None:
     found = from_environment(
         {

@@ -15,6 +15,7 @@ from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated, invalid
 from sandbox.sagemaker.nouns import Endpoint, Variant
 from sandbox.scaling.tracking import alarm_shape, has_rival
+from sandbox.schedule import cron_problem
 from sandbox.strict import on
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
 ROLE = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 REGISTER, POLICY, SCHEDULED = "RegisterScalableTarget", "PutScalingPolicy", "PutScheduledAction"
 COMPONENT = "sagemaker:inference-component:DesiredCopyCount"
+MOST_ACTIONS = 200
+"""Scheduled actions of a target (Application Auto Scaling guide, quotas; not adjustable)."""
 
 
 @dataclass(slots=True)
@@ -183,11 +186,10 @@ class ApplicationAutoScaling:
             if parts[0] == "endpoint"
             else [{"Name": "InferenceComponentName", "Value": parts[1]}]
         )
-        shape = alarm_shape(policy, side)
         self._world.alarms.put(
             {
                 "AlarmName": name, "Namespace": "AWS/SageMaker", "Dimensions": dimensions,
-                **shape,
+                **alarm_shape(policy, side),
                 "Threshold": goal if side == "High" else goal * 0.9, "AlarmActions": [policy["PolicyARN"]],
                 "ComparisonOperator": "GreaterThanThreshold" if side == "High" else "LessThanThreshold",
                 "AlarmDescription": f"DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {policy['PolicyARN']}.",
@@ -227,10 +229,13 @@ class ApplicationAutoScaling:
         formed = re.fullmatch(r"(at|rate|cron)\(.+\)", p.get("Schedule", "at(x)"))
         if not formed and on(SCHEDULED, "schedule"):
             raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
-        resource, _ = target.identity
+        if (wrong := cron_problem(p.get("Schedule", ""))) and on(SCHEDULED, wrong):
+            raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
+        if known is None and len(target.scheduled) >= MOST_ACTIONS and on(SCHEDULED, "many"):
+            raise AwsRefusal("LimitExceededException", f"More than {MOST_ACTIONS} scheduled actions.")  # [assumed] text
         arn = self._world.arn(
             "autoscaling",
-            f"scheduledAction:{self._world.unique()}:resource/sagemaker/{resource}:"
+            f"scheduledAction:{self._world.unique()}:resource/sagemaker/{target.identity[0]}:"
             f"scheduledActionName/{p['ScheduledActionName']}",
         )
         base = known or {"ScheduledActionARN": arn, "CreationTime": self._world.clock.now}
@@ -252,8 +257,7 @@ class ApplicationAutoScaling:
     def DeleteScheduledAction(self, p: Params) -> Params:
         """Delete a scheduled action."""
         target = self._target(self._identity(p, "DeleteScheduledAction"), "DeleteScheduledAction")
-        gone = target.scheduled.pop(p["ScheduledActionName"], None)
-        if gone is None and on("DeleteScheduledAction", "no action"):
+        if target.scheduled.pop(p["ScheduledActionName"], None) is None and on("DeleteScheduledAction", "no action"):
             raise _missing("scheduled action", p["ScheduledActionName"])
         return {}
 

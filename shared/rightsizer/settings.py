@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.policy import ADDABLE, ChangeLimits, ChangeWindow
+from rightsizer.domain.policy import ADDABLE, TICK, ChangeLimits, ChangeWindow
 from rightsizer.errors import InputError, SettingsError
 
 MOST = 1_000_000
@@ -231,9 +231,14 @@ def _window(key: str, value: Any) -> ChangeWindow:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:
             raise SettingsError(wanted)
-        return ChangeWindow(zone, _days(parts[0].lower()), start, end)
+        window = ChangeWindow(zone, _days(parts[0].lower()), start, end)
     except ValueError:
         raise SettingsError(wanted) from None
+    if window.length < 2 * TICK:
+        least = f"it should last {2 * TICK // timedelta(minutes=1)} minutes or more"
+        why = f"changes begin at ticks, {TICK // timedelta(minutes=1)} minutes apart, which may miss it"
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {least}: {why}")
+    return window
 
 
 def _days(text: str) -> frozenset[int]:

@@ -8,7 +8,7 @@ from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Environment
+from rightsizer.domain.environment import Environment
 
 LLM: dict[str, Any] = {
     "task": "real-time",

@@ -18,7 +18,6 @@ from rightsizer.advice.plans import plan_of, training_model
 from rightsizer.advice.workload import (
     Constraints,
     Data,
-    Environment,
     Goal,
     Model,
     ModelKind,
@@ -30,6 +29,7 @@ from rightsizer.advice.workload import (
     Traffic,
     Workload,
 )
+from rightsizer.domain.environment import Environment
 
 TYPES = sorted(snapshot("us-east-1").prices)
 

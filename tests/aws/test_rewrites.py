@@ -24,7 +24,7 @@ from sandbox.account import Sandbox
 from tests.doors.test_spoilt_rows import UNKNOWN
 from tests.render.test_hostile import errand_of
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table
+from tests.table import create_table, decide
 
 PAST = PastChange(NOW, "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)
 APPROVE = Decision(ProposalState.APPROVED, "slack:U1", NOW)
@@ -84,7 +84,7 @@ def save_errand(shelf: Shelf) -> None:
 
 
 def approve(shelf: Shelf) -> None:
-    shelf.store.decide("p-1", APPROVE, NOW)
+    decide(shelf.store, "p-1", APPROVE, NOW)
 
 
 def begin(shelf: Shelf) -> None:
@@ -173,6 +173,18 @@ def test_a_message_that_cannot_be_read_is_posted_anew(shelf: Shelf) -> None:
     shelf.table.put({"pk": "MESSAGE#p-1", "sk": "MESSAGE", "channel": "C1", "ts": "1.0"})
     assert shelf.messages.message("p-1") is None
     assert shelf.store.tell_again(NOW + timedelta(hours=3), everything=True) == 1
+
+
+def test_a_message_keeps_what_a_later_release_added_when_another_is_read_in_between(shelf: Shelf) -> None:
+    remember(shelf)
+    later = {"thread": {"S": "1.5"}}
+    before = shelf.add("MESSAGE#p-1", "MESSAGE", **later)
+    shelf.messages.message("p-1")
+    assert shelf.messages.message("slack-refused") is None
+    shelf.messages.remember(MessageRef("slack-refused", "", "", "not_in_channel"))
+    shelf.messages.remember(MessageRef("p-1", "C1", "1.0", "approved|"))
+    assert shelf.row("MESSAGE#p-1", "MESSAGE") == before | {"shown": {"S": "approved|"}}
+    assert "thread" not in shelf.row("MESSAGE#slack-refused", "MESSAGE")
 
 
 def test_nothing_is_asked_where_the_open_proposal_cannot_be_known(shelf: Shelf) -> None:

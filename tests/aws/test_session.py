@@ -1,7 +1,10 @@
 """Clients come from one place, for one Region, once."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from rightsizer.aws.read_checks import Scene
 from rightsizer.aws.session import OLDEST_BOTOCORE, Session, botocore_warning
 from rightsizer.errors import SettingsError
 
@@ -60,3 +63,11 @@ def test_an_older_botocore_is_named_with_the_oldest_supported_one_and_a_remedy(v
 @pytest.mark.parametrize("version", [OLDEST_BOTOCORE, "1.44.5", "1.100.0", "2.0.0", "1.44.5.dev1", "unknown"])
 def test_a_newer_botocore_and_one_that_nobody_can_read_are_not_complained_about(version: str) -> None:
     assert botocore_warning(version) == ""
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"), [("eu-west-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
+)
+def test_what_a_check_asks_for_is_named_in_the_partition_of_the_region(region: str, partition: str) -> None:
+    scene = Scene(Session(region), "111122223333", datetime(2026, 11, 1, tzinfo=UTC))
+    assert scene.arn("sagemaker", "endpoint/x") == f"arn:{partition}:sagemaker:{region}:111122223333:endpoint/x"

@@ -28,7 +28,7 @@ from rightsizer.errors import ConflictError, PermissionMissingError, ThrottledEr
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import EvaluationLog, MessageBook, RecommendationStore
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table
+from tests.table import create_table, decide
 
 APPROVAL = Decision(ProposalState.APPROVED, "slack:U1", NOW, "go")
 PID = "p-5f2c9a7d1e3b4c60"
@@ -87,7 +87,7 @@ def test_a_newer_proposal_withdraws_the_pending_one(store: Recommendations) -> N
 @pytest.mark.parametrize("state", [ProposalState.APPROVED, ProposalState.APPLYING])
 def test_a_proposal_on_its_way_is_not_replaced(store: Recommendations, state: ProposalState) -> None:
     store.save(recommendation(), proposal("p-1"))
-    store.decide("p-1", APPROVAL, NOW)
+    decide(store, "p-1", APPROVAL, NOW)
     store.follow("p-1", state, "c-1", "")
     assert not store.save(recommendation(), proposal("p-2"))
     assert store.proposal("p-2") is None
@@ -102,7 +102,7 @@ def test_a_withdrawn_proposal_is_opened_again_when_it_is_right_again(store: Reco
 
 def test_a_rejected_proposal_is_not_asked_again(store: Recommendations) -> None:
     store.save(recommendation(), proposal("p-1"))
-    store.decide("p-1", replace(APPROVAL, state=ProposalState.REJECTED), NOW)
+    decide(store, "p-1", replace(APPROVAL, state=ProposalState.REJECTED), NOW)
     assert not store.save(recommendation(), proposal("p-1"))
     assert list(store.proposals([ProposalState.PENDING])) == []
 
@@ -123,11 +123,11 @@ def test_missing_data_does_not_withdraw_a_proposal(store: Recommendations) -> No
 
 def test_a_decision_is_recorded_once_and_names_who_was_first(store: Recommendations) -> None:
     store.save(recommendation(), proposal())
-    decided = store.decide(PID, APPROVAL, NOW)
+    decided = decide(store, PID, APPROVAL, NOW)
     assert decided.state is ProposalState.APPROVED
     assert decided.decision == APPROVAL
     with pytest.raises(ConflictError, match=r"approved already by slack:U1 at 2026-01-12T09:30"):
-        store.decide(PID, replace(APPROVAL, by="slack:U2", state=ProposalState.REJECTED), NOW)
+        decide(store, PID, replace(APPROVAL, by="slack:U2", state=ProposalState.REJECTED), NOW)
     assert store.proposal(PID) == decided
 
 
@@ -140,35 +140,35 @@ def test_two_people_at_the_same_moment_leave_one_decision(store: Recommendations
     def race(table: Table, item: Any, version: int) -> None:
         if not raced:
             raced.append(1)
-            store.decide(PID, replace(APPROVAL, by="slack:U2", state=ProposalState.REJECTED), NOW)
+            decide(store, PID, replace(APPROVAL, by="slack:U2", state=ProposalState.REJECTED), NOW)
         swap(table, item, version)
 
     with mock.patch.object(Table, "swap", race), pytest.raises(ConflictError, match="rejected already by slack:U2"):
-        store.decide(PID, APPROVAL, NOW)
+        decide(store, PID, APPROVAL, NOW)
 
 
 def test_an_expired_proposal_cannot_be_decided_on(store: Recommendations) -> None:
     store.save(recommendation(), proposal())
     with pytest.raises(ConflictError, match="has expired"):
-        store.decide(PID, APPROVAL, NOW + timedelta(days=14))
+        decide(store, PID, APPROVAL, NOW + timedelta(days=14))
 
 
 def test_what_cannot_be_carried_out_cannot_be_approved_but_rejected(store: Recommendations) -> None:
     store.save(recommendation(), proposal(approvable=False, enable="tag it with rightsizer:mode=propose"))
     with pytest.raises(ConflictError, match="tag it with"):
-        store.decide(PID, APPROVAL, NOW)
-    assert store.decide(PID, replace(APPROVAL, state=ProposalState.REJECTED), NOW).state is ProposalState.REJECTED
+        decide(store, PID, APPROVAL, NOW)
+    assert decide(store, PID, replace(APPROVAL, state=ProposalState.REJECTED), NOW).state is ProposalState.REJECTED
 
 
 def test_an_unknown_proposal_is_said_to_be_unknown(store: Recommendations) -> None:
     with pytest.raises(VanishedError, match="p-none"):
-        store.decide("p-none", APPROVAL, NOW)
+        decide(store, "p-none", APPROVAL, NOW)
     assert store.proposal("p-none") is None
 
 
 def test_a_proposal_follows_its_change_and_does_not_go_back(store: Recommendations) -> None:
     store.save(recommendation(), proposal())
-    store.decide(PID, APPROVAL, NOW)
+    decide(store, PID, APPROVAL, NOW)
     store.follow(PID, ProposalState.APPLYING, "c-1", "Baking for 600 s.")
     store.follow(PID, ProposalState.PROVEN, "c-1", "Proven on 812 requests.")
     store.follow(PID, ProposalState.APPLYING, "c-1", "Baking for 600 s.")
@@ -190,7 +190,7 @@ def test_following_the_same_twice_writes_once(table: Table, store: Recommendatio
 def test_only_pending_proposals_expire_and_only_once(store: Recommendations) -> None:
     store.save(recommendation(), proposal())
     store.save(recommendation("other"), proposal("p-other", "other"))
-    store.decide("p-other", APPROVAL, NOW)
+    decide(store, "p-other", APPROVAL, NOW)
     assert store.expire(NOW) == ()
     assert [p.id for p in store.expire(NOW + timedelta(days=15))] == [PID]
     assert store.expire(NOW + timedelta(days=15)) == ()
@@ -198,7 +198,7 @@ def test_only_pending_proposals_expire_and_only_once(store: Recommendations) -> 
 
 def test_attributes_index_and_document_agree_after_every_move(table: Table, store: Recommendations) -> None:
     store.save(recommendation(), proposal())
-    store.decide(PID, replace(APPROVAL, state=ProposalState.SNOOZED), NOW)
+    decide(store, PID, replace(APPROVAL, state=ProposalState.SNOOZED), NOW)
     row = table.get(f"PROPOSAL#{PID}", "PROPOSAL")
     assert row is not None
     assert (row["state"], row["gsi1pk"]) == ("snoozed", "PROPOSAL#snoozed")
@@ -349,7 +349,7 @@ def test_a_field_of_a_newer_program_survives_a_decision(table: Table, store: Rec
     row = table.get(f"PROPOSAL#{PID}", "PROPOSAL")
     assert row is not None
     table.put(row | {"doc": str(row["doc"])[:-1] + ',"novel":1}'})
-    store.decide(PID, APPROVAL, NOW)
+    decide(store, PID, APPROVAL, NOW)
     after = table.get(f"PROPOSAL#{PID}", "PROPOSAL")
     assert after is not None
     assert '"novel":1' in str(after["doc"])

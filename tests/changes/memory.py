@@ -345,7 +345,7 @@ def world(
         quotas=account,
         catalogue=_catalogue(),
         dimensions=DIMENSIONS,
-        limits=limits or LIMITS,
+        limits=samples.with_approver(limits or LIMITS, by),
         notifier=told,
     )
     return World(account, kept, apply, proposal, told.notices)

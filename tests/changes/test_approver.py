@@ -119,9 +119,9 @@ def test_short_forms_name_nobody_where_the_account_of_the_stack_is_unknown() -> 
     assert allowed(ONCALL, f"arn:aws:iam::{ACCOUNT}:role/ml-oncall", home="")
 
 
-def test_without_a_list_and_in_automatic_mode_nobody_is_a_stranger() -> None:
+def test_without_a_list_at_a_terminal_and_in_automatic_mode_nobody_is_a_stranger() -> None:
     assert allowed(ONCALL)
-    assert approver_refusal("slack:U9", Approvers()) is None
+    assert approver_refusal("slack:U9", Approvers()) is not None, "nobody decides in Slack then"
     assert approver_refusal("policy", Approvers(frozenset({"U1"}), HOME)) is None
 
 
@@ -137,7 +137,7 @@ def test_without_a_list_only_iam_lets_decide(is_listed: bool, has_list: bool, in
 @pytest.mark.parametrize(
     ("entries", "in_slack", "in_apply", "at_a_terminal"),
     [
-        ("", False, True, True),
+        ("", False, False, True),
         ("U1", True, True, False),
         ("U2", False, False, False),
         ("role/ml-oncall", False, False, True),

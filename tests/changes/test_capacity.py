@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rightsizer.autoscaling import policies
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan import capacity
 from rightsizer.dimensions import dimension_of
@@ -14,6 +15,7 @@ from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import DayCounts
 from tests import samples
 from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD, OLD_TYPE
 from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
@@ -84,12 +86,29 @@ def refused(w: World) -> str:
     return change.outcome
 
 
+OFFICE = (DayCounts((0, 1, 2, 3, 4), (1,) * 8 + (2,) * 12 + (1,) * 4), DayCounts((5, 6), (1,) * 24))
+
+
+def test_counts_of_the_week_are_scheduled_actions_on_their_days_and_go_back_to_the_old_count() -> None:
+    target = Target(OLD_TYPE, 2, hourly_counts=(1,) * 8 + (2,) * 12 + (1,) * 4, day_counts=OFFICE)
+    w = world(an_option(kind=OptionKind.SCHEDULE, target=target), count=2)
+    w.start()
+    w.run(1)
+    (scaled,) = w.account.targets.values()
+    wanted = ["cron(0 20 ? * MON-FRI *)", "cron(45 7 ? * MON-FRI *)"]
+    assert sorted(row["Schedule"] for row in scaled.scheduled) == wanted
+    assert policies.has_only_hourly_counts(scaled)
+    w.ask_back()
+    assert w.run(6).state is ChangeState.ROLLED_BACK
+    assert (w.account.targets, w.account.counts["AllTraffic"][1]) == ({}, 2)
+
+
 def test_counts_by_the_hour_are_scheduled_actions_and_go_back_to_the_old_count() -> None:
     w = world(HOURS, count=2)
     w.start()
     w.run(1)
     (target,) = w.account.targets.values()
-    assert sorted(row["Schedule"] for row in target.scheduled) == ["cron(0 20 * * ? *)", "cron(0 8 * * ? *)"]
+    assert sorted(row["Schedule"] for row in target.scheduled) == ["cron(0 20 * * ? *)", "cron(45 7 * * ? *)"]
     w.ask_back()
     assert w.run(6).state is ChangeState.ROLLED_BACK
     assert (w.account.targets, w.account.counts["AllTraffic"][1]) == ({}, 2)
@@ -99,6 +118,10 @@ def test_counts_by_the_hour_are_scheduled_actions_and_go_back_to_the_old_count()
     ("target", "words"),
     [
         (Target(OLD_TYPE, 2, hourly_counts=(1, 2)), "needs 24 hourly counts, got 2"),
+        (
+            Target(OLD_TYPE, 2, hourly_counts=(2,) * 24, day_counts=OFFICE[:1]),
+            "needs 24 counts for each day of the week, got 0",
+        ),
         (Target(NEW_TYPE, 2, hourly_counts=(1,) * 24), f"a schedule changes no type: {NAME} runs {OLD_TYPE}"),
     ],
 )

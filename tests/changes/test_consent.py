@@ -50,12 +50,25 @@ def test_an_approval_of_somebody_else_is_withdrawn_with_the_reason_and_touches_n
 
 def test_an_approval_without_a_decision_is_nobodys() -> None:
     assert world(limits=LIST, proposed={"decision": None}).start().state is ChangeState.REFUSED
-    w = world(proposed={"decision": None})
+    w = world(by=DEV, proposed={"decision": None})
     assert "carries no decision" in w.start().outcome
 
 
-def test_without_a_list_every_recorded_approval_is_carried_out() -> None:
+def test_without_a_list_an_approval_at_a_terminal_is_carried_out_and_one_of_slack_is_withdrawn() -> None:
     assert world(by=DEV).start().state is ChangeState.RUNNING
+    w = world()
+    w.limit(approvers=Approvers(frozenset(), HOME))
+    change = w.start()
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NOT_APPROVER)
+    assert w.shown().state is ProposalState.WITHDRAWN
+    assert "U1 is not on the list Approvers, which is empty, so that nobody decides in Slack" in change.outcome
+
+
+def test_a_list_that_was_emptied_stops_no_change_that_has_begun() -> None:
+    w = world()
+    w.start()
+    w.limit(approvers=Approvers(frozenset(), HOME))
+    assert w.run(12).state is ChangeState.PROVEN
 
 
 def test_who_left_the_list_while_the_change_waited_for_its_window_does_not_begin_it() -> None:

@@ -6,8 +6,9 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.courses import close_rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
+from rightsizer.changes.reconcile.courses import rollback_action
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Steer
+from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeWindow
 from rightsizer.domain.proposal import Decision, ProposalState
@@ -15,6 +16,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.errors import PermissionMissingError, ThrottledError
 from tests.changes.account import NAME, NEW_TYPE, OLD, WHO
 from tests.changes.memory import LIMITS, NIGHT, World, an_option, autoscaled, world
+from tests.changes.test_reconcile import NOW, change_after
 
 DEREGISTER, REGISTER = StepKind.DEREGISTER_TARGET, StepKind.REGISTER_TARGET
 THROTTLED = ThrottledError("updating chat: Rate exceeded")
@@ -156,10 +158,16 @@ def test_of_an_update_whose_answer_was_lost_the_endpoint_itself_tells_whether_it
         assert w.account.config_name == OLD
 
 
-def test_a_change_closed_as_rolled_back_has_its_reason_and_its_failure() -> None:
-    end = close_rolled_back(Code.ROLLED_BACK, "U1 asked for the rollback", FailureClass.ASKED)
-    assert (end.course, end.ending, end.failure) == (Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ASKED)
-    assert end.reason.sentence == "U1 asked for the rollback"
+def test_a_change_that_deployed_nothing_is_back_with_the_reason_for_which_it_went() -> None:
+    change = replace(change_after(), course=Course.BACK, failure=FailureClass.ASKED)
+    change = replace(change, plan=replace(change.plan, back=None))
+    sight = EndpointSight("InService", "old", NOW, "", "", ())
+    end = rollback_action(change, LiveState(sight, scaling=()), sight, NOW)
+    assert isinstance(end, Steer)
+    assert (end.course, end.ending, end.failure, end.returned) == (
+        Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ASKED, True,
+    )  # fmt: skip
+    assert end.reason.sentence == f"{change.ref.name} is back on what it ran before"
 
 
 def begun(w: World, kind: StepKind) -> Callable[[], Change]:

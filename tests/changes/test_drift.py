@@ -18,6 +18,12 @@ def endpoint(status: str = "InService", config: str = "old", pending: str = "", 
     return EndpointSight(status, config, NOW - timedelta(minutes=minutes), "it broke", pending, ())
 
 
+def test_a_change_closed_as_rolled_back_has_its_reason_and_its_failure() -> None:
+    end = drift.close_rolled_back(Code.ROLLED_BACK, "U1 asked for the rollback", FailureClass.ASKED)
+    assert (end.course, end.ending, end.failure) == (Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ASKED)
+    assert end.reason.sentence == "U1 asked for the rollback"
+
+
 TURNED = replace(
     change_after(), journal=tuple(Entry(NOW - timedelta(hours=1), TURN.key, status) for status in ("intended", "done"))
 )

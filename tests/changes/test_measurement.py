@@ -11,6 +11,7 @@ from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVe
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import DayCounts
 from tests import samples
 from tests.changes.account import MONDAY, NEW_TYPE, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, world
@@ -74,19 +75,23 @@ def test_what_promised_nothing_saves_nothing(kind: OptionKind) -> None:
     assert realised_usd(ran(1, 10, option=replace(samples.option(), kind=kind)), 10) == 0
 
 
+WEEK = (DayCounts((0, 1, 2, 3, 4), (8,) * 24), DayCounts((5, 6), (1,) * 24))
+
+
 @pytest.mark.parametrize(
     ("target", "mean", "planned"),
     [
         (Target(NEW_TYPE, 4), None, 4.0),
         (Target(NEW_TYPE, 4), 2.5, 2.5),
-        (Target(NEW_TYPE, 2, hourly_counts=(1,) * 12 + (2,) * 12), 9.0, 1.5),
+        (Target(NEW_TYPE, 2, hourly_counts=(1,) * 12 + (2,) * 12), 9.0, 1.5 + 0.25 / 24),
+        (Target(NEW_TYPE, 8, hourly_counts=(8,) * 24, day_counts=WEEK), None, 6.0 + 7 * 0.25 / 168),
     ],
 )
 def test_a_fleet_is_booked_by_the_instances_that_were_priced(
     target: Target, mean: float | None, planned: float
 ) -> None:
     option = replace(samples.option(), target=target, mean_instances=mean)
-    assert planned_instances(samples.change(MONDAY, option=option)) == planned
+    assert planned_instances(samples.change(MONDAY, option=option)) == pytest.approx(planned)
 
 
 def booked(w: World) -> list[tuple[float, float, bool, str]]:

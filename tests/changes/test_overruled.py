@@ -13,6 +13,7 @@ from rightsizer.changes.overruled import closing_reasons, is_against, overruling
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.schedule import DayCounts
 from tests import samples
 
 DECIDED = samples.recommendation()
@@ -39,6 +40,24 @@ def test_a_judgement_that_needs_more_of_the_type_forbids_it_with_both_numbers() 
     assert found is not None
     assert found.code is Code.NEWER_JUDGEMENT
     assert "needs 2 instance(s) of ml.g5.xlarge, and 1 instance(s) was approved" in found.sentence
+
+
+def scaled_at(value: float | None) -> Option:
+    return approved(2, minimum=1, maximum=4, target_value=value)
+
+
+@pytest.mark.parametrize("needed", [20.0, 30.0, 19.0, None])
+def test_autoscaling_that_starts_instances_as_soon_as_the_newest_one_is_allowed(needed: float | None) -> None:
+    assert overruling_reason(scaled_at(20.0), DECIDED, newest(scaled_at(needed))) is None
+
+
+def test_autoscaling_that_would_start_instances_later_than_needed_is_forbidden_with_both_values() -> None:
+    found = overruling_reason(scaled_at(20.0), DECIDED, newest(scaled_at(18.0)))
+    assert found is not None
+    assert found.sentence.endswith(
+        "needs 1 to 4 instances of ml.g5.xlarge, scaled at a target value of 18, and 1 to 4 instances, scaled at a"
+        " target value of 20 was approved"
+    )
 
 
 def test_an_endpoint_that_is_under_provisioned_now_is_not_made_smaller() -> None:
@@ -123,6 +142,15 @@ def test_counts_by_the_hour_are_compared_hour_by_hour() -> None:
     schedule = approved(3, OptionKind.SCHEDULE, hourly_counts=peaks)
     assert overruling_reason(approved(3), DECIDED, newest(schedule)) is None
     assert overruling_reason(approved(2), DECIDED, newest(schedule)) is not None
+
+
+def test_counts_of_the_week_are_compared_hour_by_hour_of_the_week() -> None:
+    weekend, busier = ((DayCounts((0, 1, 2, 3, 4), (3,) * 24), DayCounts((5, 6), (n,) * 24)) for n in (1, 2))
+    quiet, more = (approved(3, OptionKind.SCHEDULE, hourly_counts=(3,) * 24, day_counts=c) for c in (weekend, busier))
+    assert overruling_reason(more, DECIDED, newest(quiet)) is None
+    refused = overruling_reason(quiet, DECIDED, newest(more))
+    assert refused is not None
+    assert "1 to 3 instances" in refused.sentence
 
 
 def test_bounds_of_autoscaling_that_are_too_narrow_now_are_not_registered() -> None:

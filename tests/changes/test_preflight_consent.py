@@ -139,7 +139,10 @@ def refused(by: str, names: str, home: str = HOME) -> str:
 def test_whoever_is_on_the_list_decides_and_automatic_mode_is_not_on_it() -> None:
     for by in ("slack:U1", ADA, "policy"):
         assert refused(by, "U1,role/ml-oncall") == "", by
-    assert refused("slack:U9", "") == "", "there is no list"
+    assert refused(ADA, "") == "", "there is no list, so IAM alone decides"
+    assert refused("slack:U9", "") == (
+        "the Slack user U9 is not on the list Approvers, which is empty, so that nobody decides in Slack"
+    )
 
 
 def test_a_slack_user_who_is_not_on_the_list_is_named() -> None:

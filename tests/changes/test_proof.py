@@ -12,6 +12,7 @@ from rightsizer.domain.change import Change, ChangeState, FailureClass
 from rightsizer.domain.plan import Plan, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import DayCounts
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
 from tests import samples
 
@@ -48,6 +49,15 @@ def test_enough_requests_after_the_probation_prove_it() -> None:
 
 def test_nothing_is_proven_before_the_probation_is_over() -> None:
     assert verdict(window(requests=[20.0] * 12), hours=1) == "not-yet"
+
+
+def test_counts_of_the_week_are_proven_when_each_of_them_has_run() -> None:
+    """A Monday's requests say nothing of the weekend's counts."""
+    made, many = change(), window(requests=[20.0] * 12)
+    classes = (DayCounts((0, 1, 2, 3, 4), (3,) * 24), DayCounts((5, 6), (1,) * 24))
+    made = replace(made, option=replace(made.option, target=replace(made.option.target, day_counts=classes)))
+    assert [verdict(many, hours, made) for hours in (3, 167, 168)] == ["not-yet", "not-yet", "proven"]
+    assert "watched for 168 h" in proof_verdict(made, [many], START + timedelta(hours=3), LIMITS).reason.sentence
 
 
 @pytest.mark.parametrize("silence", [[0.0] * 36, [NAN] * 36])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import next_action
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Finish, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Finish, JournalEvent, Steer, Wait
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
@@ -170,6 +170,12 @@ def change_after(*done: Step, **known: Any) -> Change:
         journal=tuple(Entry(NOW - timedelta(minutes=1), step.key, "done", "") for step in done),
         **known,
     )
+
+
+def given_back(change: Change) -> Change:
+    """The change once autoscaling was given back whole."""
+    note = Entry(NOW - timedelta(minutes=1), JournalEvent.APPLIED, "noted", "it runs what was asked")
+    return replace(change, journal=(*change.journal, note))
 
 
 def _sight(config: str, alarm: str, count: int = 1) -> LiveState:

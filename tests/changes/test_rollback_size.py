@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes import rollback_size
-from rightsizer.domain.change import Change, Course
+from rightsizer.changes.rollback import keep_owner_edits
+from rightsizer.domain.change import Change, Course, Entry, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
-from rightsizer.domain.plan import Step, VariantCount
-from tests.changes.test_reconcile import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
+from rightsizer.domain.plan import Step, StepKind, VariantCount
+from tests.changes.test_reconcile import CLEAR, NOW, RESTORE, SETTLE, WHO, change_after, given_back
 
 SIZES = st.integers(1, 12)
 TYPE = "ml.g5.4xlarge"
@@ -111,7 +112,7 @@ def _shown(least: int, most: int, **known: Any) -> LiveState:
 
 
 def test_an_edit_is_seen_while_autoscaling_is_the_owners() -> None:
-    change = _returning(CLEAR, SETTLE)
+    change = given_back(_returning(CLEAR, SETTLE))
     assert rollback_size.owner_edits(change, _shown(2, 4)) == ()
     assert rollback_size.owner_edits(change, _shown(2, 9)) == (SETTLE.key,)
     added = _shown(2, 4, policies=({"PolicyName": "mine"},))
@@ -120,8 +121,28 @@ def test_an_edit_is_seen_while_autoscaling_is_the_owners() -> None:
 
 def test_what_the_return_took_away_itself_is_no_edit() -> None:
     taken = LiveState(EndpointSight("InService", "new", NOW, "", "", ()), scaling=())
-    assert rollback_size.owner_edits(_returning(CLEAR, SETTLE, CLEAR), taken) == ()
+    again = given_back(_returning(CLEAR, SETTLE))
+    again = replace(again, journal=(*again.journal, *_returning(CLEAR).journal))
+    assert rollback_size.owner_edits(again, taken) == ()
     assert rollback_size.owner_edits(_returning(CLEAR), taken) == (), "it was never given back"
+
+
+def test_edits_are_noted_once_by_a_line_of_their_own() -> None:
+    change = given_back(_returning(CLEAR, SETTLE))
+    other = Entry(NOW, JournalEvent.WAY_BACK, "noted", "autoscaling was looked at, and the fleet grew")
+    change = replace(change, journal=(*change.journal, other))
+    noted = keep_owner_edits(change, _shown(2, 9), NOW)
+    assert noted.journal[:-1] == change.journal
+    assert noted.journal[-1].step == JournalEvent.OWNER_EDITS
+    assert "autoscaling was edited since the change" in noted.journal[-1].detail
+    assert keep_owner_edits(noted, _shown(2, 9), NOW) == noted
+
+
+def test_what_was_not_given_back_yet_is_no_edit() -> None:
+    policy = Step(StepKind.PUT_POLICY, WHO["ResourceId"], {**WHO, "PolicyName": "track"})
+    change = _returning(CLEAR, SETTLE)
+    change = replace(change, plan=replace(change.plan, settle=(SETTLE, policy)))
+    assert rollback_size.owner_edits(change, _shown(2, 4)) == (), "its policy is missing because we took it"
 
 
 @given(SIZES, SIZES, SIZES, SIZES)

@@ -10,7 +10,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
 from rightsizer.domain.plan import Plan, PlanKind, Step, StepKind, VariantCount
-from tests.changes.test_reconcile import BEFORE, CLEAR, NOW, RESTORE, SETTLE, WHO, change_after
+from tests.changes.test_reconcile import BEFORE, CLEAR, NOW, RESTORE, SETTLE, WHO, change_after, given_back
 
 OLD = "ml.g5.4xlarge"
 DIMENSION = WHO["ScalableDimension"]
@@ -107,11 +107,10 @@ def test_bounds_that_the_change_never_gave_are_left_as_stored() -> None:
 
 def test_only_autoscaling_that_the_change_took_away_is_watched_for_edits() -> None:
     edited = registered(2, 9)
-    change = replace(change_after(CLEAR, SETTLE), turned_at=NOW)
+    change = given_back(replace(change_after(CLEAR, SETTLE), turned_at=NOW))
     assert owner_edits(change, edited) == (SETTLE.key,)
     assert owner_edits(replace(change, plan=replace(change.plan, clear=())), edited) == ()
     assert owner_edits(replace(change, before=None), edited) == ()
-    assert owner_edits(replace(change, turned_at=None), edited) == ()
     assert owner_edits(replace(change_after(), turned_at=NOW), edited) == ()
 
 

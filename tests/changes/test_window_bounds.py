@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.changes.window import STEP, is_open, next_open, next_test_start
 from rightsizer.domain.demand import Peak
-from rightsizer.domain.policy import ChangeWindow
+from rightsizer.domain.policy import TICK, ChangeWindow
 
 HOUR = timedelta(hours=1)
 OFFICE = ChangeWindow("UTC", frozenset(), time(9), time(17))
@@ -58,6 +58,20 @@ def test_a_closed_window_opens_at_the_next_full_quarter_of_an_hour() -> None:
     assert next_open(quarter, at(9, 14, second=59)) == at(9, 15)
     assert next_open(quarter, at(17, 31)) == at(9, 15, day=3)
     assert next_open(OFFICE, at(9, 7, second=3)) == at(9, 7, second=3), "it is open now"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "opens"),
+    [
+        (time(9, 5), time(9, 15), at(9, 5)),
+        (time(9, 2), time(9, 12), at(9, 5)),
+        (time(23, 58), time(0, 8), at(0, day=3)),
+    ],
+)
+def test_a_window_shorter_than_a_quarter_of_an_hour_is_met(start: time, end: time, opens: datetime) -> None:
+    short = ChangeWindow("UTC", frozenset(), start, end)
+    assert next_open(short, at(8, 31)) == opens
+    assert is_open(short, opens + TICK - timedelta(seconds=1)), "the tick that begins it comes up to five minutes later"
 
 
 def test_whoever_asks_in_another_zone_gets_the_same_answer_and_none_in_the_past() -> None:

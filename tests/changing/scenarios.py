@@ -9,7 +9,7 @@ from typing import Any
 
 from rightsizer.autoscaling.target_tracking import REQUESTS
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target
+from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target, VariantTarget
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import pass_role_command
 from rightsizer.domain.recommendation import Gate
@@ -126,6 +126,15 @@ SEVERAL = Scenario(
     {"more_variants": ({"VariantName": "Second", "InstanceType": "ml.g5.4xlarge", "InitialInstanceCount": 1},)},
     kind=EndpointKind.MULTI_VARIANT,
 )
+BOTH = replace(
+    SEVERAL,
+    name="two variants at once",
+    option=an_option(
+        kind=OptionKind.TYPE_AND_COUNT,
+        target=Target(NEW_TYPE, 1, others=(VariantTarget("Second", "ml.g5.2xlarge", 1, Decimal("1.515")),)),
+        mean_instances=2.0,
+    ),
+)
 POOLS = Scenario(
     "instance pools",
     an_option(kind=OptionKind.INSTANCE_POOLS, target=Target(NEW_TYPE, 1, pools=(NEW_TYPE, "ml.g5.4xlarge"))),
@@ -229,6 +238,7 @@ ALL = (
     DAYLONG,
     COUNT,
     SEVERAL,
+    BOTH,
     POOLS,
     BOUNDS,
     HOURS,

@@ -7,13 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.recommender.proposal import ChangePermission, permission_for_option
 from sandbox.sagemaker.load import Served
 from tests.changing import scenarios
-from tests.changing.world import MONDAY, NAME, OLD_TYPE, World, an_option, steady, world
+from tests.changing.world import MONDAY, NAME, NEW_TYPE, OLD_TYPE, World, an_option, steady, world
 
 DELETE = an_option(kind=OptionKind.DELETE, target=Target(OLD_TYPE, 0), in_place=False)
 THREE_DAYS = ChangeLimits(grace=timedelta(days=3), rewire_alarms=True)
@@ -91,3 +92,20 @@ def test_an_owner_may_approve_a_deletion_and_sees_what_it_means() -> None:
     )
     assert permission_for_option(option, ChangePermission(True, "")).approvable
     assert not permission_for_option(option, ChangePermission(False, "its tag is absent")).approvable
+
+
+def test_a_request_to_the_second_variant_alone_keeps_an_endpoint_of_two() -> None:
+    other = {"VariantName": "Second", "InstanceType": NEW_TYPE, "InitialInstanceCount": 1}
+    kind: dict[str, Any] = {"kind": EndpointKind.MULTI_VARIANT, "more_variants": (other,), "limits": THREE_DAYS}
+
+    def second(at: datetime, instance_type: str, count: int) -> Served:
+        called = instance_type == NEW_TYPE and at == MONDAY + timedelta(hours=30)
+        return Served(10 if called else 0, latency_ms=100)
+
+    with world(DELETE, load=second, **kind) as w:
+        w.start()
+        used = w.run(24 * 6)
+    with world(DELETE, load=steady(requests=0), **kind) as w:
+        w.start()
+        silent = w.run(24 * 6)
+    assert (used.state, silent.state) == (ChangeState.ROLLED_BACK, ChangeState.HANDED_OVER)

@@ -140,6 +140,24 @@ def test_an_order_that_cannot_be_taken_is_told_once() -> None:
     assert subjects == ["chat: the rollback was not taken"]
 
 
+def test_an_order_that_waits_is_told_too_where_its_approval_had_waited_before() -> None:
+    with world() as w:
+        with journal_throttled(w):
+            ticks(w, timedelta(hours=1))
+        ticks(w, timedelta(hours=8))
+        known = len(w.told)
+        decisions.request_rollback(Table(w.box.client("dynamodb"), "t"), w.proposal.id, "slack:U1", w.now)
+        with journal_throttled(w):
+            ticks(w, timedelta(minutes=15))
+            assert w.told[known:] == [], "it has not waited for long"
+            ticks(w, timedelta(hours=1))
+            ((subject, text),) = w.told[known:]
+        ticks(w, timedelta(hours=8))
+        assert w.change.state is ChangeState.ROLLED_BACK
+    assert subject == "chat: its rollback was asked, and not started yet"
+    assert text.startswith(f"the rollback of {change_id_of(w.proposal)}, of proposal {w.proposal.id}, could not")
+
+
 def deployed(w: World, config: str) -> None:
     """The endpoint's owner deploys a configuration."""
     with w.box.gate.unrecorded():

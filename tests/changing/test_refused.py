@@ -10,6 +10,7 @@ from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.recommendation import Gate
 from tests.changing.scenarios import BY_TAG
 from tests.changing.world import NAME, World, world
+from tests.table import decide
 
 
 def asked_again(w: World) -> None:
@@ -22,7 +23,7 @@ def asked_again(w: World) -> None:
         expires_at=w.now + timedelta(days=14),
     )
     assert w.store.save(replace(w.proposal.recommendation, evaluated_at=w.now), fresh)
-    w.store.decide(fresh.id, Decision(ProposalState.APPROVED, "slack:U1", w.now), w.now)
+    decide(w.store, fresh.id, Decision(ProposalState.APPROVED, "slack:U1", w.now), w.now)
 
 
 def set_mode(w: World, mode: str) -> None:

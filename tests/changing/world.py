@@ -185,7 +185,7 @@ def world(
             quotas=EndpointQuotas(session, lambda: box.clock.now, BEFORE_A_WRITE),
             catalogue=catalogue(catalog.instances(), catalog.accelerators()),
             dimensions=DIMENSIONS,
-            limits=limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True),
+            limits=samples.with_approver(limits or ChangeLimits(probation=timedelta(hours=2), rewire_alarms=True), by),
             notifier=Told(lambda subject, text: told.append((subject, text))),
         )
         proposal = replace(_approved(box, option or an_option(), kind, by, judged or {}), **(proposed or {}))

@@ -170,7 +170,21 @@ def test_a_chart_is_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert "writing the chart" in capsys.readouterr().err
 
 
-def test_a_job_has_no_chart_over_traffic(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_cluster_has_no_chart_and_is_not_asked_for_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    asked = ["--from-prometheus", "http://127.0.0.1:1", "--png", str(tmp_path / "a.png")]
+    assert run(["advise", *asked]) == Exit.FAILED
+    assert "leave it out for a cluster" in capsys.readouterr().err
+
+
+def test_a_job_has_no_chart_over_traffic(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
     assert run(["advise", "--task", "training", "--parameters", "1B", "--png", str(tmp_path / "a")]) == Exit.FAILED
     assert "belongs to a service" in capsys.readouterr().err
 

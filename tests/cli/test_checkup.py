@@ -83,6 +83,42 @@ def test_a_write_that_one_role_lacks_is_named_with_its_function(
     assert all("deploy the template" in c["remedy"] for c in lacking(checks))
 
 
+@pytest.mark.parametrize(
+    ("sid", "lost"),
+    [
+        ("UpdateToAConfigurationOfAChange", [("sagemaker:UpdateEndpoint", "endpoint-config/any")]),
+        (
+            "PutRollbackAlarms",
+            [("cloudwatch:PutMetricAlarm", "rightsizer-c-any"), ("cloudwatch:PutMetricAlarm", "rightsizer-wake-any")],
+        ),
+        (
+            "RemoveRollbackAlarms",
+            [("cloudwatch:DeleteAlarms", "rightsizer-c-any"), ("cloudwatch:DeleteAlarms", "rightsizer-wake-any")],
+        ),
+    ],
+)
+def test_each_resource_that_a_change_writes_to_is_asked_for(
+    sid: str, lost: list[tuple[str, str]], deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = deployed.box.world.iam.roles
+    name = next(name for name in roles if "Apply" in name)
+    roles[name] = [one for one in roles[name] if one.get("Sid") != sid]
+    _, checks = checked(capsys)
+    found = sorted((c["action"], c["purpose"].removeprefix("acting on ")) for c in lacking(checks))
+    assert found == lost
+
+
+def test_iam_is_asked_once_for_all_that_a_role_does_to_a_resource(
+    deployed: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed.box.calls.clear()
+    checked(capsys)
+    asked = [call.params for call in deployed.box.calls.of("iam", "SimulatePrincipalPolicy")]
+    writes = [(p["PolicySourceArn"], p["ResourceArns"], p["ContextEntries"]) for p in asked if p.get("ResourceArns")]
+    assert [one for one in writes if writes.count(one) > 1] == []
+    assert any(len(p["ActionNames"]) == 5 for p in asked), "autoscaling has five writes to a target"
+
+
 def test_a_read_that_the_functions_lack_is_named_for_each(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     deployed.box.deny("ec2:DescribeSpotPriceHistory")
     code, checks = checked(capsys)

@@ -1,8 +1,11 @@
 """The command `training` on a simulated month of 200 finished jobs."""
 
 import json
+import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -51,6 +54,29 @@ def test_a_month_of_200_jobs_is_compared_and_each_works_fault_is_found(
     assert (found["llm-sft"]["interruptions"], found["segment-study"]["failed"]) == (32, 4)
     types = {each["instance_type"]: each["is_on_frontier"] for each in found["bert-finetune"]["results"]}
     assert types == {"ml.g5.2xlarge": True, "ml.g5.12xlarge": True, "ml.g4dn.xlarge": False}
+
+
+def test_each_work_says_in_json_what_it_could_save(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:
+    seed_training(spot.box, spot.jobs)
+    _, found = work(capsys)
+    nightly = found["rank-nightly"]
+    assert nightly["saving_usd"] == max(each["usd_per_run"] for each in nightly["findings"]) * nightly["runs"] > 0
+    assert found["llm-sft"]["saving_usd"] == 0
+
+
+def test_a_chart_that_cannot_be_drawn_or_written_is_refused_before_a_job_is_read(
+    spot: Spot, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert run(["training", "--region", "eu-west-1", "--png", str(tmp_path / "a.png")]) == Exit.FAILED
+    monkeypatch.setitem(sys.modules, "matplotlib", MagicMock())
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", MagicMock())
+    for path in (tmp_path, tmp_path / "none" / "a.png"):
+        assert run(["training", "--region", "eu-west-1", "--png", str(path)]) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert "pip install 'rightsizer[pictures]'" in said
+    assert said.count("it cannot be written there") == 2
+    assert spot.box.calls.of("sagemaker") == []
 
 
 def test_the_page_names_types_hours_prices_and_reasons(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.wiring import Stack
 from tests.doors.scene import BIG, PROPOSE, REGION, ROOT, Scene, scene
+from tests.table import decide
 
 OTHER = "product-ranking"
 RESTORED = "rightsizer-restored"
@@ -152,8 +153,11 @@ class Walk:
         """A person approves; the change that answers it, once its update was sent."""
         asked, before = self.proposal(endpoint), self.updates()
         with self.box.gate.unrecorded():
-            self.store().decide(
-                asked.id, Decision(ProposalState.APPROVED, "cli:ada", self.box.clock.now), self.box.clock.now
+            decide(
+                self.store(),
+                asked.id,
+                Decision(ProposalState.APPROVED, "cli:ada", self.box.clock.now),
+                self.box.clock.now,
             )
         assert self.box.clock.run_until(lambda: self.updates() > before, timedelta(hours=2))
         return change_id_of(asked)

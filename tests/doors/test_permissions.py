@@ -86,12 +86,14 @@ def test_the_report_queries_the_index_and_can_neither_read_an_item_by_its_key_no
 
 @pytest.mark.parametrize(
     ("door", "own"),
-    [("propose", {"MESSAGE#p", "PARKED#p"}), ("interruption", {"SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o"})],
+    [
+        ("propose", {"MESSAGE#p", "PARKED#p"}),
+        ("interruption", {"SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o"}),
+        ("sweep", {"GROUP#g", "ACCOUNT", "PROPOSAL#p"}),
+    ],
 )
-def test_a_door_that_decides_nothing_writes_its_own_kinds_of_items_and_can_forge_no_approval(
-    door: str, own: set[str]
-) -> None:
-    others = {"PROPOSAL#p", "CHANGE#c", "CONTROL", "ENDPOINT#e", "GROUP#g", "ENTRY#e"}
+def test_a_door_that_decides_nothing_writes_its_own_kinds_of_items_alone(door: str, own: set[str]) -> None:
+    others = {"PROPOSAL#p", "CHANGE#c", "LOCK#ENDPOINT#e", "CONTROL", "ENDPOINT#e", "GROUP#g", "ENTRY#e", "BUDGET#b"}
     with scene() as at:
         table = at.box.world.arn("dynamodb", f"table/{at.stack.parts.names['Table']}")
         role = at.stack.roles.role(door)

@@ -23,6 +23,7 @@ from sandbox.gate import Call
 from sandbox.spot import add_spot
 from tests.doors.scene import APPROVER, Scene, scene
 from tests.samples import proposal, recommendation
+from tests.table import decide
 
 TEN = range(10)
 SOME = (0, 4, 9)
@@ -181,7 +182,7 @@ class Approvals(Proposals):
         with self.at.box.gate.unrecorded():
             bootstrap.store().save(made.recommendation, made)
             decision = Decision(ProposalState.APPROVED, "slack:U1", self.at.box.clock.now)
-            approved = bootstrap.store().decide(name, decision, self.at.box.clock.now)
+            approved = decide(bootstrap.store(), name, decision, self.at.box.clock.now)
         event = super().event(name)
         event["dynamodb"]["NewImage"] |= {"state": {"S": "approved"}, "doc": {"S": wire.dump_stored(approved)}}
         return event

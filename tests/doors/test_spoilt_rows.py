@@ -17,6 +17,7 @@ from rightsizer import bootstrap
 from rightsizer.domain.proposal import Decision, ProposalState
 from tests.doors.scene import APPROVER, BIG, PROPOSE, Scene, scene
 from tests.samples import proposal
+from tests.table import decide
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "first-release"
 NOW = datetime.fromisoformat("2026-11-16T06:30:00+00:00")
@@ -170,7 +171,7 @@ def test_a_decision_keeps_the_unknown_attributes_of_a_proposal(at: Scene) -> Non
     table.hold([pending])
     with at.box.gate.unrecorded():
         pid = pending["pk"]["S"].removeprefix("PROPOSAL#")
-        bootstrap.store().decide(pid, Decision(ProposalState.APPROVED, "slack:U1", NOW), NOW)
+        decide(bootstrap.store(), pid, Decision(ProposalState.APPROVED, "slack:U1", NOW), NOW)
     (found,) = table.all().values()
     assert found["state"] == {"S": "approved"}
     assert {name: found[name] for name in UNKNOWN} == UNKNOWN

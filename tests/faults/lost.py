@@ -40,6 +40,7 @@ from tests.faults.lost_run import (
     Run,
     deployed,
 )
+from tests.table import decide
 
 PLACES: dict[str, Place] = {**DECISIONS, **ERRANDS}
 
@@ -103,7 +104,7 @@ def _prepare(run: Run) -> None:
         run.store.save(run.proposal.recommendation, run.proposal)
         run.box.clock.advance(timedelta(minutes=2))
     if run.who == WHO[2]:
-        run.store.decide(run.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", run.now), run.now)
+        decide(run.store, run.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", run.now), run.now)
         run.box.gate.recording = True
         run.box.clock.advance(timedelta(minutes=40))
         run.box.gate.recording = False

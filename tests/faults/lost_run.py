@@ -25,6 +25,7 @@ from rightsizer.flows.apply import change_id_of
 from sandbox.account import Sandbox
 from sandbox.wiring import Stack
 from tests import samples
+from tests.table import decide
 
 ROOT = Path(__file__).parents[2]
 START = datetime(2026, 11, 2, 9, 1, tzinfo=UTC)
@@ -67,7 +68,8 @@ def deployed(*, untagged: bool = False) -> Iterator[tuple[Sandbox, Stack]]:
     """An account with the endpoint and the stack, of which only the ticks of `apply` come by themselves."""
     with Sandbox(now=START) as box:
         may = "tagged-and-untagged" if untagged else "tagged"
-        stack = Stack(box, ROOT / "template.yaml", parameters={"Limits": LIMITS, "MayChange": may})
+        given = {"Limits": LIMITS, "MayChange": may, "Approvers": "U1"}
+        stack = Stack(box, ROOT / "template.yaml", parameters=given)
         stack.quiet |= {s.name for s in stack.parts.schedules} - {"Apply.Tick"}
         stack.off |= {"evaluate"}  # what an evaluation says is played
         with box.gate.unrecorded():
@@ -141,7 +143,7 @@ class Run(Ground):
             approved = replace(self.proposal, state=ProposalState.APPROVED, decision=decision, created_at=self.now)
             self.store.save(approved.recommendation, approved)
         elif self.who == "a person":
-            self.store.decide(self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
+            decide(self.store, self.proposal.id, Decision(ProposalState.APPROVED, "slack:U1", self.now), self.now)
         else:
             decisions.request_rollback(self.table, self.proposal.id, "slack:U1", self.now)
             self.asked_back = True

@@ -11,11 +11,12 @@ from rightsizer.aws.capacity_changes import CapacityChangeCalls
 from rightsizer.aws.capacity_changes import CapacityChangeTable as Book
 from rightsizer.aws.ledger import SavingsTable
 from rightsizer.aws.table import Table
+from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.flows.change_capacity import CapacityChanges
+from rightsizer.flows.change_capacity import CapacityChanges, request_rollback
 from sandbox.spot_groups import SimGroup
 from tests.flows.spot_scene import Scene
 
@@ -41,6 +42,12 @@ class Stage:
     def start(self) -> CapacityChange:
         self.approve()
         return self.flow.start(self.errand.id, self.now)
+
+    def go_back(self, by: str = "cli:me", flow: CapacityChanges | None = None) -> CapacityChange:
+        """What a person orders at a terminal, and the tick that carries it out."""
+        request_rollback(self.book, self.errand.id, by, self.now)
+        (flow or self.flow).tick(self.now)
+        return self.seen()
 
     def later(self, **length: float) -> CapacityChange:
         self.scene.box.clock.advance(timedelta(**length))
@@ -72,5 +79,6 @@ def stage(scene: Scene) -> Stage:
         now, now + timedelta(days=14), ProposalState.PENDING, approvable=True,
     )  # fmt: skip
     assert book.add(capacity_change)
-    flow = CapacityChanges(book, calls, calls, Switch, SavingsTable(table), scene.told)
+    people = Approvers(frozenset({"U1"}), "aws:111122223333")
+    flow = CapacityChanges(book, calls, calls, Switch, SavingsTable(table), scene.told, approvers=people)
     return Stage(scene, group, flow, book, capacity_change, old, new)

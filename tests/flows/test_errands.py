@@ -38,7 +38,7 @@ def test_an_errand_is_begun_only_where_the_list_lets_decide_who_approved_it(stag
 def test_an_errand_that_was_sent_goes_back_though_nobody_on_the_list_approved_it(stage: Stage) -> None:
     stage.start()
     listed = Approvers(frozenset({"U9"}), "aws:111122223333")
-    back = replace(stage.flow, approvers=listed).request_rollback("e-1", "cli:me", stage.now)
+    back = stage.go_back("cli:me", replace(stage.flow, approvers=listed))
     assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
 
 
@@ -69,7 +69,7 @@ def test_a_stack_that_may_change_nothing_withdraws_an_approval_and_says_what_all
 
 def test_a_stack_that_may_change_nothing_any_more_still_writes_the_old_policy_back(stage: Stage) -> None:
     stage.start()
-    back = replace(stage.flow, dry_run=True).request_rollback("e-1", "cli:me", stage.now)
+    back = stage.go_back("cli:me", replace(stage.flow, dry_run=True))
     assert (back.state, stage.group.mixed) == (ProposalState.ROLLED_BACK, stage.old)
 
 
@@ -146,7 +146,7 @@ def test_killed_after_any_write_the_ticks_bring_it_to_new_or_old(
     stage.scene.box.gate.kill(nth, after=after)
     try:
         if back:
-            stage.flow.request_rollback("e-1", "cli:me", stage.now)
+            stage.go_back()
         else:
             stage.flow.start("e-1", stage.now)
     except Killed:
@@ -164,11 +164,11 @@ def test_killed_after_any_write_the_ticks_bring_it_to_new_or_old(
 def test_a_person_gets_the_old_policy_back_even_after_the_proof(stage: Stage) -> None:
     stage.start()
     stage.later(hours=25)
-    back = stage.flow.request_rollback("e-1", "cli:me", stage.now)
+    back = stage.go_back()
     assert back.state is ProposalState.ROLLED_BACK
     assert stage.group.mixed == stage.old
     with pytest.raises(InputError, match="nothing to undo"):
-        stage.flow.request_rollback("e-1", "cli:me", stage.now)
+        stage.go_back()
 
 
 def test_a_launch_that_fails_for_the_new_policy_brings_the_old_one_back(stage: Stage) -> None:
@@ -276,12 +276,12 @@ def test_a_freeze_begins_nothing_and_lets_the_way_back_go_on(stage: Stage) -> No
     stage.approve()
     assert frozen.start("e-1", stage.now).sent_at is None
     stage.flow.start("e-1", stage.now)
-    assert frozen.request_rollback("e-1", "U1", stage.now).state is ProposalState.ROLLED_BACK
+    assert stage.go_back("U1", frozen).state is ProposalState.ROLLED_BACK
 
 
 def test_a_hard_freeze_stops_the_way_back_too(stage: Stage) -> None:
     stage.start()
     held = replace(stage.flow, switch=lambda: Switch(True, True, "U1", stage.now))
-    assert held.request_rollback("e-1", "U1", stage.now).state is ProposalState.APPLYING
+    assert stage.go_back("U1", held).state is ProposalState.APPLYING
     assert stage.group.mixed == stage.new
     assert stage.later(minutes=6).state is ProposalState.ROLLED_BACK

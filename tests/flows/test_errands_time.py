@@ -67,7 +67,7 @@ def test_an_errand_of_a_backup_whose_new_policy_stands_goes_on_and_back(stage: S
     stage.start()
     restored(stage)
     assert stage.later(hours=2).state is ProposalState.PROVEN
-    assert stage.flow.request_rollback("e-1", "cli:me", stage.now).state is ProposalState.ROLLED_BACK
+    assert stage.go_back().state is ProposalState.ROLLED_BACK
     assert stage.group.mixed == stage.old
 
 

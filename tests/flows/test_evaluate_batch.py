@@ -18,7 +18,7 @@ from rightsizer.domain.trigger import (
     NoTrigger,
     Received,
 )
-from rightsizer.errors import ReadError, WriteRefusedError
+from rightsizer.errors import ReadError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 
@@ -183,10 +183,14 @@ def test_what_there_is_no_time_for_is_asked_for_anew_and_no_message_fails() -> N
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=ask), batch, NOW) == []
     assert later == [(("b", "c"), "full-sweep")]
 
-    def refuse(names: Sequence[str], because: str, now: datetime, fleet: int) -> Sequence[str]:
-        raise WriteRefusedError("sending", "Throttling", "slow down")
+    for error in (WriteRefusedError("sending", "InternalError", "no"), ThrottledError("slow down")):
 
-    assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=refuse), batch, NOW) == ["1"]
+        def refuse(
+            names: Sequence[str], because: str, now: datetime, fleet: int, error: RightsizerError = error
+        ) -> Sequence[str]:
+            raise error
+
+        assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=refuse), batch, NOW) == ["1"]
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes()), batch, NOW) == ["1"]
 
 

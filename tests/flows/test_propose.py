@@ -11,7 +11,7 @@ from rightsizer import telemetry
 from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
 from rightsizer.errors import ThrottledError, WriteRefusedError
-from rightsizer.flows.propose import ProposePorts, propose
+from rightsizer.flows.propose import REFUSED, ProposePorts, propose
 from rightsizer.render.messages import plain, slack_line
 from tests.notifiers import Told
 from tests.samples import NOW, proposal
@@ -247,6 +247,32 @@ def test_once_slack_takes_messages_again_the_proposal_is_posted_and_a_new_refusa
     spy.code = "not_in_channel"
     spy.tell(moved(replace(asked, state=ProposalState.PROVEN), ProposalState.APPROVED))
     assert len([one for one in spy.texts if "Slack refuses" in one]) == 2
+
+
+def test_a_refusal_is_told_again_after_a_message_took_its_new_form() -> None:
+    spy, asked = Refusing(code=""), proposal()
+    spy.tell(moved(asked))
+    steps = [("approved", "not_in_channel"), ("applying", ""), ("proven", "not_in_channel")]
+    before = ProposalState.PENDING
+    for state, code in steps:
+        spy.code = code
+        spy.tell(moved(replace(asked, state=ProposalState(state)), before))
+        before = ProposalState(state)
+    assert len(spy.posts) == 1, "the one message is updated"
+    assert len([one for one in spy.texts if "Slack refuses" in one]) == 2
+
+
+def test_the_note_of_a_refusal_is_cleared_once() -> None:
+    spy = Refusing()
+    spy.tell(moved(proposal()))
+    spy.code = ""
+    noted: list[str] = []
+    with patch.object(spy, "remember", lambda message: noted.append(message.proposal_id)):
+        for number in range(3):
+            spy.tell(moved(proposal(f"p-{number}", f"e-{number}")))
+            if number == 0:
+                spy.known[REFUSED] = MessageRef(REFUSED, "", "", "")
+    assert noted.count(REFUSED) == 1
 
 
 def test_a_proposal_whose_first_record_was_lost_is_told_whole_by_a_later_one() -> None:

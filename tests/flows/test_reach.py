@@ -8,7 +8,7 @@ import pytest
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
 from rightsizer.dimensions import DIMENSIONS
-from rightsizer.domain.endpoint import Mode, ScalableTarget
+from rightsizer.domain.endpoint import EndpointKind, Mode, ScalableTarget
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.flows.evaluate import Evaluated, RecommendationSink, permission_for
 from rightsizer.ports.evaluation import RecommendationStore
@@ -127,3 +127,19 @@ def test_what_preflight_would_refuse_has_no_button_and_says_why(changes: dict[st
 def test_a_key_that_a_change_can_carry_and_counts_alone_keep_their_button() -> None:
     assert of(kms_key=OURS, to="ml.p3.2xlarge").approvable
     assert of(OptionKind.INSTANCE_COUNT, "ml.g5.2xlarge", kms_key=OURS).approvable
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_deletion_that_no_wait_can_prove_has_no_button_and_says_why(declared: bool) -> None:
+    judged = samples.recommendation(options=(samples.option(kind=OptionKind.DELETE),))
+
+    def permitted(kind: EndpointKind) -> ChangePermission:
+        at = replace(ENDPOINT, kind=kind, mode_declared=declared)
+        return permission_for(KEEPING, CATALOGUE, DIMENSIONS, Evaluated(at, judged))
+
+    found = permitted(EndpointKind.ASYNC)
+    assert (found.approvable, found.tag) == (False, False)
+    assert found.enable == (
+        "whether an endpoint of kind asynchronous is used cannot be told by its invocations; its owner decides"
+    )
+    assert permitted(EndpointKind.REAL_TIME).approvable is declared, "of a real-time endpoint it can"

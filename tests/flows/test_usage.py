@@ -15,7 +15,15 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics, Series, VariantUsage
+from rightsizer.domain.usage import (
+    EndpointUsage,
+    KeptUsage,
+    MetricStatistic,
+    MetricWindow,
+    NoMetrics,
+    Series,
+    VariantUsage,
+)
 from rightsizer.flows.read_usage import UsageCache, UsageReader
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.usage_cache import page_of
@@ -53,7 +61,7 @@ class Kept:
         return tuple(self.pages.get(page, {}).values())
 
     def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
-        self.pages.setdefault(page, {}).update({one.endpoint: one for one in kept})
+        self.pages.setdefault(page, {}).update({f"{one.endpoint}/{one.variant}": one for one in kept})
 
 
 def reader(metrics: Metrics, kept: Kept | None, *past: PastChange, days: int = 14) -> UsageReader:
@@ -228,3 +236,59 @@ def test_hours_that_are_unknown_or_have_not_happened_are_no_hours_without_reques
     assert found.evidence.end == NOW + timedelta(hours=3), "the last complete hour"
     assert len(found.hourly_requests) == (NOW + timedelta(hours=3) - found.evidence.start) / timedelta(hours=1)
     assert set(found.hourly_requests) == {360.0}
+
+
+def two_variants() -> Endpoint:
+    made = endpoint()
+    second = replace(made.variants[0], name="B", instance_type="ml.g5.12xlarge")
+    return replace(made, variants=(*made.variants, second))
+
+
+def test_each_variant_is_read_with_what_its_own_type_has_and_kept_under_its_own_name() -> None:
+    metrics, kept = Metrics(), Kept()
+    found = reader(metrics, kept).read([two_variants(), named("other")], NOW)
+    both = found["chat"]
+    assert isinstance(both, EndpointUsage)
+    assert [one.variant for one in both.variants] == ["AllTraffic", "B"]
+    second = both.of_variant("B")
+    assert isinstance(second, VariantUsage)
+    assert {day.gpus for day in second.days} == {4}
+    assert [count for _, _, count in metrics.asked] == [3], "variants and endpoints share their requests"
+    assert {one.variant for page in kept.pages.values() for one in page.values()} == {"AllTraffic", "B"}
+    reader(metrics, kept).read([two_variants()], LATER)
+    start, end, count = metrics.asked[-1]
+    assert (count, (end - start) <= timedelta(days=2)) == (2, True)
+
+
+def test_a_page_of_a_release_that_read_the_first_variant_alone_is_read_on() -> None:
+    metrics, kept = Metrics(), Kept()
+    reader(metrics, kept).read([endpoint()], NOW)
+    found = reader(metrics, kept).read([two_variants()], LATER)["chat"]
+    assert isinstance(found, EndpointUsage)
+    spans = sorted(end - start for start, end, _ in metrics.asked[1:])
+    assert len(spans) == 2
+    assert spans[0] <= timedelta(days=2) < timedelta(days=13) <= spans[1], "one new day of the first, all of the second"
+    assert all(isinstance(one, VariantUsage) and len(one.days) >= 13 for one in found.variants)
+
+
+def test_what_cannot_be_read_of_one_variant_leaves_the_other() -> None:
+    class Half(Metrics):
+        def read(
+            self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
+        ) -> Iterator[MetricWindow | NoMetrics]:
+            for request, seen in zip(requests, super().read(requests, start, end, period_s), strict=True):
+                refused = Reason(Code.READ_FAILED, "CloudWatch refused")
+                yield NoMetrics(request.endpoint, "B", refused) if request.variant == "B" else seen
+
+    found = reader(Half(), None).read([two_variants()], NOW)["chat"]
+    assert isinstance(found, EndpointUsage)
+    assert isinstance(found.of_variant("AllTraffic"), VariantUsage)
+    assert isinstance(found.of_variant("B"), NoMetrics)
+
+
+def test_a_variant_without_an_accelerator_is_left_out() -> None:
+    plain = two_variants()
+    cpu = replace(plain, variants=(plain.variants[0], replace(plain.variants[1], instance_type="ml.m5.2xlarge")))
+    found = reader(Metrics(), None).read([cpu], NOW)["chat"]
+    assert isinstance(found, EndpointUsage)
+    assert [one.variant for one in found.variants] == ["AllTraffic"]

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
+from rightsizer.domain.schedule import DayCounts
 from tests.frozen.library import (
     Decision,
     OptionKind,
@@ -12,6 +14,7 @@ from tests.frozen.library import (
     ProposalState,
     ScaleIn,
     Target,
+    VariantTarget,
     change_id_of,
     proposal_id,
     samples,
@@ -42,6 +45,12 @@ TARGETS = {
         BASE, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION"), placement=(("chat", "SPREAD"),)
     ),
     "added target tracking": replace(BASE, minimum=1, maximum=4, target_value=84.0, metric="Invocations"),
+    "two variants": replace(BASE, others=(VariantTarget("B", "ml.g5.xlarge", 1, Decimal("1.408")),)),
+    "counts of the week": replace(
+        BASE,
+        hourly_counts=(4,) * 24,
+        day_counts=(DayCounts((0, 1, 2, 3, 4), (4,) * 24), DayCounts((5, 6), (1,) * 24)),
+    ),
     "all at once": Target(
         "ml.p5.48xlarge", 9, (2,) * 24, 1, 9, "RANDOM", ("ml.p5.48xlarge",), 55.5, 0.25, (("chat", 1),), 15
     ),

@@ -1,7 +1,7 @@
 """Everything that this package imports from the library and from its tests: the one file to edit when modules move."""
 
 from rightsizer import bootstrap, wire
-from rightsizer.domain.option import OptionKind, ScaleIn, Target
+from rightsizer.domain.option import OptionKind, ScaleIn, Target, VariantTarget
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.flows.apply import change_id_of
@@ -19,6 +19,7 @@ __all__ = [
     "Recommendation",
     "ScaleIn",
     "Target",
+    "VariantTarget",
     "bootstrap",
     "change_id_of",
     "proposal_id",

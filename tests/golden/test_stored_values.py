@@ -27,6 +27,7 @@ STORED: dict[type[StrEnum], frozenset[str]] = {
             "again",
             "ask-back",
             "way-back",
+            "owner-edits",
             "met",
             "schedule",
             "images",

@@ -28,7 +28,6 @@ KEYS = ("key", "_id", "fingerprint", "digest")
 KNOWN = {
     "advice._as_batch": 1,
     "changes.leftover_configs": 1,
-    "changes.keep_owner_edits": 1,
     "flows.check_before_step": 1,
 }
 """Functions that still read words, by package, and how often. The list shrinks only: one that is gone, or reads words

@@ -1,6 +1,8 @@
 """The client: what it asks, what it leaves out, and what it says when a server cannot answer."""
 
 import json
+import socket
+import threading
 
 import pytest
 
@@ -69,7 +71,96 @@ def test_an_address_where_nothing_listens_is_said() -> None:
         Prometheus(url, timeout_s=2).query("up")
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "127.0.0.1:9090", "", "ftp://host"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "127.0.0.1:9090",
+        "",
+        "ftp://host",
+        "http://127.0.0.1:many",
+        "http://127.0.0.1:70000",
+        "http://127.0.0.1:0",
+        "http://[::1",
+        "http://",
+        "http://:9090",
+        "http://a b:9090",
+        "http://host:9090/\n",
+        f"http://{'a' * 70}.example",
+        "http://host:9090/?query=up",
+        "http://host:9090/#graph",
+    ],
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="no address of a Prometheus server"):
         Prometheus(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://ada:hunter2@host:many", "ada:hunter2@host", "ftp://ada:hun@ter2@host", "//a:hunter2@"]
+)
+def test_a_password_in_a_refused_address_is_not_shown(url: str) -> None:
+    with pytest.raises(InputError) as error:
+        Prometheus(url)
+    assert "hun" not in str(error.value)
+    assert "ter2" not in str(error.value)
+
+
+def test_an_address_with_a_user_or_a_password_is_refused_with_what_to_give() -> None:
+    for user in ("ada:hunter2@", "ada@", ":hunter2@"):
+        with pytest.raises(InputError, match="without them, of a port-forward") as error:
+            Prometheus(f"https://{user}prometheus.example:9090/prom")
+        assert "'https://prometheus.example:9090/prom'" in str(error.value)
+        assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "result", [None, 7, "up", {"metric": {}}, True], ids=["none", "a number", "a text", "an object", "a flag"]
+)
+def test_an_answer_of_another_shape_is_an_error_that_names_the_query(result: object) -> None:
+    with (
+        serving(lambda _: (200, body(result))) as (url, _),
+        pytest.raises(ReadError, match="no list of series") as error,
+    ):
+        Prometheus(url).query("up")
+    assert f"asking {url} for up" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"status":"success","data":7}', "no vector"),
+        (b'{"status":"success"}', "no vector"),
+        (b"\xff\xfe", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b'{"status":"error","error":"a\\u001b[31mb"}', "error: a"),
+    ],
+)
+def test_an_answer_that_is_odd_inside_is_an_error_and_no_traceback(text: bytes, says: str) -> None:
+    with serving(lambda _: (200, text)) as (url, _), pytest.raises(ReadError, match=says) as error:
+        Prometheus(url).query("up")
+    assert "\x1b" not in str(error.value)
+
+
+def test_a_number_too_large_to_count_with_is_left_out() -> None:
+    text = body([{"metric": {}, "value": [1, 7]}]).replace(b"7", b"1" + b"0" * 400)
+    with serving(lambda _: (200, text)) as (url, _):
+        assert Prometheus(url).query("up") == ()
+
+
+@pytest.mark.parametrize("said", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz"])
+def test_a_server_that_speaks_something_else_is_told_with_the_address(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(4096)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ReadError, match="the answer is no HTTP") as error:
+            Prometheus(url, timeout_s=5).query("up")
+        thread.join()
+    assert f"asking {url} for up" in str(error.value)

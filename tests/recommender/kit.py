@@ -12,7 +12,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price, PriceTable
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series, VariantUsage
+from rightsizer.domain.usage import EndpointUsage, MetricStatistic, MetricWindow, NoMetrics, Series, VariantUsage
 from rightsizer.recommender import recommend
 from rightsizer.recommender.context import AccountInputs
 
@@ -155,9 +155,27 @@ def judge(
     now: datetime,
 ) -> Recommendation:
     """The recommendation with every registered dimension."""
-    return recommend.recommend_from_metrics(
-        endpoint, metrics, AccountInputs(prices, catalogue, quotas, history, policy, now), DIMENSIONS
-    )
+    inputs = AccountInputs(prices, catalogue, quotas, history, policy, now)
+    found = [usage for view in endpoint.views if (usage := _usage_of(view, metrics, inputs)) is not None]
+    if endpoint.other_variants:
+        return recommend.recommend(endpoint, EndpointUsage(endpoint.ref.name, tuple(found)), inputs, DIMENSIONS)
+    return recommend.recommend(endpoint, next(iter(found), None), inputs, DIMENSIONS)
+
+
+def _usage_of(
+    view: Endpoint, metrics: Sequence[MetricWindow | NoMetrics], inputs: AccountInputs
+) -> VariantUsage | NoMetrics | None:
+    """Usage of the first variant of the view, as `UsageReader` gives it; None without windows or a known type."""
+    name = view.variants[0].name if view.variants else ""
+    mine = [m for m in metrics if m.variant in ("", name)]
+    windows = [m for m in mine if isinstance(m, MetricWindow)]
+    unread = next((m for m in mine if isinstance(m, NoMetrics)), None)
+    if unread is not None and not windows:
+        return unread
+    hardware = inputs.catalogue.find(view.variants[0].instance_type) if view.variants else None
+    if hardware is None or not windows:
+        return None
+    return recommend.add_daily_usage(view, windows, hardware, inputs.history, inputs.policy)
 
 
 def judge_digests(

@@ -20,7 +20,7 @@ from rightsizer.wire import dumps, loads
 from tests.dimensions.kit import bursts, judged, only, tolerant
 from tests.recommender import kit
 
-OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True, ask_without_objective=False)
+OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True)
 """An account that lets every dimension be applied."""
 
 
@@ -48,6 +48,7 @@ def test_an_alternative_that_saves_more_stays_behind_what_is_done_in_place() -> 
 
 
 DIMENSIONS = frozenset(OptionKind) - {
+    OptionKind.REMOVE_VARIANT,  # of several variants only
     OptionKind.INSTANCE_TYPE,
     OptionKind.INSTANCE_COUNT,
     OptionKind.TYPE_AND_COUNT,

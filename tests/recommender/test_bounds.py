@@ -24,7 +24,7 @@ def test_the_opt_in_for_bounds_leaves_the_type_of_an_autoscaled_endpoint_with_a_
 
 
 def test_an_account_that_takes_all_dimensions_at_once_changes_the_type_of_an_autoscaled_endpoint() -> None:
-    found = dearer(Policy(by_itself=frozenset(OptionKind), several_at_once=True, ask_without_objective=False))
+    found = dearer(Policy(by_itself=frozenset(OptionKind), several_at_once=True))
     assert chosen(found).target.instance_type != "ml.g5.2xlarge"
     assert found.gate_reason.code is not Code.AUTOSCALED
 

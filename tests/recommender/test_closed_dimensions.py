@@ -11,7 +11,7 @@ from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import EndpointKind, Mode, Objective
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Excluded, Option, OptionKind
-from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
@@ -29,20 +29,22 @@ BUSY = replace(kit.endpoint("ml.g6.xlarge", 3), objective=Objective(2.0, min_ins
 
 def test_hours_that_would_save_are_proposed_with_the_setting_that_opens_them() -> None:
     opened = chosen(by_day_only(BUSY, allowing(OptionKind.SCHEDULE), 1500.0))
-    found = by_day_only(BUSY, Policy(), 1500.0)
+    found = by_day_only(BUSY, Policy(by_itself=TYPE_AND_COUNT), 1500.0)
     option = chosen(found)
     assert (option.kind, option.target, option.usd_per_month) == (opened.kind, opened.target, opened.usd_per_month)
     assert option.in_place, "the journal carries it out after an approval"
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
     assert "Limits does not open schedule to automatic mode" in found.gate_reason.sentence
     assert '{"dimensions": ["schedule"]}' in option.notes[-1]
-    assert "schedule (2 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
+    assert "schedule (1 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
     assert "on the same endpoint" not in found.reason.sentence
     assert found.replay is not None, "who is asked sees what the past days would have been"
 
 
 def test_what_saves_more_than_the_change_that_is_applied_stands_behind_it() -> None:
-    found = by_day_only(replace(kit.endpoint("ml.g6.xlarge", 4), objective=BUSY.objective), Policy(), 1500.0)
+    found = by_day_only(
+        replace(kit.endpoint("ml.g6.xlarge", 4), objective=BUSY.objective), Policy(by_itself=TYPE_AND_COUNT), 1500.0
+    )
     assert (found.gate, chosen(found).kind) == (Gate.APPLY, OptionKind.INSTANCE_COUNT)
     behind = [o for o in found.options if o.kind is OptionKind.SCHEDULE]
     assert [o.saving_usd_per_month > chosen(found).saving_usd_per_month for o in behind] == [True]
@@ -51,13 +53,13 @@ def test_what_saves_more_than_the_change_that_is_applied_stands_behind_it() -> N
 
 def test_routing_that_needs_fewer_instances_is_proposed() -> None:
     random = kit.endpoint("ml.g5.xlarge", 4, p95_s=0.9, routing="RANDOM")
-    found = judged(random, Policy(), per_slot=200.0, gpu=2.0)
+    found = judged(random, Policy(by_itself=TYPE_AND_COUNT), per_slot=200.0, gpu=2.0)
     assert (chosen(found).kind, chosen(found).target.instance_count) == (OptionKind.ROUTING, 2)
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
 
 
 def test_a_minimum_that_the_load_does_not_need_is_proposed() -> None:
-    found = judged(smaller(scaling=(SCALED,)), Policy(), per_slot=20.0)
+    found = judged(smaller(scaling=(SCALED,)), Policy(by_itself=TYPE_AND_COUNT), per_slot=20.0)
     option = chosen(found)
     assert option.kind is OptionKind.AUTOSCALING
     assert (option.target.minimum or 9) < 4
@@ -66,7 +68,7 @@ def test_a_minimum_that_the_load_does_not_need_is_proposed() -> None:
 
 
 def test_what_saves_no_more_than_an_open_change_is_not_mentioned() -> None:
-    found = by_day_only(smaller(), Policy())
+    found = judged(smaller(), Policy(by_itself=TYPE_AND_COUNT))
     assert found.gate is not Gate.SILENT
     assert all(option.target.hourly_counts is None for option in found.options)
 
@@ -80,7 +82,7 @@ def test_what_saves_no_more_than_an_open_change_is_not_mentioned() -> None:
     ],
 )
 def test_hours_are_not_proposed_where_they_cannot_be_carried_out(given: dict[str, Any]) -> None:
-    found = by_day_only(replace(BUSY, **given), Policy(), 1500.0)
+    found = by_day_only(replace(BUSY, **given), Policy(by_itself=TYPE_AND_COUNT), 1500.0)
     assert all(option.target.hourly_counts is None for option in found.options)
 
 
@@ -91,7 +93,7 @@ def test_a_dimension_is_looked_at_on_the_same_kinds_of_endpoint_whether_it_is_op
 ) -> None:
     crowd = replace(kit.endpoint("ml.g6.xlarge", 3, routing="RANDOM", kind=kind), objective=BUSY.objective)
     scaled = replace(crowd, scaling=(SCALED,)) if dimension is OptionKind.AUTOSCALING else crowd
-    found = [by_day_only(scaled, policy, 1500.0) for policy in (Policy(), allowing(dimension))]
+    found = [by_day_only(scaled, policy, 1500.0) for policy in (Policy(by_itself=TYPE_AND_COUNT), allowing(dimension))]
     shut, opened = ([(o.kind, o.target, o.usd_per_month) for o in each.options] for each in found)
     assert opened == shut
     why = [[e.reason.code for e in each.excluded if e.dimension is dimension] for each in found]
@@ -110,7 +112,7 @@ HARM = LatencyDegradation(Reason(Code.UNDER_PROVISIONED, "users wait"), is_sever
 def test_nothing_closed_is_proposed_while_users_wait(
     seen: list[EvaluationContext], monkeypatch: pytest.MonkeyPatch, sign: str, value: object
 ) -> None:
-    found = by_day_only(BUSY, Policy(), 1500.0)
+    found = by_day_only(BUSY, Policy(by_itself=TYPE_AND_COUNT), 1500.0)
     assert chosen(found).kind is OptionKind.SCHEDULE
     assert any(isinstance(a, Option) for a in answers_of(replace(found, options=()), seen[-1]))
     monkeypatch.setattr(closed_dimensions, sign, lambda at: value)
@@ -126,11 +128,13 @@ def test_where_everything_is_open_nothing_is_closed(seen: list[EvaluationContext
 
 def test_each_closed_dimension_that_is_not_offered_says_why() -> None:
     """Law 7: silence has a reason."""
-    found = judged(kit.endpoint("ml.g5.xlarge", 1), Policy())
+    found = judged(kit.endpoint("ml.g5.xlarge", 1), Policy(by_itself=TYPE_AND_COUNT))
     why = {e.dimension: e.reason for e in found.excluded if e.dimension in ADDABLE}
     assert set(why) == ADDABLE
     assert {reason.code for reason in why.values()} == {Code.NOT_APPLICABLE}
-    even = judged(kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9), Policy(), per_slot=700.0, gpu=60.0)
+    even = judged(
+        kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9), Policy(by_itself=TYPE_AND_COUNT), per_slot=700.0, gpu=60.0
+    )
     why = {e.dimension: e.reason for e in even.excluded if e.dimension in ADDABLE}
     assert set(why) == ADDABLE, [o.kind for o in even.options]
 
@@ -199,9 +203,9 @@ def test_the_setting_that_is_named_keeps_what_is_open_already() -> None:
 
 def test_stricter_reasons_go_before_the_closed_dimension() -> None:
     """Who opens the dimension must not be asked again for a reason that was there before."""
-    asked = by_day_only(replace(BUSY, mode=Mode.PROPOSE), Policy(), 1500.0)
+    asked = by_day_only(replace(BUSY, mode=Mode.PROPOSE), Policy(by_itself=TYPE_AND_COUNT), 1500.0)
     assert (asked.gate, asked.gate_reason.code) == (Gate.PROPOSE, Code.NOT_OPTED_IN)
-    owned = by_day_only(replace(BUSY, owned_by="CloudFormation stack x"), Policy(), 1500.0)
+    owned = by_day_only(replace(BUSY, owned_by="CloudFormation stack x"), Policy(by_itself=TYPE_AND_COUNT), 1500.0)
     assert (owned.gate, owned.gate_reason.code) == (Gate.PROPOSE, Code.OWNED_BY_STACK)
 
 
@@ -213,7 +217,7 @@ def test_a_closed_dimension_that_saves_too_little_does_not_hide_a_large_alternat
         made[key] = lambda i, usual=baseline: usual if 96 <= i % 288 < 216 else 0.0  # type: ignore[misc]
     slow = replace(kit.endpoint("ml.g6.xlarge", 3, p95_s=60.0), tags={"rightsizer:async-ok": "true"})
     for least in (Decimal(50), Decimal(1000)):
-        policy = replace(Policy(), minimum_saving_usd=least)
+        policy = replace(Policy(by_itself=TYPE_AND_COUNT), minimum_saving_usd=least)
         found = judge(slow, [kit.window(made)], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
         told = {o.kind for o in found.options} | {e.dimension for e in found.excluded}
         assert OptionKind.ASYNC in {o.kind for o in found.options}, (found.reason.sentence, told)
@@ -221,7 +225,7 @@ def test_a_closed_dimension_that_saves_too_little_does_not_hide_a_large_alternat
 
 
 def test_a_pool_of_a_change_that_saves_too_little_does_not_push_out_the_other_ways() -> None:
-    policy = replace(Policy(), minimum_saving_usd=Decimal(10_000), tests=False)
+    policy = replace(Policy(by_itself=TYPE_AND_COUNT), minimum_saving_usd=Decimal(10_000), tests=False)
     found = judged(kit.endpoint("ml.g6.2xlarge", 1, p95_s=0.9), policy, memory=20.0)
     assert found.gate_reason.code is Code.SAVING_TOO_SMALL
     kinds = [o.kind for o in found.options]

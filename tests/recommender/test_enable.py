@@ -83,7 +83,7 @@ def test_counts_by_the_hour_are_scheduled_actions_at_each_change() -> None:
     hours = Target("ml.g5.4xlarge", 2, hourly_counts=(1,) * 8 + (2,) * 16)
     text = property_diff("CloudFormation stack web", "AllTraffic", CurrentFleet("ml.g5.4xlarge", 2), hours)
     assert text.count("cron(") == 2
-    assert 'cron(0 8 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}' in text
+    assert 'cron(45 7 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}' in text
 
 
 def test_an_owned_endpoint_gets_the_difference_with_its_live_bounds() -> None:

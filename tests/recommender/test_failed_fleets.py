@@ -22,7 +22,14 @@ from tests.recommender.test_dimensions import TRACKING
 TYPE = "ml.g6e.xlarge"
 PER_SLOT, SERVICE_S = 3000.0, 1.0
 """Ten requests a second of a second each: ten workers are busy on average."""
-POLICY = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=frozenset(OptionKind))
+POLICY = Policy(
+    act_without_gpu_metrics=True,
+    cooldown_hours=0.0,
+    tests=False,
+    by_itself=frozenset(OptionKind),
+    untested_chance=1.0,
+    halve_at_most=False,
+)
 GOAL = LatencyObjective(3.0, True, "tag")
 POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
 
@@ -140,7 +147,7 @@ def test_what_is_listed_and_needs_a_test_first_shows_what_the_test_costs() -> No
     usage = VariantUsage("chat", "AllTraffic", tuple(day(i, 40.0) for i in range(3, 19)))
     endpoint = kit.endpoint(count=40, p95_s=GOAL.p95_s)
     found = judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, History(()), POLICY, kit.NOW)
-    assert found.gate is Gate.PROPOSE
+    assert found.gate is Gate.APPLY
     needs_test = {option.target.instance_type: option.test_usd > 0 for option in found.options}
     assert needs_test == {
         "ml.g6e.xlarge": False,

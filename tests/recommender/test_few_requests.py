@@ -17,10 +17,11 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOTS, DailyUsage, Spread
 from rightsizer.recommender.candidates import CandidateType, check_candidate
-from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.finding import late_budget_multiple, latency_degradation
-from rightsizer.recommender.fleet_size import can_one_instance_carry, replay_if_carried
+from rightsizer.recommender.fleet_size import carries_like_reference, replay_if_carried
 from rightsizer.recommender.options import size_and_price
+from rightsizer.recommender.workload import evaluation_context
 from tests import samples
 from tests.recommender import kit
 from tests.recommender.test_failed_fleets import TYPE, index
@@ -205,15 +206,15 @@ def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alo
     for load in (1.0, 1.1):
         assert replay_if_carried(context, replace(fleet, load=load)) is not None
         assert replay_if_carried(strict, replace(fleet, load=load)) is None
-    assert can_one_instance_carry(context, fleet)
-    assert not can_one_instance_carry(strict, fleet)
+    assert carries_like_reference(context, fleet)
+    assert not carries_like_reference(strict, fleet)
     lenient = replace(RARE, late_a_week=0.0, excess_share=1.0)
     grown = at_of(days, 4.5, lenient)
     assert replay_if_carried(grown, replace(fleet, load=1.1)) is None, "by the share at 20 % more load"
-    assert not can_one_instance_carry(grown, fleet)
+    assert not carries_like_reference(grown, fleet)
     counted = at_of(days, 4.5, replace(lenient, late_a_week=2.0))
     assert replay_if_carried(counted, replace(fleet, load=1.1)) is not None
-    assert can_one_instance_carry(counted, fleet)
+    assert carries_like_reference(counted, fleet)
 
 
 def test_where_a_count_of_late_requests_decides_the_latency_is_no_longer_the_lowest_risk() -> None:

@@ -21,12 +21,13 @@ from rightsizer.recommender.finding import (
     MUCH,
     SEVERE,
     UNUSUAL,
+    busy_and_failing_reason,
     idle_reason,
     late_budget_multiple,
     latency_degradation,
     outgrown_reason,
+    too_late_reason,
     too_little_data_reason,
-    too_small_reason,
 )
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY, NEED, demand
@@ -98,7 +99,6 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
         pytest.param(endpoint(), replace(QUIET, silent_days=13), id="a day too few"),
         pytest.param(endpoint(), replace(QUIET, requests=1.0), id="a request"),
         pytest.param(endpoint(), replace(QUIET, gpu_peak=0.011), id="work on the GPU"),
-        pytest.param(endpoint(variants=kit.endpoint().variants * 2), QUIET, id="two variants, of which one is read"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), QUIET, id="a queue of unknown length"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=1.0), id="a queue"),
     ],
@@ -251,7 +251,8 @@ def test_a_type_without_a_card_is_outgrown_by_any_need() -> None:
 def starves(
     latency: Latency = LATENCY, objective: LatencyObjective = DECLARED, instances: float = 1.0, **more: Any
 ) -> tuple[Code, str] | None:
-    return words(too_small_reason(demand(**more), latency, objective, POLICY, instances))
+    late = too_late_reason(demand(**more), latency, objective, POLICY, instances)
+    return words(late or busy_and_failing_reason(demand(**more), objective, POLICY))
 
 
 SLOW = replace(LATENCY, mean_s=0.31, p95_s=1.01)

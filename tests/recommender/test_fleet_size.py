@@ -16,7 +16,7 @@ from rightsizer.recommender import choose, recommend
 from rightsizer.recommender.candidates import CandidateType, check_candidate, check_candidates
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering
-from rightsizer.recommender.fleet_size import can_one_instance_carry, can_still_carry, replay_if_carried, replayed_p95_s
+from rightsizer.recommender.fleet_size import can_still_carry, carries_like_reference, replay_if_carried, replayed_p95_s
 from rightsizer.recommender.late_requests import failed_instances
 from rightsizer.recommender.options import options_for, size_and_price
 from tests.recommender import kit
@@ -97,7 +97,7 @@ def test_a_single_instance_must_hold_the_growth_too(seen: list[EvaluationContext
     slow = [Fleet((1,) * 24, 1, False, 1 + step / 20) for step in range(40)]
     bold = replace(context, inputs=replace(context.inputs, policy=replace(context.policy, grown_share=1.0)))
     refused = [
-        fleet for fleet in slow if can_one_instance_carry(bold, fleet) and not can_one_instance_carry(context, fleet)
+        fleet for fleet in slow if carries_like_reference(bold, fleet) and not carries_like_reference(context, fleet)
     ]
     assert refused, "no slowdown here is good enough today and too much for the growth"
 

@@ -12,7 +12,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender import choose
+from rightsizer.recommender import allowed_step
 from rightsizer.recommender.gate import GateCase, decide_gate
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -26,7 +26,7 @@ def one_case(monkeypatch: pytest.MonkeyPatch) -> GateCase:
         cases.append(case)
         return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choose, "decide_gate", seen)
+    monkeypatch.setattr(allowed_step, "decide_gate", seen)
     policy = Policy(confidence_smaller=1.0)
     judge(kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), policy, kit.NOW)
     return cases[0]
@@ -57,7 +57,7 @@ def test_hours_that_halve_the_fleet_on_average_ask_a_person(
         cases.append(case)
         return decide_gate(case, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choose, "decide_gate", seen)
+    monkeypatch.setattr(allowed_step, "decide_gate", seen)
     policy = Policy(by_itself=frozenset(OptionKind))
     history, load = History(), [kit.window(kit.steady())]
     judge(kit.endpoint(count=4), load, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
@@ -156,6 +156,6 @@ def test_the_payback_is_never_said_to_be_nought_days(
         case.option, switch_usd=Decimal(once), payback_days=days, test_usd=Decimal(0), risk=Risk.VERY_LOW, risks={}
     )
     demand = replace(case.demand, confidence=99.0)
-    verdict, why = decide_gate(replace(case, option=option, demand=demand, declared=True), History(), Policy(), kit.NOW)
+    verdict, why = decide_gate(replace(case, option=option, demand=demand), History(), Policy(), kit.NOW)
     assert verdict is Gate.APPLY
     assert why.sentence.endswith(f"days' worth of evidence, {said}")

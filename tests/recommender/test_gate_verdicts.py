@@ -33,8 +33,6 @@ def case(**more: Any) -> GateCase:
         "demand": demand(),
         "instance_type": "ml.g6e.xlarge",
         "share": 0.4,
-        "declared": True,
-        "lengthening": 0.0,
     }
     return GateCase(**{**safe, **more})
 
@@ -135,16 +133,6 @@ ASKED = {
         Code.NOT_OPTED_IN,
         f"{ASKS[:-2]} (the tag rightsizer:mode=auto applies such changes by itself)",
     ),
-    "nobody declared an objective": (
-        case(declared=False),
-        Code.NO_OBJECTIVE,
-        f"{ASKS}no tag rightsizer:p95-ms says which latency is too much",
-    ),
-    "nobody declared an objective and another type is slower": (
-        case(declared=False, lengthening=0.25),
-        Code.NO_OBJECTIVE,
-        f"{ASKS}the p95 latency may grow by 25 %, and no tag rightsizer:p95-ms says how much is too much",
-    ),
     "another type wants a week of evidence": (
         case(demand=demand(confidence=6.9)),
         Code.TOO_LITTLE_CONFIDENCE,
@@ -185,7 +173,7 @@ ASKED = {
 @pytest.mark.parametrize("name", ASKED)
 def test_a_person_is_asked_where(name: str) -> None:
     found, code, sentence = ASKED[name]
-    assert verdict(found) == (Gate.PROPOSE, code, sentence)
+    assert verdict(found, by_itself=TYPE_AND_COUNT) == (Gate.PROPOSE, code, sentence)
 
 
 def fleet(today: int, then: int, hours: tuple[int, ...] | None = None) -> GateCase:
@@ -220,7 +208,6 @@ def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
         (case(option=option(payback_days=7.0)), {}),
         (case(option=option(saving_usd_per_month=Decimal(50)), share=0.10), {}),
         (case(gpus=(2, 2)), {}),
-        (case(declared=False), {"ask_without_objective": False}),
         (case(option=option(kind=OptionKind.ROUTING)), {"by_itself": TYPE_AND_COUNT | {OptionKind.ROUTING}}),
         (case(endpoint=endpoint(objective=Objective(60.0, error_share=0.05)), demand=demand(error_share=0.05)), {}),
         (
@@ -240,7 +227,6 @@ def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
         "paid back in a week",
         "the least saving",
         "as many GPUs as today",
-        "no objective is asked for",
         "the operator opened the dimension",
         "as many failures as the owner allows",
         "bounds of autoscaling, opened",
@@ -254,14 +240,14 @@ def test_at_the_threshold_itself_a_change_is_applied(found: GateCase, policy: di
 
 @pytest.mark.parametrize(
     "policy",
-    [{"several_at_once": True}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}],
+    [{"several_at_once": True, "by_itself": TYPE_AND_COUNT}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}],
     ids=["several at once", "autoscaling opened"],
 )
 def test_a_scaled_endpoint_needs_both_settings_for_a_change_of_type(policy: dict[str, Any]) -> None:
     assert verdict(case(endpoint=endpoint(scaling=SCALED)), **policy)[:2] == (Gate.PROPOSE, Code.AUTOSCALED)
 
 
-def test_the_same_type_wants_three_days_of_evidence_and_no_declared_slowness() -> None:
+def test_the_same_type_wants_three_days_of_evidence_of_its_own() -> None:
     same = fleet(2, 1)
     assert verdict(replace(same, demand=demand(confidence=3.0)))[0] is Gate.APPLY
     for enough in (600.0, 0.0):
@@ -269,10 +255,6 @@ def test_the_same_type_wants_three_days_of_evidence_and_no_declared_slowness() -
     assert verdict(replace(same, demand=demand(confidence=3.0, requests=599.0)))[0] is Gate.PROPOSE
     short = verdict(replace(same, demand=demand(confidence=2.9)))
     assert short[2].endswith("2.9 days' worth of evidence, and an automatic change takes 3")
-    slower = replace(same, declared=False, lengthening=0.25)
-    assert verdict(slower)[2] == f"{ASKS}no tag rightsizer:p95-ms says which latency is too much"
-    just = case(declared=False, lengthening=0.10)
-    assert verdict(just)[2] == f"{ASKS}no tag rightsizer:p95-ms says which latency is too much"
 
 
 def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = None) -> str | None:

@@ -49,7 +49,7 @@ def test_who_tolerates_cold_starts_and_was_not_asked_may_sleep_long_before_it_is
 def test_it_sleeps_by_itself_only_where_the_settings_open_that_dimension() -> None:
     asked = judged(SILENT, COLD, mode=Mode.AUTO)
     assert (asked.gate, asked.gate_reason.code) == (Gate.PROPOSE, Code.NOT_IN_PLACE)
-    opened = replace(Policy(), by_itself=frozenset(OptionKind), ask_without_objective=False, confidence_apply=1.0)
+    opened = replace(Policy(), by_itself=frozenset(OptionKind), confidence_apply=1.0)
     assert judged(SILENT, COLD, opened, mode=Mode.AUTO).gate is Gate.APPLY
 
 

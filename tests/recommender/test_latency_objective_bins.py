@@ -34,9 +34,10 @@ def test_the_owners_tag_is_the_goal() -> None:
     assert goal(Objective(0.7, error_share=0.02)) == LatencyObjective(0.7, True, "tag rightsizer:p95-ms", 0.02)
 
 
-def test_what_is_usual_is_the_larger_of_the_p99_and_a_tenth_more_than_the_p95() -> None:
-    source = "not worse than max(1.1 x p95, p99) of the look-back"
-    assert goal(Objective(None, error_share=0.02)) == LatencyObjective(2.0, False, source, 0.02)
+def test_as_today_is_the_larger_of_the_p99_and_a_tenth_more_than_the_p95_and_at_most_a_quarter_more() -> None:
+    source = "as today: max(1.1 x p95, p99), at most 1.25 x p95"
+    assert goal(Objective(None, error_share=0.02)) == LatencyObjective(1.25, False, source, 0.02)
+    assert goal(Objective(None), replace(LATENCY, p99_s=1.2)).p95_s == pytest.approx(1.2)
     assert goal(Objective(None), replace(LATENCY, p99_s=1.05)).p95_s == pytest.approx(1.1)
     assert goal(Objective(None), replace(LATENCY, p95_s=2.0)).p95_s == pytest.approx(2.2)
 

@@ -4,8 +4,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, Target
@@ -17,7 +15,6 @@ from rightsizer.recommender.pricing import (
     MANAGED,
     cost_of,
     delete_option,
-    kept_by_commitment,
     monthly_cost,
     restore_option,
     scale_to_zero_option,
@@ -190,33 +187,3 @@ def test_the_cost_of_a_new_fleet_counts_both_fleets_for_half_an_hour_and_its_ris
 def test_a_change_of_count_switches_for_nothing() -> None:
     found = cost_of(Decimal(3000), PRICE, 1.5, 2, 0.1, NO_PLAN, POLICY, new_fleet=False, beside_usd_per_hour=Decimal(3))
     assert (found.switch_usd, found.payback_days) == (Decimal(0), 0.0)
-
-
-def test_what_a_plan_goes_on_billing_is_taken_off_the_saving() -> None:
-    plan = Commitment(Decimal("0.5"), 0.9, known=True)
-    found = cost_of(Decimal(3000), PRICE, 1.5, 2, 0.1, plan, POLICY, new_fleet=False)
-    assert (found.committed, found.saving) == (Decimal(365), Decimal("1093.24"))
-
-
-@pytest.mark.parametrize(
-    ("gross", "usd", "used", "kept"),
-    [
-        ("1000", "0.5", 0.99, "365"),
-        ("100", "0.5", 0.99, "100"),
-        ("1000", "0.5", 1.0, "0"),
-        ("1000", "0", 0.5, "0"),
-        ("0", "0.5", 0.5, "0"),
-        ("-5", "0.5", 0.5, "0"),
-        ("1000", "1", 0.5, "730"),
-        ("0.5", "1", 0.5, "0.5"),
-    ],
-)
-def test_a_plan_that_is_not_used_up_goes_on_billing(gross: str, usd: str, used: float, kept: str) -> None:
-    assert kept_by_commitment(Decimal(gross), Commitment(Decimal(usd), used, known=True)) == Decimal(kept)
-
-
-@given(gross=some.decimals(-1000, 1000, places=2), usd=some.decimals(0, 5, places=2), used=some.floats(0.0, 1.0))
-def test_a_plan_never_keeps_more_than_the_saving_or_than_itself(gross: Decimal, usd: Decimal, used: float) -> None:
-    kept = kept_by_commitment(gross, Commitment(usd, used, known=True))
-    assert 0 <= kept <= max(gross, Decimal(0))
-    assert kept <= usd * 730

@@ -202,7 +202,7 @@ CLOUDFORMATION = {
     "hours": (
         Target("ml.g5.2xlarge", 3, hourly_counts=HOURS),
         [
-            '+ - {Schedule: "cron(0 8 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}}',
+            '+ - {Schedule: "cron(45 7 * * ? *)", ScalableTargetAction: {MinCapacity: 2, MaxCapacity: 2}}',
             '+ - {Schedule: "cron(0 20 * * ? *)", ScalableTargetAction: {MinCapacity: 1, MaxCapacity: 1}}',
         ],
     ),
@@ -229,7 +229,7 @@ TERRAFORM = {
     "hours": (
         Target("ml.g5.2xlarge", 3, hourly_counts=HOURS),
         [
-            '+ schedule = "cron(0 8 * * ? *)" scalable_target_action { min_capacity = 2, max_capacity = 2 }',
+            '+ schedule = "cron(45 7 * * ? *)" scalable_target_action { min_capacity = 2, max_capacity = 2 }',
             '+ schedule = "cron(0 20 * * ? *)" scalable_target_action { min_capacity = 1, max_capacity = 1 }',
         ],
     ),

@@ -12,9 +12,8 @@ from hypothesis import strategies as some
 
 from rightsizer.domain.demand import Fleet, ReplayResult, Stream
 from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.replay import (
-    concurrency_by_hour,
-    hourly_plan,
     replay_of,
     replay_requests,
     roughness,

@@ -1,4 +1,4 @@
-"""Of several production variants the first is judged, and nothing is said of the others or of the whole endpoint."""
+"""Of several production variants each is judged by its own metrics, and the endpoint gets one change."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -35,10 +35,12 @@ def test_what_is_said_names_the_variant_that_it_is_about() -> None:
     assert found.beside == ("Other (2 x ml.g5.12xlarge)",)
     assert found.reason.sentence.startswith("variant AllTraffic: ")
     assert sentences.headline(found).startswith("variant AllTraffic of chat can run on")
-    assert sentences.today(found) == "1 × ml.g6e.xlarge (variant AllTraffic alone)"
+    assert sentences.today(found) == "1 × ml.g6e.xlarge (AllTraffic) and 2 × ml.g5.12xlarge (Other)"
     assert recommendation_document(found)["other_variants"] == ["Other (2 x ml.g5.12xlarge)"]
+    other = kit.prices().find(OTHER.instance_type)
     assert found.price is not None
-    assert found.usd_per_month == monthly_cost(found.price, 1)
+    assert other is not None
+    assert found.usd_per_month == monthly_cost(found.price, 1) + monthly_cost(other, 2), "the bill is of both"
 
 
 def test_of_one_variant_nothing_is_added() -> None:
@@ -66,8 +68,10 @@ def test_bounds_of_another_variant_are_not_those_of_the_first() -> None:
 
     components = ScalableTarget("inference-component/part", "d", 1, 4)
     scaled = replace(several(OTHER), scaling=(bounds("AllTraffic"), bounds("Other"), components))
-    assert scaled.with_first_variant.scaling == (bounds("AllTraffic"), components)
-    assert replace(several(), scaling=scaled.scaling).with_first_variant.scaling == scaled.scaling
+    first, second = scaled.views
+    assert (first.variants[0].name, first.scaling) == ("AllTraffic", (bounds("AllTraffic"), components))
+    assert (second.variants[0].name, second.scaling) == ("Other", (bounds("Other"), components))
+    assert replace(several(), scaling=scaled.scaling).views == (replace(several(), scaling=scaled.scaling),)
 
 
 def test_variants_that_were_not_read_are_named_where_no_metric_was_read_either() -> None:

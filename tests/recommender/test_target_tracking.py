@@ -10,16 +10,17 @@ import pytest
 from rightsizer.autoscaling.target_tracking import REQUESTS
 from rightsizer.backtest.standing_change import endpoint_after
 from rightsizer.dimensions import DIMENSIONS
-from rightsizer.domain.endpoint import LEAST, Endpoint, Objective
+from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Objective
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Target, fleet
-from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import VariantUsage
-from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.fleet_size import may_add_tracking
 from rightsizer.recommender.proposal import proposal_id
 from rightsizer.recommender.recommend import add_daily_usage, recommend
+from rightsizer.recommender.workload import evaluation_context
 from tests import samples
 from tests.dimensions.kit import why
 from tests.recommender import kit
@@ -100,7 +101,7 @@ def test_the_simpler_schedule_is_taken_where_both_need_the_same_instances() -> N
 
 def test_never_fewer_than_the_owner_asks_for() -> None:
     """Two carry the load; where four of six have to run at all times, the policy starts from four."""
-    assert first(by_day(runs(6), per_slot=900.0)).target.minimum in (None, 2)
+    assert first(by_day(runs(6, mode=Mode.PROPOSE), per_slot=900.0)).target.minimum in (None, 2)
     option = first(by_day(runs(6, 4), per_slot=2000.0))
     assert (option.target.minimum or option.target.instance_count) >= 4
 
@@ -141,7 +142,7 @@ def test_a_fleet_that_the_policy_would_hardly_leave_is_not_offered_as_one() -> N
 
 
 @pytest.mark.parametrize("by_day_count", [3.0, 4.0])
-@pytest.mark.parametrize("policy", [Policy(), OPEN, BOTH], ids=["closed", "open", "schedules too"])
+@pytest.mark.parametrize("policy", [Policy(by_itself=TYPE_AND_COUNT), OPEN, BOTH], ids=["closed", "open", "schedules too"])
 @pytest.mark.parametrize("days_ago", [2, 5, 13])
 def test_once_it_follows_the_load_nothing_more_is_asked(by_day_count: float, policy: Policy, days_ago: int) -> None:
     wanted = Target("ml.g6.xlarge", 2, minimum=2, maximum=4, metric=REQUESTS, target_value=85.0)
@@ -170,10 +171,28 @@ def test_once_it_follows_the_load_nothing_more_is_asked(by_day_count: float, pol
 def test_a_load_that_rises_slowly_is_followed_from_what_its_owner_accepts(
     min_instances: int | None, per_slot: float, least: int
 ) -> None:
-    option = first(by_curve(runs(5, min_instances), per_slot=per_slot))
+    option = first(by_curve(runs(5, min_instances, mode=Mode.PROPOSE), per_slot=per_slot))
     assert (option.target.minimum, option.target.maximum) == (least, 5)
     assert option.mean_instances is not None
     assert option.mean_instances > least
+
+
+def test_automatic_mode_starts_from_half_of_what_runs() -> None:
+    """One of five is more than half in one step: the policy comes now, and its minimum goes down later."""
+    found = by_curve(runs(5, 1))
+    step, rest = found.options[0], found.options[1]
+    assert found.gate is Gate.APPLY
+    assert (step.kind, step.target.minimum, step.target.maximum) == (OptionKind.AUTOSCALING, 3, 5)
+    assert step.target.metric == REQUESTS
+    assert "a first step: 1 to 5 × ml.g6.xlarge (autoscaling) would save" in step.notes[-1]
+    assert rest.target.minimum == 1
+
+
+@pytest.mark.parametrize(("word", "least"), [("dev", 1), ("staging", 1), ("production", 2)])
+def test_where_one_instance_is_enough_the_policy_goes_down_to_one(word: str, least: int) -> None:
+    option = first(by_curve(runs(5, None, mode=Mode.PROPOSE, tags={"environment": word})))
+    assert (option.target.minimum, option.target.maximum) == (least, 5)
+    assert option.target.metric == REQUESTS
 
 
 def test_a_policy_that_would_hardly_act_is_left_to_a_count() -> None:

@@ -39,6 +39,7 @@ SAID = {
     OptionKind.PACKING: "can be rolled back by its owner, who sends the callers back to the endpoints of before,"
     " as long as they are kept",
     OptionKind.OTHER_ARCHITECTURE: "can be rolled back by its owner, who deploys the old configuration again",
+    OptionKind.REMOVE_VARIANT: "can be rolled back by its owner, who deploys the old configuration again",
     OptionKind.DELETE: "cannot be rolled back: once it is deleted, its owner creates it anew from its kept"
     " configuration",
 }

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.report import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Report, Stage
 from rightsizer.render import csv, report_tables, sentences, text
 from rightsizer.render.report_page import report
-from rightsizer.render.slack import report_blocks
+from rightsizer.render.slack import proposal_blocks, report_blocks
 from rightsizer.reporting.totals import Records, make_report, stage_of
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey
@@ -68,7 +71,8 @@ def histories(draw: st.DrawFn) -> Records:
             usd = Decimal(draw(st.integers(0, 99_999))).scaleb(-3)
             at = ended[one.change_id]
             name = one.ref.name
-            entries.append(LedgerEntry(f"l-{index}", name, one.change_id, "", at, "realised", usd, 24, True, ""))
+            booked = draw(st.sampled_from(BOOKED))
+            entries.append(LedgerEntry(f"l-{index}", name, one.change_id, "", at, booked, usd, 24, True, ""))
     latest = [
         found_at(number, NOW + timedelta(hours=draw(HOURS)), draw(st.integers(-500, 9_999_999)), draw(FINDINGS))
         for number in range(draw(st.integers(0, 6)))
@@ -77,6 +81,7 @@ def histories(draw: st.DrawFn) -> Records:
 
 
 FINDINGS = st.sampled_from(list(Finding))
+BOOKED: tuple[Literal["realised", "growth-cost"], ...] = ("realised", "growth-cost")
 
 
 @st.composite
@@ -107,6 +112,66 @@ def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
     assert sum((one.proven for one in report_tables.by_owner(report)), Decimal(0)) == totals.proven
     asked = [one.proposal_id for one in report.funnel if one.proposal_id]
     assert len(asked) == len(set(asked))
+
+
+@given(records=histories(), window=windows())
+def test_what_growth_adds_is_in_its_own_sum_and_in_no_saving(
+    records: Records, window: tuple[datetime, datetime]
+) -> None:
+    told = make_report(records, *window, NOW)
+    booked = [one for one in records.ledger if window[0] <= one.at < window[1]]
+    grown = sum((one.usd for one in booked if one.kind == "growth-cost"), Decimal(0))
+    assert abs(told.totals.growth - grown) < Decimal("0.005")
+    whole = sum((one.usd for one in booked), Decimal(0))
+    assert abs(told.totals.realised + told.totals.growth - whole) <= Decimal("0.01")
+    assert abs(sum((w.saved for w in report_tables.by_week(told)), Decimal(0)) - told.totals.realised) < Decimal("0.01")
+    assert {one.change_id for one in report_tables.kept_promises(told)} <= {
+        one.change_id for one in records.ledger if one.kind != "growth-cost"
+    }
+    asked = growing("grows", Mode.PROPOSE)
+    more = replace(
+        records,
+        recommendations=[*records.recommendations, asked],
+        proposals=[*records.proposals, proposal("p-grow", recommendation=asked)],
+    )
+    with_growth = make_report(more, *window, NOW)
+    assert with_growth.funnel == told.funnel
+    assert replace(with_growth.totals, spend=told.totals.spend, endpoints=0) == replace(told.totals, endpoints=0)
+
+
+def growing(name: str, mode: Mode) -> Recommendation:
+    """An endpoint that needs a second instance."""
+    target = Target("ml.g6.xlarge", 2)
+    more = option(target=target, saving_usd_per_month=Decimal(-822), growth_usd=Decimal(822))
+    why = Reason(Code.UNDER_PROVISIONED, "p95 is 0.65 s, above the objective of 0.60 s")
+    return recommendation(name, options=(more,), finding=Finding.UNDER_PROVISIONED, reason=why, mode=mode)
+
+
+def test_what_needs_more_stands_before_what_could_be_saved_in_every_form() -> None:
+    found = [recommendation("saves"), growing("grows", Mode.PROPOSE)]
+    told = make_report(Records("1", "eu-west-1", found, [], [], []), NOW - timedelta(days=7), NOW + DAY, NOW)
+    subject, body = text.report(told)
+    assert subject.startswith("rightsizer: 1 endpoint needs more than it has; $0.00 saved")
+    assert body.index("Needs more: 1 endpoint needs more than it has: grows") < body.index("Still open")
+    page = report(told)
+    assert (
+        page.index("Needs more than it has")
+        < page.index("Where the money goes")
+        < page.index("What could still be saved")
+    )
+    assert "grows" not in page.partition("Left alone, and why")[2]
+    blocks = json.dumps(report_blocks(told), ensure_ascii=False)
+    assert blocks.index("\N{LARGE RED CIRCLE} grows needs more") < blocks.index("saves can")
+
+
+def test_the_message_about_growth_is_red_and_says_its_cost_until_it_is_done() -> None:
+    waits = proposal(recommendation=growing("grows", Mode.PROPOSE))
+    shown = proposal_blocks(waits)[0]["text"]["text"]
+    assert shown.startswith("\N{LARGE RED CIRCLE} grows needs more: it can run on 2")
+    assert shown.endswith("which costs $822 a month more")
+    assert text.proposal(waits)[0] == f"rightsizer: {shown.partition(' ')[2]}"
+    done = replace(waits, state=ProposalState.PROVEN)
+    assert not proposal_blocks(done)[0]["text"]["text"].startswith("\N{LARGE RED CIRCLE}")
 
 
 @given(records=histories(), window=windows())

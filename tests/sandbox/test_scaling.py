@@ -134,6 +134,43 @@ def test_a_scheduled_action_fires_in_its_time_zone_unless_suspended(box: Sandbox
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
 
 
+def test_scheduled_actions_fire_on_their_days_of_the_week(box: Sandbox) -> None:
+    """The clock begins on a Monday at 09:00 UTC; each day its own count, from Friday evening to Monday morning one."""
+    assert box.clock.now.strftime("%a %H") == "Mon 09"
+    box.add_endpoint("chat", count=1)
+    register(box, 1, 4)
+    client = box.client("application-autoscaling")
+    rows = [
+        ("up", "cron(45 7 ? * MON-FRI *)", 4),
+        ("down", "cron(0 18 ? * 2-6 *)", 2),
+        ("off", "cron(0 20 ? * FRI *)", 1),
+    ]
+    for name, schedule, count in rows:
+        client.put_scheduled_action(
+            **WHO, ScheduledActionName=name, Schedule=schedule,
+            ScalableTargetAction={"MinCapacity": count, "MaxCapacity": count},
+        )  # fmt: skip
+    seen = {}
+    for _ in range(7 * 24):
+        box.clock.advance(timedelta(hours=1))
+        seen[box.clock.now.strftime("%a %H")] = box.counts("chat")["AllTraffic"]
+    assert [seen[at] for at in ("Mon 19", "Tue 07", "Tue 08", "Tue 17", "Tue 19")] == [2, 2, 4, 4, 2]
+    assert [seen[at] for at in ("Fri 17", "Fri 19", "Fri 21", "Sat 12", "Sun 12", "Mon 07")] == [4, 2, 1, 1, 1, 1]
+    assert seen["Mon 09"] == 4
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["cron(0 8 ? * * *)", "cron(0 8 * * ? *)", "cron(0 8 ? * FRI,SAT *)", "cron(0 8 L * ? *)", "cron(0 8 ? * 6#3 *)"],
+)
+def test_a_cron_that_aws_takes_is_taken(schedule: str, box: Sandbox) -> None:
+    box.add_endpoint("chat", count=1)
+    register(box, 1, 4)
+    box.client("application-autoscaling").put_scheduled_action(
+        **WHO, ScheduledActionName="s", Schedule=schedule, ScalableTargetAction={"MinCapacity": 2}
+    )
+
+
 def test_copies_of_an_inference_component_take_time(box: Sandbox) -> None:
     box.add_endpoint("hub", "ml.g5.12xlarge", inference_components=True)
     box.add_component("small", "hub", copies=2)

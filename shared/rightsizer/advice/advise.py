@@ -18,7 +18,8 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
-from rightsizer.advice.workload import Environment, ModelKind, Task, Workload
+from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.domain.environment import Environment
 
 MOST = 12
 """Options that are shown at most."""

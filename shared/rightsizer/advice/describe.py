@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rightsizer.advice.workload import Environment, Workload
+from rightsizer.advice.workload import Workload
+from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
 
 ALIASES: Mapping[str, Mapping[str, Any]] = {
@@ -83,13 +84,10 @@ def _value(hint: Any, value: Any, place: str) -> Any:
     return _plain(hint, value, place)
 
 
-SHORT: Mapping[str, str] = {"dev": "development", "prod": "production", "stage": "staging"}
-"""Short words for an environment."""
-
-
 def _choice(hint: type[StrEnum], value: Any, place: str) -> StrEnum:
     try:
-        return hint(SHORT.get(value, value) if hint is Environment and isinstance(value, str) else value)
+        word = environment_of_word(value) if hint is Environment and isinstance(value, str) else None
+        return hint(word or value)
     except ValueError:
         raise InputError(f"{place} must be one of {', '.join(hint)}, got {value!r}") from None
 

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Environment, Goal, Objectives, Traffic, Workload
+from rightsizer.advice.workload import Goal, Objectives, Traffic, Workload
+from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import CENT
 
 WORKING_HOURS = 176.0

@@ -12,7 +12,8 @@ from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, 
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.throughput import Interval
-from rightsizer.advice.workload import Constraints, Environment, ModelKind, Shape, Workload
+from rightsizer.advice.workload import Constraints, ModelKind, Shape, Workload
+from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import HOURS_PER_MONTH
 
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0

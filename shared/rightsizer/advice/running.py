@@ -17,7 +17,8 @@ from rightsizer.advice.fitting import need_of
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
-from rightsizer.advice.workload import Environment, Running, Workload
+from rightsizer.advice.workload import Running, Workload
+from rightsizer.domain.environment import Environment
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import expected_slowdown

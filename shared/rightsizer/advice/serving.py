@@ -19,7 +19,8 @@ from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import Interval
-from rightsizer.advice.workload import Constraints, Environment, Goal, ModelKind, Task, Workload
+from rightsizer.advice.workload import Constraints, Goal, ModelKind, Task, Workload
+from rightsizer.domain.environment import Environment
 
 CPU = (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
 LOW_RATE = 1.0

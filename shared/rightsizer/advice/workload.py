@@ -6,6 +6,7 @@ from enum import StrEnum
 from rightsizer.advice.memory import Method, Precision
 from rightsizer.advice.models import Architecture, find_architecture
 from rightsizer.domain.checks import finite
+from rightsizer.domain.environment import Environment
 from rightsizer.errors import InputError
 
 
@@ -63,14 +64,6 @@ class Shape(StrEnum):
     FLUCTUATING = "fluctuating"
     SPIKY = "spiky"
     INTERMITTENT = "intermittent"
-
-
-class Environment(StrEnum):
-    """Where the workload stands."""
-
-    DEVELOPMENT = "development"
-    STAGING = "staging"
-    PRODUCTION = "production"
 
 
 def _within(owner: object, **bounds: tuple[float, float]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rightsizer.autoscaling.count_schedule import scheduled_counts
 from rightsizer.domain.endpoint import SCALING_NAMESPACE, ScalableTarget, variant_resource_id
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, with_policy_places
@@ -54,7 +55,7 @@ CAPACITY_METRICS = frozenset(
 )
 """Targets per instance: they follow the capacity of an instance."""
 HOURLY = re.compile(r"rightsizer-.+-\d\d")
-"""Names of our scheduled actions: the change and the hour."""
+"""Names of our scheduled actions: the change, the days of the week where they differ, and the hour."""
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 BACKLOG = "ApproximateBacklogSizePerInstance"
 BACKLOG_PER_INSTANCE = 5.0
@@ -187,7 +188,7 @@ def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) ->
 
 
 def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], change_id: str) -> tuple[Step, ...]:
-    """Register the variant and schedule counts by the hour (UTC), one action for each change of count."""
+    """Register the variant and schedule its counts (UTC): 24 of each day, or 168 of the week."""
     who = {
         "ServiceNamespace": SCALING_NAMESPACE,
         "ResourceId": variant_resource_id(endpoint, variant),
@@ -196,15 +197,14 @@ def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], chang
     resource = str(who["ResourceId"])
     bounds = {**who, "MinCapacity": min(counts), "MaxCapacity": max(counts)}
     steps = [Step(StepKind.REGISTER_TARGET, resource, bounds)]
-    for hour, count in enumerate(counts):
-        if count != counts[hour - 1]:
-            action = {
-                **who,
-                "ScheduledActionName": f"rightsizer-{change_id}-{hour:02d}",
-                "Schedule": f"cron(0 {hour} * * ? *)",
-                "ScalableTargetAction": {"MinCapacity": count, "MaxCapacity": count},
-            }
-            steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
+    for one in scheduled_counts(counts):
+        action = {
+            **who,
+            "ScheduledActionName": f"rightsizer-{change_id}-{one.label}",
+            "Schedule": one.schedule,
+            "ScalableTargetAction": {"MinCapacity": one.count, "MaxCapacity": one.count},
+        }
+        steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
     return tuple(steps)
 
 

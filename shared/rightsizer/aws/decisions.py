@@ -114,7 +114,7 @@ def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str,
         raise ConflictError(f"{first} asked for the rollback of {proposal_id} already")
     if state not in UNDOABLE or not body.get("change_id"):
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
-    after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by)
+    after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by, asked_back_at=stamp(now))
     table.swap(after, whole_number(item, "version"))
     return document(after)
 

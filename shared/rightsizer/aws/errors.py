@@ -12,7 +12,14 @@ from botocore.exceptions import (
 )
 
 from rightsizer.domain.reason import Code, Reason, one_line
-from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.errors import (
+    PermissionMissingError,
+    ReadError,
+    RightsizerError,
+    ThrottledError,
+    VanishedError,
+    WriteRefusedError,
+)
 
 TRIES = 4
 """How often a conditional write is tried again when somebody else wrote in between."""
@@ -55,6 +62,7 @@ GONE = frozenset(
         "TableNotFoundException",
     }
 )
+DELETED = "it was deleted: `rightsizer doctor --deployed` says how to get it back"
 EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"})
 SKEWED = frozenset({"RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed"})
 """The request was signed at another time than AWS's. Sources: S3 API reference, "Error responses"; EC2 API reference,
@@ -75,6 +83,25 @@ def translate_read_errors(action: str, purpose: str) -> Iterator[None]:
         raise ReadError(f"{purpose}: {error}; run `aws configure`, or name a profile") from error
     except BotoCoreError as error:
         raise ReadError(f"{purpose}: {error}") from error
+
+
+@contextmanager
+def translate_write_errors(action: str, doing: str) -> Iterator[None]:
+    """Run one write; AWS's refusals come out as our own errors. `action` is the IAM action, `doing` what is done."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise write_error(error, action, doing) from error
+
+
+def write_error(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:
+    """The error of a failed write that says what to do about it."""
+    if not isinstance(error, ClientError):
+        return WriteRefusedError(doing, type(error).__name__, one_line(str(error)))
+    code, text = code_of(error), text_of(error)
+    if code in DENIED | THROTTLED:
+        return translate(error, action, doing)
+    return WriteRefusedError(doing, code, f"{text}; {DELETED}" if code in GONE | {"NoSuchBucket"} else text)
 
 
 def translate(error: ClientError, action: str, purpose: str) -> ReadError:

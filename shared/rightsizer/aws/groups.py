@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, reason_of, text_of, translate, translate_read_errors
+from rightsizer.aws.errors import code_of, reason_of, translate_read_errors, translate_write_errors
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.ownership import handler_of, owner_of
 from rightsizer.domain.reason import Code, Reason
@@ -25,7 +25,7 @@ from rightsizer.domain.scaling_group import (
     ReplacementMethod,
     UngroupedInstance,
 )
-from rightsizer.errors import InputError, RightsizerError, VanishedError, WriteRefusedError
+from rightsizer.errors import InputError, RightsizerError, VanishedError
 from rightsizer.ports.spot import UnreadGroup
 from rightsizer.telemetry import Failure, attempt
 
@@ -144,8 +144,7 @@ class GroupWrites:
 
     def replace(self, group: str, instance_id: str, way: ReplacementMethod) -> None:
         """Ask for a replacement of the instance; the desired capacity stays."""
-        doing = f"replacing {instance_id} in {group}"
-        try:
+        with translate_write_errors(f"autoscaling:{way}", f"replacing {instance_id} in {group}"):
             if way is ReplacementMethod.DETACH:
                 self._autoscaling.detach_instances(
                     InstanceIds=[instance_id], AutoScalingGroupName=group, ShouldDecrementDesiredCapacity=False
@@ -154,16 +153,6 @@ class GroupWrites:
                 self._autoscaling.terminate_instance_in_auto_scaling_group(
                     InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
                 )
-        except (ClientError, BotoCoreError) as error:
-            raise _write_error(error, f"autoscaling:{way}", doing) from error
-
-
-def _write_error(error: ClientError | BotoCoreError, action: str, doing: str) -> RightsizerError:
-    if not isinstance(error, ClientError):
-        return WriteRefusedError(doing, type(error).__name__, str(error))
-    if code_of(error) in DENIED | THROTTLED:
-        return translate(error, action, doing)
-    return WriteRefusedError(doing, code_of(error), text_of(error))
 
 
 def is_wanted(row: Mapping[str, Any]) -> bool:

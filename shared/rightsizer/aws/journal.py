@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from rightsizer import wire
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
-from rightsizer.aws.errors import code_of, translate_read_errors
+from rightsizer.aws.errors import code_of, translate_read_errors, translate_write_errors
 from rightsizer.aws.table import (
     Row,
     Table,
@@ -29,7 +29,7 @@ from rightsizer.aws.table import (
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import BudgetShare, Switch
-from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError, WriteRefusedError
+from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -245,10 +245,8 @@ class TableJournal:
         known = before.get("doc")
         doc = wire.dump_rewritten(switch, known if isinstance(known, str) else "")
         item: Row = before | {"pk": "CONTROL", "sk": "FREEZE", "doc": doc}
-        try:
+        with translate_write_errors("dynamodb:PutItem", f"setting the freeze switch in the table {self.table}"):
             self.dynamodb.put_item(TableName=self.table, Item=to_dynamodb(item))
-        except ClientError as error:
-            raise WriteRefusedError("setting the freeze switch", code_of(error), str(error)) from error
 
     def _get(self, pk: str, sk: str) -> Row | None:
         return Table(self.dynamodb, self.table).get(pk, sk)

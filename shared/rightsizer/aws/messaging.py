@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from rightsizer import wire
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.aws.errors import translate_write_errors
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.trigger import EvaluationReason, LookAt, LookBeyond
 from rightsizer.errors import WriteRefusedError
@@ -41,14 +39,8 @@ class EventBus:
             "Resources": [proposal.ref.arn],
             "Detail": json.dumps(event_detail(proposal)),
         }
-        try:
+        with translate_write_errors("events:PutEvents", doing):
             answer = self._client.put_events(Entries=[entry])
-        except ClientError as error:
-            if code_of(error) in DENIED | THROTTLED:
-                raise translate(error, "events:PutEvents", doing) from error
-            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
-        except BotoCoreError as error:
-            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
         if answer["FailedEntryCount"]:
             (failed,) = answer["Entries"]
             raise WriteRefusedError(doing, failed.get("ErrorCode", ""), failed.get("ErrorMessage", ""))
@@ -92,17 +84,13 @@ class SqsPages:
     def send_page(
         self, endpoints: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int = 0
     ) -> None:
-        """Send one page; WriteRefusedError names the queue when SQS refuses."""
+        """Send one page; RightsizerError names the queue, and the remedy, when SQS refuses."""
         self._send(LookAt(tuple(endpoints), because, "", at, key, fleet))
 
     def send_look(self, look: LookBeyond) -> None:
-        """Ask for a look at groups or jobs; WriteRefusedError names the queue when SQS refuses."""
+        """Ask for a look at groups or jobs; RightsizerError names the queue, and the remedy, when SQS refuses."""
         self._send(look)
 
     def _send(self, page: LookAt | LookBeyond) -> None:
-        try:
+        with translate_write_errors("sqs:SendMessage", f"sending a page to {self._url}"):
             self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(page))
-        except ClientError as error:
-            raise WriteRefusedError(f"sending a page to {self._url}", code_of(error), text_of(error)) from error
-        except BotoCoreError as error:
-            raise WriteRefusedError(f"sending a page to {self._url}", type(error).__name__, str(error)) from error

@@ -30,7 +30,7 @@ from rightsizer.aws.table import (
 )
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, shown_state
+from rightsizer.domain.proposal import UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failure, attempt, logger
 
@@ -41,6 +41,8 @@ OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
 """Attributes of a proposal's item that this program writes."""
+OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version"})
+"""Attributes of a message's item that this program writes."""
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
 NEW, RECENT = timedelta(days=2), timedelta(days=30)
@@ -91,10 +93,6 @@ class Proposals:
             each.append(row for row in back if row.get("state") in wanted)
         merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows
         yield from readable_rows(filter(_is_of_endpoint, merged), revive, unread)
-
-    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
-        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
-        return wire.revive(Proposal, decisions.decide(self._table, proposal_id, decision, now))
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
         """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
@@ -269,16 +267,20 @@ class Messages:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._read: Row = {}
+        self._unknown: dict[str, Row] = {}
+        """Attributes of a later release, by the key of each row that has some."""
 
     def message(self, proposal_id: str) -> MessageRef | None:
         """Where the proposal was posted; None also where that cannot be read, so that it is posted anew."""
-        found = self._table.get(f"MESSAGE#{proposal_id}", "MESSAGE")
-        self._read = found or {}
+        key = f"MESSAGE#{proposal_id}"
+        found = self._table.get(key, "MESSAGE")
+        self._unknown.pop(key, None)
+        if unknown := unknown_attributes(found or {}, OURS_OF_MESSAGES):
+            self._unknown[key] = unknown
         return read_if_readable(found, _revive)
 
     def remember(self, message: MessageRef) -> None:
-        """Store the place and contents of a message, over the row read last where that is the same."""
+        """Store the place and contents of a message, with what its row held beyond when it was read."""
         row: Row = {
             "pk": f"MESSAGE#{message.proposal_id}",
             "sk": "MESSAGE",
@@ -287,8 +289,7 @@ class Messages:
             "shown": message.shown,
             "version": message.version,
         }
-        same = self._read.get("pk") == row.get("pk")
-        self._table.put(self._read | row if same else row)
+        self._table.put(self._unknown.get(f"MESSAGE#{message.proposal_id}", {}) | row)
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         """Leave a proposal that cannot be read, and tell of it once; whether people know."""

@@ -47,7 +47,7 @@ class Scene:
 
     def arn(self, service: str, resource: str) -> str:
         """ARN of something of this account and Region."""
-        return f"arn:aws:{service}:{self.session.region}:{self.account}:{resource}"
+        return f"arn:{self.session.partition}:{service}:{self.session.region}:{self.account}:{resource}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
-from rightsizer.aws.errors import DENIED, THROTTLED, TRIES, code_of, text_of, translate
+from rightsizer.aws.errors import TRIES, code_of, translate_write_errors
 from rightsizer.domain.usage import KeptUsage
 from rightsizer.errors import InputError, WriteRefusedError
 from rightsizer.telemetry import logger
@@ -128,8 +128,7 @@ class BucketReports:
 
     def put(self, key: str, body: bytes, content_type: str) -> str:
         """Store the file and return its address, ``s3://bucket/key``; `PageLinks` makes a link when asked for."""
-        doing = f"storing {key} in the bucket {self._bucket}"
-        try:
+        with translate_write_errors("s3:PutObject", f"storing {key} in the bucket {self._bucket}"):
             self._client.put_object(
                 Bucket=self._bucket,
                 Key=_safe_path(key),
@@ -137,12 +136,6 @@ class BucketReports:
                 ContentType=content_type,
                 CacheControl="no-store",
             )
-        except ClientError as error:
-            if code_of(error) in DENIED | THROTTLED:
-                raise translate(error, "s3:PutObject", doing) from error
-            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
-        except BotoCoreError as error:
-            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
         return f"s3://{self._bucket}/{key}"
 
 

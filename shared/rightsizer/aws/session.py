@@ -112,6 +112,11 @@ class Session:
         prefix = self.region.split("-")[0]
         return self.client("pricing", PRICING_REGIONS.get(prefix, "us-east-1"))
 
+    @property
+    def partition(self) -> str:
+        """Partition of the session's Region, as ARNs name it: ``aws``, ``aws-cn`` or ``aws-us-gov``."""
+        return str(self._session.get_partition_for_region(self.region))
+
     def account(self) -> str:
         """The account that the credentials belong to (STS GetCallerIdentity needs no permission)."""
         from rightsizer.aws.errors import translate_read_errors

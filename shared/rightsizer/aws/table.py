@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, Never
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, translate, translate_read_errors
+from rightsizer.aws.errors import code_of, translate_read_errors, write_error
 from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.reason import one_line
-from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, UnreadableError, WriteRefusedError
+from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, UnreadableError
 from rightsizer.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -227,9 +226,7 @@ def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -
         code == "TransactionCanceledException" and _is_lost_condition(error)
     ):
         raise ConflictError(f"{doing}: somebody else was first; read it again") from error
-    if isinstance(error, ClientError) and code in DENIED | THROTTLED:
-        raise translate(error, action, doing) from error
-    raise WriteRefusedError(doing, code, one_line(str(error))) from error
+    raise write_error(error, action, doing) from error
 
 
 def _is_lost_condition(error: ClientError | BotoCoreError) -> bool:

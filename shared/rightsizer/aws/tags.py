@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import reason_of, translate_read_errors
-from rightsizer.domain.endpoint import ERROR_TAG, Mode, Objective, allowed_errors
+from rightsizer.domain.endpoint import (
+    ERROR_TAG,
+    MAY_GROW_TAG,
+    MAY_GROW_WANTED,
+    Mode,
+    Objective,
+    allowed_errors,
+    may_grow_usd,
+)
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import RightsizerError
@@ -91,6 +99,8 @@ def parse_tags(tags: Mapping[str, str]) -> TagWishes:
     errors = allowed_errors(tags)
     if ERROR_TAG in tags and errors is None:
         bad.append(_bad_tag_reason(ERROR_TAG, tags, "a percentage from 0 to 100"))
+    if MAY_GROW_TAG in tags and may_grow_usd(tags) is None:
+        bad.append(_bad_tag_reason(MAY_GROW_TAG, tags, f"{MAY_GROW_WANTED}; it allows nothing"))
     least = _number(
         tags, "rightsizer:min-instances", lambda v: v == int(v) and 1 <= v <= 1000, "a whole number from 1 to 1000", bad
     )

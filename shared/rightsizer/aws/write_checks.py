@@ -4,7 +4,7 @@ Source: IAM SimulatePrincipalPolicy. The simulation judges a role's own policies
 here; policies of the organisation or of a resource can still refuse the real request.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from rightsizer.errors import RightsizerError
 
 OPTED_IN = {"aws:ResourceTag/rightsizer:mode": "auto"}
 OF_A_CHANGE = {"aws:RequestTag/rightsizer:change": "c"}
+LEFT_BY_A_CHANGE = {"aws:ResourceTag/rightsizer:change": "c"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,30 @@ class Write:
     """A write permission, and a request of the kind that the program makes."""
 
     resource: str
-    """Resource part of the ARN, after the account; or the logical id of a resource of the stack, with `$` before it."""
+    """Resource part of the ARN, after the account, with `{stack}` for the stack's name.
+
+    For a resource of the stack its logical id, with `$` before it.
+    """
     service: str = ""
     """Service part of the ARN; empty for a resource of the stack."""
     context: Mapping[str, str] = field(default_factory=dict)
+    is_forward: bool = False
+    """Whether only a new change makes it, so that MayChange=nothing takes it away though the action stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackAccess:
+    """A deployed stack, and the credentials that ask about it."""
+
+    session: Session
+    name: str
+    resources: tuple[Resource, ...]
+    account: str
+
+
+def _item(key: str) -> Write:
+    """An item of the table with that partition key."""
+    return Write("$Table", context={"dynamodb:LeadingKeys": key})
 
 
 ENDPOINT = Write("endpoint/any", "sagemaker", OPTED_IN)
@@ -35,49 +56,61 @@ TARGET = Write(
 )
 GROUP = Write("autoScalingGroup:any:autoScalingGroupName/any", "autoscaling", OPTED_IN)
 COMPONENT = Write("inference-component/any", "sagemaker", OPTED_IN)
+TRACKING_ALARM = Write("alarm:TargetTracking-endpoint/any", "cloudwatch")
 TABLE, TOPIC, QUEUE = Write("$Table"), Write("$Topic"), Write("$EvaluationQueue")
 PAGE = Write("$Bucket")
-WRITES: Mapping[str, Mapping[str, Write]] = {
-    "sweep": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
-    "evaluate": {"dynamodb:PutItem": TABLE, "sqs:SendMessage": QUEUE},
+WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
+    "sweep": {
+        "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p")),
+        "sqs:SendMessage": (QUEUE,),
+    },
+    "evaluate": {"dynamodb:PutItem": (TABLE,), "sqs:SendMessage": (QUEUE,)},
     "propose": {
-        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "MESSAGE#p"}),
-        "sns:Publish": TOPIC,
-        "events:PutEvents": Write("event-bus/default", "events", {"events:source": "rightsizer"}),
+        "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
+        "sns:Publish": (TOPIC,),
+        "events:PutEvents": (Write("event-bus/default", "events", {"events:source": "rightsizer"}),),
     },
     "respond": {
-        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "PROPOSAL#p"}),
-        "s3:GetObject": PAGE,  # for signed links: reading a page that is not there proves nothing
+        "dynamodb:PutItem": (_item("PROPOSAL#p"),),
+        "s3:GetObject": (PAGE,),  # for signed links: reading a page that is not there proves nothing
     },
     "apply": {
-        "dynamodb:PutItem": TABLE,
-        "dynamodb:UpdateItem": TABLE,
-        "dynamodb:DeleteItem": TABLE,
-        "sns:Publish": TOPIC,
-        "sagemaker:UpdateEndpoint": ENDPOINT,
-        "sagemaker:UpdateEndpointWeightsAndCapacities": ENDPOINT,
-        "sagemaker:CreateEndpointConfig": Write("endpoint-config/any", "sagemaker", OF_A_CHANGE),
-        "sagemaker:AddTags": Write("endpoint-config/any", "sagemaker", OF_A_CHANGE),
-        "sagemaker:UpdateInferenceComponent": COMPONENT,
-        "sagemaker:UpdateInferenceComponentRuntimeConfig": COMPONENT,
-        "sagemaker:UpdateTrainingJob": Write("training-job/any", "sagemaker", OPTED_IN),
-        "application-autoscaling:RegisterScalableTarget": TARGET,
-        "application-autoscaling:DeregisterScalableTarget": TARGET,
-        "application-autoscaling:PutScalingPolicy": TARGET,
-        "application-autoscaling:DeleteScalingPolicy": TARGET,
-        "application-autoscaling:PutScheduledAction": TARGET,
-        "cloudwatch:PutMetricAlarm": Write("alarm:TargetTracking-endpoint/any", "cloudwatch"),
-        "cloudwatch:DeleteAlarms": Write("alarm:TargetTracking-endpoint/any", "cloudwatch"),
-        "autoscaling:UpdateAutoScalingGroup": GROUP,
+        "dynamodb:PutItem": (TABLE,),
+        "dynamodb:UpdateItem": (TABLE,),
+        "dynamodb:DeleteItem": (TABLE,),
+        "sns:Publish": (TOPIC,),
+        "sagemaker:UpdateEndpoint": (ENDPOINT, Write("endpoint-config/any", "sagemaker", LEFT_BY_A_CHANGE)),
+        "sagemaker:UpdateEndpointWeightsAndCapacities": (ENDPOINT,),
+        "sagemaker:CreateEndpointConfig": (Write("endpoint-config/any", "sagemaker", OF_A_CHANGE),),
+        "sagemaker:AddTags": (Write("endpoint-config/any", "sagemaker", OF_A_CHANGE),),
+        "sagemaker:UpdateInferenceComponent": (COMPONENT,),
+        "sagemaker:UpdateInferenceComponentRuntimeConfig": (COMPONENT,),
+        "sagemaker:UpdateTrainingJob": (Write("training-job/any", "sagemaker", OPTED_IN),),
+        "application-autoscaling:RegisterScalableTarget": (TARGET,),
+        "application-autoscaling:DeregisterScalableTarget": (TARGET,),
+        "application-autoscaling:PutScalingPolicy": (TARGET,),
+        "application-autoscaling:DeleteScalingPolicy": (TARGET,),
+        "application-autoscaling:PutScheduledAction": (TARGET,),
+        "cloudwatch:PutMetricAlarm": (
+            TRACKING_ALARM,
+            Write("alarm:{stack}-c-any", "cloudwatch", OF_A_CHANGE, is_forward=True),
+            Write("alarm:{stack}-wake-any", "cloudwatch", OF_A_CHANGE, is_forward=True),
+        ),
+        "cloudwatch:DeleteAlarms": (
+            TRACKING_ALARM,
+            Write("alarm:{stack}-c-any", "cloudwatch", LEFT_BY_A_CHANGE),
+            Write("alarm:{stack}-wake-any", "cloudwatch", LEFT_BY_A_CHANGE),
+        ),
+        "autoscaling:UpdateAutoScalingGroup": (GROUP,),
     },
     "interruption": {
-        "dynamodb:PutItem": Write("$Table", context={"dynamodb:LeadingKeys": "SPOT#i"}),
-        "sqs:SendMessage": QUEUE,
-        "sns:Publish": TOPIC,
-        "autoscaling:DetachInstances": GROUP,
-        "autoscaling:TerminateInstanceInAutoScalingGroup": GROUP,
+        "dynamodb:PutItem": tuple(_item(key) for key in ("SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o")),
+        "sqs:SendMessage": (QUEUE,),
+        "sns:Publish": (TOPIC,),
+        "autoscaling:DetachInstances": (GROUP,),
+        "autoscaling:TerminateInstanceInAutoScalingGroup": (GROUP,),
     },
-    "report": {"sns:Publish": TOPIC},
+    "report": {"sns:Publish": (TOPIC,)},
 }
 """By door and IAM action (template.yaml; a test holds both together)."""
 ON_WHAT_SERVES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch", "autoscaling"})
@@ -97,57 +130,68 @@ GIVING_BACK = frozenset(
 """What takes back a change that is open: MayChange=nothing keeps it."""
 
 
-def writes_of_door(door: str, may_change: str) -> Mapping[str, Write]:
+def writes_of_door(door: str, may_change: str) -> Mapping[str, tuple[Write, ...]]:
     """The writes that a door's role holds under this MayChange (template.yaml)."""
     kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
+    if kept is None:
+        return WRITES.get(door, {})
     return {
-        action: write
-        for action, write in WRITES.get(door, {}).items()
-        if kept is None or action in kept or action.partition(":")[0] not in ON_WHAT_SERVES
+        action: tuple(write for write in writes if not write.is_forward)
+        for action, writes in WRITES.get(door, {}).items()
+        if action in kept or action.partition(":")[0] not in ON_WHAT_SERVES
     }
 
 
-def simulate_writes(
-    session: Session, resources: tuple[Resource, ...], account: str, may_change: str
-) -> Iterator[Tested]:
+def simulate_writes(stack: StackAccess, may_change: str) -> Iterator[Tested]:
     """Answers of IAM about the writes of each function.
 
     `may_change`: the stack's parameter MayChange.
     """
-    for function in (r for r in resources if r.kind == FUNCTION):
+    for function in (r for r in stack.resources if r.kind == FUNCTION):
         door = function.logical_id.lower()
-        wanted = writes_of_door(door, may_change)
-        yield Tested(door, tuple(_check_role(session, function, wanted, resources, account)))
+        yield Tested(door, tuple(_check_role(stack, function, writes_of_door(door, may_change))))
 
 
-def _check_role(
-    session: Session, function: Resource, wanted: Mapping[str, Write], resources: tuple[Resource, ...], account: str
-) -> Iterator[Check]:
+def _check_role(stack: StackAccess, function: Resource, wanted: Mapping[str, tuple[Write, ...]]) -> Iterator[Check]:
     try:
         with translate_read_errors("lambda:GetFunctionConfiguration", f"knowing the role of {function.name}"):
-            role = session.client("lambda").get_function_configuration(FunctionName=function.name)["Role"]
+            client = stack.session.client("lambda")
+            role = client.get_function_configuration(FunctionName=function.name)["Role"]
     except RightsizerError as error:
         yield from _unasked_checks(wanted, error, "lambda:GetFunctionConfiguration")
         return
-    for action, write in wanted.items():
-        try:
-            arn = _arn(session, role, write, resources, account)
-            if not arn:
-                yield _foreign_resource_check(action, write)
-                continue
-            allowed = _is_allowed(session, role, action, arn, write.context)
-        except RightsizerError as error:
-            yield from _unasked_checks({action: write}, error, "iam:SimulatePrincipalPolicy")
-            continue
-        purpose = f"acting on {arn.rpartition(':')[2]}"
-        if allowed:
+    for write, actions in _actions_by_write(wanted):
+        yield from _check_write(stack, role, write, actions)
+
+
+def _actions_by_write(wanted: Mapping[str, tuple[Write, ...]]) -> Iterator[tuple[Write, list[str]]]:
+    """What is done to each resource in the same circumstances: IAM answers it in one request."""
+    each = [(action, write) for action, writes in wanted.items() for write in writes]
+    for number, (_, write) in enumerate(each):
+        if write not in (before for _, before in each[:number]):
+            yield write, [action for action, other in each if other == write]
+
+
+def _check_write(stack: StackAccess, role: str, write: Write, actions: list[str]) -> Iterator[Check]:
+    arn = _arn(stack, role, write)
+    if not arn:
+        yield from (_foreign_resource_check(action, write) for action in actions)
+        return
+    try:
+        allowed = _allowed_actions(stack.session, role, actions, arn, write.context)
+    except RightsizerError as error:
+        yield from _unasked_checks(actions, error, "iam:SimulatePrincipalPolicy")
+        return
+    purpose = f"acting on {arn.rpartition(':')[2]}"
+    remedy = "deploy the template of this release again, and look for a permissions boundary on the role"
+    for action in actions:
+        if action in allowed:
             yield Check(action, purpose, Outcome.OK, "as IAM's simulation says")
         else:
-            remedy = "deploy the template of this release again, and look for a permissions boundary on the role"
             yield Check(action, purpose, Outcome.FAILED, f"IAM's simulation denies it to {role}", remedy)
 
 
-def _unasked_checks(wanted: Mapping[str, Write], error: RightsizerError, action: str) -> Iterator[Check]:
+def _unasked_checks(wanted: Iterable[str], error: RightsizerError, action: str) -> Iterator[Check]:
     remedy = f"allow {action} to these credentials, and run it again"
     yield from (Check(name, "writing", Outcome.NOT_CHECKED, str(error), remedy) for name in wanted)
 
@@ -159,24 +203,26 @@ def _foreign_resource_check(action: str, write: Write) -> Check:
     return Check(action, "acting on " + name, Outcome.NOT_CHECKED, f"the stack has no resource {name}", remedy)
 
 
-def _arn(session: Session, role: str, write: Write, resources: tuple[Resource, ...], account: str) -> str:
+def _arn(stack: StackAccess, role: str, write: Write) -> str:
     """What is acted on; empty where the stack did not make it."""
-    partition = role.split(":")[1]
+    partition, where = role.split(":")[1], f"{stack.session.region}:{stack.account}"
     if not write.resource.startswith("$"):
-        return f"arn:{partition}:{write.service}:{session.region}:{account}:{write.resource}"
-    name = next((r.name for r in resources if r.logical_id == write.resource[1:]), "")
+        return f"arn:{partition}:{write.service}:{where}:{write.resource.format(stack=stack.name)}"
+    name = next((r.name for r in stack.resources if r.logical_id == write.resource[1:]), "")
     match write.resource if name else "":
         case "$Bucket":
             return f"arn:{partition}:s3:::{name}/pages/any.html"
         case "$Table":
-            return f"arn:{partition}:dynamodb:{session.region}:{account}:table/{name}"
+            return f"arn:{partition}:dynamodb:{where}:table/{name}"
         case "$EvaluationQueue":
-            return f"arn:{partition}:sqs:{session.region}:{account}:{name.rpartition('/')[2]}"
+            return f"arn:{partition}:sqs:{where}:{name.rpartition('/')[2]}"
         case _:
             return name
 
 
-def _is_allowed(session: Session, role: str, action: str, arn: str, context: Mapping[str, str]) -> bool:
+def _allowed_actions(
+    session: Session, role: str, actions: list[str], arn: str, context: Mapping[str, str]
+) -> frozenset[str]:
     entries: list[Any] = [
         {
             "ContextKeyName": key,
@@ -187,6 +233,6 @@ def _is_allowed(session: Session, role: str, action: str, arn: str, context: Map
     ]
     with translate_read_errors("iam:SimulatePrincipalPolicy", f"asking what {role} may write"):
         answer = session.client("iam").simulate_principal_policy(
-            PolicySourceArn=role, ActionNames=[action], ResourceArns=[arn], ContextEntries=entries
+            PolicySourceArn=role, ActionNames=actions, ResourceArns=[arn], ContextEntries=entries
         )
-    return all(row["EvalDecision"] == "allowed" for row in answer["EvaluationResults"])
+    return frozenset(row["EvalActionName"] for row in answer["EvaluationResults"] if row["EvalDecision"] == "allowed")

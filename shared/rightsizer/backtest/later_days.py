@@ -19,11 +19,12 @@ from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 from rightsizer.recommender.candidates import fit_chance, latency_ratio_on
-from rightsizer.recommender.context import AccountInputs, EvaluationContext, evaluation_context
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.fleet_size import fleet_of_option
-from rightsizer.recommender.pricing import kept_by_commitment
+from rightsizer.recommender.pricing import kept_by_commitment, monthly_cost, share_commitment
 from rightsizer.recommender.replay import replay_of, replay_requests, stream_of
+from rightsizer.recommender.workload import evaluation_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,9 @@ class LaterFleet:
         context = self.at
         stream = stream_of([usage], context.service_times, context.policy.replay_requests)
         before = self._replay(stream, Fleet(_hourly_counts(usage, context), context.workers, context.random_base, 1.0))
-        bound = self._replay(stream, self.bound)
-        middle = bound if self.middle == self.bound else self._replay(stream, self.middle)
+        likely, slowest = (fleet.on(usage.day.weekday()) for fleet in (self.middle, self.bound))
+        bound = self._replay(stream, slowest)
+        middle = bound if likely == slowest else self._replay(stream, likely)
         chances = stream.copies
         return LaterDay(
             usage,
@@ -93,7 +95,7 @@ class LaterFleet:
             2 * middle.rings_alarm > chances >= 2 * before.rings_alarm,
             bound.worst_p95_s,
             middle.mean_instances,
-            (middle.mean_instances,) * 24 if self.middle.maximum else tuple(map(float, self.middle.counts)),
+            (middle.mean_instances,) * 24 if likely.maximum else tuple(map(float, likely.counts)),
             self._peak(usage),
         )
 
@@ -201,12 +203,13 @@ def _saved_usd(
     for usage in days:
         known = [c for c in usage.instances if c is not None]
         ran += sum(known) / len(known) if known else variant.current_count
-    counts = option.target.hourly_counts or (option.target.instance_count,)
-    planned = option.mean_instances or sum(counts) / len(counts)
+    planned = option.mean_instances or option.target.mean_count
     runs = sum(instances) if instances is not None else planned * len(days)
     spent = price.usd_per_hour * Decimal(str(round(ran, 4))) - option.price.usd_per_hour * Decimal(str(round(runs, 4)))
     month = spent / len(days) * HOURS_PER_MONTH
-    net = (month - kept_by_commitment(month, inputs.prices.commitment)) * 24 * len(days) / HOURS_PER_MONTH
+    now_usd = monthly_cost(price, ran / len(days))
+    plan = share_commitment(inputs.prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
+    net = (month - kept_by_commitment(month, now_usd, plan)) * 24 * len(days) / HOURS_PER_MONTH
     return (net - option.switch_usd).quantize(CENT)
 
 

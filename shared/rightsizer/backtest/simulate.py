@@ -32,9 +32,10 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, VariantUsage
-from rightsizer.recommender.context import AccountInputs, evaluation_context
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.dimension import find
 from rightsizer.recommender.recommend import recommend
+from rightsizer.recommender.workload import evaluation_context
 
 TRIED = 4
 """Options that are served in hindsight to find a better one, the largest saving first."""

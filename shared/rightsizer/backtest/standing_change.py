@@ -13,6 +13,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import BIN, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.finding import latency_degradation
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 
@@ -54,8 +55,8 @@ def endpoint_after(endpoint: Endpoint, option: Option) -> Endpoint:
         routing=target.routing or variant.routing,
     )
     scaling = endpoint.scaling
-    low = target.minimum if target.minimum is not None else min(target.hourly_counts or (count,))
-    high = target.maximum if target.maximum is not None else max(target.hourly_counts or (count,))
+    low = target.minimum if target.minimum is not None else min(target.week_counts)
+    high = target.maximum if target.maximum is not None else max(target.week_counts)
     if scaling and target.minimum is not None:
         scaling = tuple(replace(t, minimum=low, maximum=high) for t in scaling)
     elif target.metric:
@@ -73,7 +74,7 @@ def past_change(
 ) -> PastChange:
     """The change as the next recommendations read it; `demand` are the GPUs that the recommendation planned for."""
     one, other = old.variants[0], new.variants[0]
-    hourly = option.target.hourly_counts if option else None
+    target = option.target if option and option.target.hourly_counts else None
     return PastChange(
         at,
         one.instance_type,
@@ -82,8 +83,9 @@ def past_change(
         other.current_count,
         PastEnd.PROVEN,
         demand=demand,
-        mean_instances=sum(hourly) / len(hourly) if hourly else None,
+        mean_instances=target.mean_count if target else None,
         from_routing=one.routing,
+        day_counts=target.day_counts if target else (),
     )
 
 
@@ -94,7 +96,7 @@ def promised_late_share(
     hardware = context.inputs.catalogue.find(option.target.instance_type) if context else None
     if context is None or hardware is None:
         return None
-    served = context.replay(fleet_of_option(context, option, hardware, latency_ratio(option)))
+    served = replay_plan(context, fleet_of_option(context, option, hardware, latency_ratio(option)))[0]
     return served.late / served.requests if served.requests and not isinstance(serving, Reason) else None
 
 

@@ -7,7 +7,7 @@ half the work each are no worse, and a fleet that falls behind shows at once.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -166,7 +166,7 @@ def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict
     A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
     """
     baseline = change.baseline.get(USUAL, 0.0 if _may_sleep(change) else None)
-    if baseline is None or change.option.restores:
+    if baseline is None or change.option.adds_only:
         return None
     limit = max(FACTOR * baseline, WAKING_S if _may_sleep(change) else FLOOR_S)
     for first, seconds, backlog in _queue_waits(rows):
@@ -214,11 +214,26 @@ def baseline(windows: Windows) -> dict[str, float]:
     waited = [longest_wait_s(some) for some in by_variant.values()]
     if known := [seconds for seconds in waited if seconds is not None]:
         found[USUAL] = max(known)
-    latencies = sorted(p.p95_s for p in rows if p.p95_s is not None)
-    if latencies:
-        found["p95_s"] = latencies[len(latencies) // 2]
+    if (usual := _median_p95_s(rows)) is not None:
+        found["p95_s"] = usual
+    if len(by_variant) > 1:
+        each = {name: _median_p95_s(some) for name, some in by_variant.items()}
+        found |= {f"p95_s/{name}": value for name, value in each.items() if value is not None}
     served = serving_figures(windows)
     return found | {name: served[name] for name in ("mean_s", "gpu_s", "gpu_requests") if served.get(name)}
+
+
+def usual_p95_s(baseline: Mapping[str, float], variant: str) -> float:
+    """The usual p95 of a variant before the change, seconds; 0 where it is not known.
+
+    Of the whole endpoint where it was not kept for each variant.
+    """
+    return baseline.get(f"p95_s/{variant}", baseline.get("p95_s", 0.0))
+
+
+def _median_p95_s(rows: Sequence[ServicePeriod]) -> float | None:
+    known = sorted(p.p95_s for p in rows if p.p95_s is not None)
+    return known[len(known) // 2] if known else None
 
 
 def _peak(rows: Sequence[ServicePeriod]) -> float:

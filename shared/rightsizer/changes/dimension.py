@@ -60,6 +60,10 @@ class Planning(Protocol):
         """Whether roll-back alarms watch such a change; else only the requests that it serves are read."""
         return kind in self.deploys
 
+    def kind_refusal(self, kind: EndpointKind) -> Reason | None:
+        """Why no approval changes an endpoint of that kind so, though it may be offered; None where one does."""
+        return None
+
     def with_live_counts(self, inputs: PreflightInput) -> PreflightInput:
         """Preflight inputs with live counts filled in where the option leaves them open."""
         return inputs

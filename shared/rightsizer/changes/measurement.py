@@ -3,20 +3,22 @@
 The ended change is made what the next decision and the report are to know of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.autoscaling.count_schedule import early_hours
 from rightsizer.changes.failure import failure_to_remember, is_given_up
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.history import PastChange, PastEnd, PastVariant
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 SAMPLED_S = 60.0
@@ -43,7 +45,8 @@ def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime)
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
-    running: float = next((v.current_count for v in endpoint.variants if v.name == change.variant), 0)
+    changed = {change.variant, *(one.name for one in change.option.target.others)}
+    running: float = sum(v.current_count for v in endpoint.variants if v.name in changed)
     if change.is_closed and change.option.target.hourly_counts:
         running = planned_instances(change)
     hours = max(0.0, (until - since).total_seconds() / 3600)
@@ -72,10 +75,17 @@ def realised_usd(change: Change, hours: float) -> Decimal:
 
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
     a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
-    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own.
+    promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own. What
+    growth adds is negative, and never less than was booked before: hours with few instances are no saving of it.
     """
     if change.option.kind in ORDERED:
         return Decimal(0)
+    if change.option.grows:
+        return min(_usd_since_turn(change, hours), change.booked_usd, Decimal(0))
+    return _usd_since_turn(change, hours)
+
+
+def _usd_since_turn(change: Change, hours: float) -> Decimal:
     saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
     planned = planned_instances(change)
     if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:
@@ -96,11 +106,13 @@ def _old_instance_cost(change: Change) -> Decimal:
 
 
 def planned_instances(change: Change) -> float:
-    """Instances of the changed variant on average over the day, as decided and priced: autoscaling's included."""
-    counts, mean = change.option.target.hourly_counts, change.option.mean_instances
-    if mean is not None and not counts:
+    """Instances of the changed variants on average over the week, as decided and priced: autoscaling's included."""
+    target, mean = change.option.target, change.option.mean_instances
+    if target.hourly_counts:
+        return target.mean_count + early_hours(target.week_counts) / HOURS
+    if mean is not None:
         return mean
-    return sum(counts) / len(counts) if counts else float(change.option.target.instance_count)
+    return float(target.instance_count + sum(one.instance_count for one in target.others))
 
 
 def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastChange:
@@ -118,8 +130,16 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
     gib = None
     if memory and chip is not None and hardware is not None and not change.option.target.pools:
         gib = memory / 100 / max(1, hardware.accelerator_count) * chip.memory_gib
-    mean = planned_instances(change) if change.option.target.hourly_counts else None
-    return replace(past, latency_ratio=ratio, realised_slowdown=gpu, memory_gib=gib, mean_instances=mean)
+    target = change.option.target
+    mean = planned_instances(change) if target.hourly_counts else None
+    return replace(
+        past,
+        latency_ratio=ratio,
+        realised_slowdown=gpu,
+        memory_gib=gib,
+        mean_instances=mean,
+        day_counts=target.day_counts,
+    )
 
 
 def _shadow_ratios(past: PastChange, change: Change) -> tuple[float | None, float | None]:
@@ -182,8 +202,21 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         usd=change.once_usd if ended is PastEnd.TESTED else Decimal(0),
         back_for=change.back_for.value,
         restores=change.option.restores,
+        variant=change.variant if len(change.before.variants) > 1 else "",
+        others=tuple(_past_variants(change)),
+        grows=change.option.grows,
+        late_share=change.option.late_share,
     )
     return add_lessons(past, change, catalogue)
+
+
+def _past_variants(change: Change) -> Iterator[PastVariant]:
+    """What became of the other variants that the same deployment changed."""
+    old = {v.name: v for v in (change.before.variants if change.before else ())}
+    for one in change.option.target.others:
+        was = old.get(one.name)
+        if was is not None:
+            yield PastVariant(one.name, was.instance_type, one.instance_type, was.count, one.instance_count)
 
 
 def _stated_risk(change: Change) -> int | None:

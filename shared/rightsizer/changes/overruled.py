@@ -1,6 +1,6 @@
 """Check whether the newest recommendation still allows an earlier approval."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from rightsizer.domain.change import Change
@@ -21,6 +21,10 @@ FLEETS = frozenset(
     }
 )
 """Options that say how many instances of which type serve, so that one can be held against another."""
+
+ALIKE = 0.1
+"""How much a target value may differ, as a share: it follows a measured ratio, which moves a little from day to day,
+and an autoscaled fleet is offered with three times that room (`recommender.options`)."""
 
 
 def is_independent_of_recommendation(option: Option) -> bool:
@@ -46,6 +50,8 @@ def overruling_reason(
     if newest.finding is Finding.NOT_ENOUGH_DATA or unread:
         why = newest.gate_reason if unread else newest.reason
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{when} saw too little to allow what was approved: {why.sentence}")
+    if option.grows:
+        return _growth_reason(option, newest, when, by_policy=by_policy)
     if newest.finding is Finding.UNDER_PROVISIONED:
         return _refusal(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
     tested = decided.gate is Gate.TEST  # what was approved is a test
@@ -55,7 +61,33 @@ def overruling_reason(
     held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
-    return _need_reason(option, newest, when, tested=tested)
+    targets = [(decided.variant, option), *_of_others(option)]
+    needs = (_need_reason(one, newest.of_variant(name), when, tested=tested) for name, one in targets)
+    return next((reason for reason in needs if reason is not None), None)
+
+
+def _of_others(option: Option) -> Iterator[tuple[str, Option]]:
+    """The option as it is to each other variant that it changes: each is held against that variant's own options."""
+    for one in option.target.others:
+        yield one.name, replace(option, target=Target(one.instance_type, one.instance_count))
+
+
+def _growth_reason(option: Option, newest: Recommendation, when: str, *, by_policy: bool) -> Reason | None:
+    """Why the newest recommendation stops growth; None where it still asks for exactly that."""
+    if newest.finding is not Finding.UNDER_PROVISIONED:
+        return _refusal(f"{when} finds nothing short any more: {newest.reason.sentence}")
+    alike = [o for o in newest.options if o.grows and o.kind is option.kind and _is_same_type(o, option)]
+    if not any(_is_within(o.target, option.target) and _is_within(option.target, o.target) for o in alike):
+        first = newest.chosen_option
+        needs = "names no growth that would do" if first is None else f"asks for {_fleet_text(first.target)}"
+        return _refusal(f"{when} {needs}, and {_fleet_text(option.target)} was approved")
+    if by_policy and newest.gate is not Gate.APPLY:
+        return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
+    return None
+
+
+def _fleet_text(target: Target) -> str:
+    return f"{_target_text(target)} of {target.instance_type}"
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
@@ -123,7 +155,8 @@ def _capacity_reason(option: Option, newest: Recommendation, when: str, *, teste
         return _refusal(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
     if sure:
         needs, gives = _target_text(sure[0].target), _target_text(target)
-        return _refusal(f"{when} needs {needs} of {target.instance_type}, and {gives} was approved")
+        at, given_at = _scaling_text(sure[0].target), _scaling_text(target)
+        return _refusal(f"{when} needs {needs} of {target.instance_type}{at}, and {gives}{given_at} was approved")
     return _unlisted_reason(option, newest, when)
 
 
@@ -166,25 +199,31 @@ def _is_alike(one: Option, other: Option) -> bool:
 
 
 def _is_within(needed: Target, given: Target) -> bool:
-    """Whether what is needed is no more than what is given, at each hour and in each bound that both have."""
+    """Whether what is needed is no more than what is given, at each hour of the week and in each bound that both have.
+
+    Autoscaling that starts an instance at a lower load gives more: the target value may be no more than `ALIKE` above.
+    """
     bounds = ((needed.minimum, given.minimum), (needed.maximum, given.maximum))
-    hours = zip(_hourly_counts(needed), _hourly_counts(given), strict=True)
-    return _is_no_more(hours) and _is_no_more((a, b) for a, b in bounds if a is not None and b is not None)
+    hours = zip(needed.week_counts, given.week_counts, strict=True)
+    if not _is_no_more(hours) or not _is_no_more((a, b) for a, b in bounds if a is not None and b is not None):
+        return False
+    at, given_at = needed.target_value, given.target_value
+    return at is None or given_at is None or given_at <= (1 + ALIKE) * at
 
 
 def _is_no_more(pairs: Iterable[tuple[int, int]]) -> bool:
     return all(needed <= given for needed, given in pairs)
 
 
-def _hourly_counts(target: Target) -> tuple[int, ...]:
-    return target.hourly_counts or (target.instance_count,) * 24
-
-
 def _target_text(target: Target) -> str:
     if target.minimum is not None and target.maximum is not None:
         return f"{target.minimum} to {target.maximum} instances"
-    hours = _hourly_counts(target)
+    hours = target.week_counts
     return f"{min(hours)} to {max(hours)} instances" if min(hours) != max(hours) else f"{hours[0]} instance(s)"
+
+
+def _scaling_text(target: Target) -> str:
+    return "" if target.target_value is None else f", scaled at a target value of {target.target_value:g}"
 
 
 def _refusal(sentence: str) -> Reason:

@@ -123,14 +123,13 @@ def keep_owner_edits(change: Change, live: LiveState, now: datetime) -> Change:
     due = change_due_now(change, now).change
     edits = rollback_size.owner_edits(due, live)
     text = f"autoscaling was edited since the change ({', '.join(edits)}); the rollback gives back what was stored"
-    if not edits or any(
-        e.step == JournalEvent.WAY_BACK and e.detail.startswith("autoscaling was") for e in change.journal
-    ):
+    if not edits or any(entry.step == JournalEvent.OWNER_EDITS for entry in change.journal):
         return change
     restore = rollback_size.raise_bounds(replace(due, plan=replace(due.plan, restore=change.plan.restore)), live)
     if restore != change.plan.restore:
         text += ", with bounds as large as yours"
-    return _note_plan(change, replace(change.plan, restore=restore), "noted", text, now)
+    note = Entry(now, JournalEvent.OWNER_EDITS, "noted", text[:500])
+    return replace(change, plan=replace(change.plan, restore=restore), journal=(*change.journal, note))
 
 
 def enlarge(

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from rightsizer.changes.reconcile.journal import is_given_back
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, LiveState
@@ -47,7 +48,7 @@ def owner_edits(change: Change, live: LiveState) -> tuple[str, ...]:
     Empty where nothing was edited, where the change takes no autoscaling away, and once the return has taken it away.
     """
     plan, before = change.plan, change.before
-    if before is None or not plan.clear or not _is_given_back(change):
+    if before is None or not plan.clear or not is_given_back(change):
         return ()
     return live.edits(plan.settle, before.scaling)
 
@@ -99,13 +100,6 @@ def _with_copies(step: Step, live: int, asked: int) -> Step:
     if live <= max(asked, _copies(step)):
         return step
     return replace(step, params={**step.params, "DesiredRuntimeConfig": {"CopyCount": live}})
-
-
-def _is_given_back(change: Change) -> bool:
-    """Whether autoscaling is the owner's at this moment: given back, and not taken away again for the return."""
-    settled, cleared = {s.key for s in change.plan.settle}, {s.key for s in change.plan.clear}
-    last = next((e.step for e in reversed(change.journal) if e.step in settled | cleared), "")
-    return change.turned_at is not None and last in settled
 
 
 def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:

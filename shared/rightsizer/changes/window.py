@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from rightsizer.domain.demand import Peak
-from rightsizer.domain.policy import ChangeWindow
+from rightsizer.domain.policy import TICK, ChangeWindow
 
 STEP = timedelta(minutes=15)
+"""Between the times at which a shadow test may begin."""
 HORIZON = timedelta(days=8)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -19,7 +20,7 @@ PASSED_OVER = timedelta(days=3)
 
 
 def next_open(window: ChangeWindow, now: datetime) -> datetime:
-    """`now` if the change window is open, else the next open quarter hour within eight days.
+    """`now` if the change window is open, else the next tick of five minutes in it, within eight days.
 
     The window is in its own time zone.
 
@@ -28,9 +29,10 @@ def next_open(window: ChangeWindow, now: datetime) -> datetime:
     if is_open(window, now):
         return now
     moment = now.astimezone(UTC)
-    moment = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
-    for _ in range(HORIZON // STEP):
-        moment += STEP
+    minutes = TICK // timedelta(minutes=1)
+    moment = moment.replace(minute=moment.minute // minutes * minutes, second=0, microsecond=0)
+    for _ in range(HORIZON // TICK):
+        moment += TICK
         if is_open(window, moment):
             return moment
     return moment

@@ -2,13 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate
+from rightsizer.aws.errors import translate_write_errors
 from rightsizer.domain.message import Message
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.reason import clean_text
-from rightsizer.errors import WriteRefusedError
 from rightsizer.render.messages import plain
 
 if TYPE_CHECKING:
@@ -31,15 +28,8 @@ class Topic:
         """Publish the message; the subject is made fit for SNS, an overlong text is cut."""
         subject, text = plain(message)
         body = clean_text(text, LONGEST_TEXT).encode()[:LONGEST_TEXT].decode(errors="ignore")
-        doing = f"publishing to the topic {self._arn}"
-        try:
+        with translate_write_errors("sns:Publish", f"publishing to the topic {self._arn}"):
             self._client.publish(TopicArn=self._arn, Subject=fit_subject(subject), Message=body)
-        except ClientError as error:
-            if code_of(error) in DENIED | THROTTLED:
-                raise translate(error, "sns:Publish", doing) from error
-            raise WriteRefusedError(doing, code_of(error), text_of(error)) from error
-        except BotoCoreError as error:
-            raise WriteRefusedError(doing, type(error).__name__, str(error)) from error
         return None
 
     def update(self, ref: MessageRef, message: Message) -> None:

@@ -13,6 +13,7 @@ from rightsizer.dimensions.instance_fleet import InstanceFleet
 from rightsizer.dimensions.instance_pools import InstancePools
 from rightsizer.dimensions.other_architecture import OtherArchitecture, OtherChips
 from rightsizer.dimensions.packing import Packing
+from rightsizer.dimensions.remove_variant import RemoveVariant
 from rightsizer.dimensions.routing import Routing
 from rightsizer.dimensions.scale_in_policy import ScaleInPolicy
 from rightsizer.dimensions.scale_to_zero import ScaleToZero
@@ -33,6 +34,7 @@ DIMENSIONS: tuple[Dimension, ...] = (
     OtherChips(),
     InstancePools(),
     Delete(),
+    RemoveVariant(),
     Packing(),
     ComponentCopies(),
     ScaleInPolicy(),

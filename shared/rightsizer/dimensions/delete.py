@@ -24,21 +24,27 @@ class Delete(Dimension):
     does = "be deleted after a grace period"
     back = "creates it anew from its kept configuration"
     keeps = False
+    applies_to = frozenset({EndpointKind.REAL_TIME, EndpointKind.MULTI_VARIANT})
+
+    def kind_refusal(self, kind: EndpointKind) -> Reason | None:
+        """Why no wait proves that it is idle: an asynchronous endpoint publishes no Invocations."""
+        if kind in self.applies_to:
+            return None
+        text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; its owner decides"
+        return Reason(Code.OTHER_KIND, text)
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The mark, the wait and the watch; then the command and the file that brings it all back.
 
         Nothing is written to AWS. The mark is the journal and the message: a tag on the endpoint would need AddTags on
-        endpoints, and who holds that can opt endpoints in. An asynchronous endpoint publishes no Invocations, so
-        waiting proves nothing there.
+        endpoints, and who holds that can opt endpoints in.
         """
         from rightsizer.changes.deletion import restore_script
         from rightsizer.domain.plan import Plan, PlanKind
 
-        kind = approved.inputs.proposal.recommendation.kind
-        if kind is not EndpointKind.REAL_TIME:
-            text = f"whether an endpoint of kind {kind.value} is used cannot be told by its invocations; "
-            return (Reason(Code.OTHER_KIND, f"{text}its owner decides"),)
+        other = self.kind_refusal(approved.inputs.proposal.recommendation.kind)
+        if other is not None:
+            return (other,)
         grace = approved.limits.grace.total_seconds()
         plan = Plan(
             after=approved.before.variants,

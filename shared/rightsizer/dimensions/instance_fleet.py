@@ -20,7 +20,8 @@ class InstanceFleet(Dimension):
         if option.kind is OptionKind.INSTANCE_COUNT:
             return f"run on {count(target.instance_count, 'instance')} of {target.instance_type}"
         fewer = ", which has fewer GPUs of the same kind" if option.kind is OptionKind.FEWER_GPUS else ""
-        return f"run on {fleet(target)}{fewer}"
+        others = "".join(f", variant {v.name} on {v.instance_count} × {v.instance_type}" for v in target.others)
+        return f"run on {fleet(target)}{fewer}{others}"
 
     def undo(self, option: Option) -> str:
         """A count alone deploys nothing."""

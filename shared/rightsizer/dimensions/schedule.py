@@ -1,41 +1,49 @@
-"""Another count for each hour of the day."""
+"""Another count for each hour of the day, or of the week."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Addable
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.reason import Code, Reason, count
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, days_text, week_of
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
 
 
 class Schedule(Addable):
-    """24 counts in UTC, carried out as scheduled actions."""
+    """24 counts in UTC, of all days or of each class of days, carried out as scheduled actions."""
 
     kinds = (OptionKind.SCHEDULE,)
     replays = True
     back = "removes the schedule and sets the old count"
 
     def describe(self, option: Option) -> str:
-        """``run 1 to 3 instances of ml.g5.xlarge by the hour of the day``."""
-        hours = option.target.hourly_counts or (option.target.instance_count,)
-        most = count(max(hours), "instance")
-        return f"run {min(hours)} to {most} of {option.target.instance_type} by the hour of the day"
+        """``run 1 to 3 instances of ml.g5.xlarge by the hour of the day``, or of the week by classes."""
+        week, classes = option.target.week_counts, option.target.day_counts
+        noun = "instance" if max(week) == 1 else "instances"
+        runs = f"run {_span(week)} {noun} of {option.target.instance_type} by the hour of the"
+        if not classes:
+            return f"{runs} day"
+        return f"{runs} week ({', '.join(f'{days_text(one.weekdays)} {_span(one.counts)}' for one in classes)})"
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
-        """24 hourly counts in UTC, set without a deployment."""
+        """Counts by the hour in UTC, of the day or of the week, set without a deployment."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
         from rightsizer.domain.plan import Plan, Step, StepKind
 
-        change, before, counts = approved.change, approved.before, approved.change.option.target.hourly_counts or ()
-        name, wanted = change.ref.name, change.option.target.instance_type
-        if len(counts) != 24:
-            return (Reason(Code.NOT_IN_PLACE, f"a schedule needs 24 hourly counts, got {len(counts)}"),)
+        change, before, target = approved.change, approved.before, approved.change.option.target
+        name, wanted, counts = change.ref.name, target.instance_type, target.hourly_counts or ()
+        if target.day_counts:
+            counts = week_of(target.day_counts) or ()
+        if len(counts) not in (HOURS, HOURS * len(WEEKDAYS)):
+            wants = "24 counts for each day of the week" if target.day_counts else "24 hourly counts"
+            return (Reason(Code.NOT_IN_PLACE, f"a schedule needs {wants}, got {len(counts)}"),)
         runs = {v.instance_type for v in before.variants}
         if runs != {wanted}:
             text = f"a schedule changes no type: {name} runs {', '.join(sorted(runs))}, not {wanted}"
@@ -60,3 +68,8 @@ class Schedule(Addable):
         if context.endpoint.scaling:
             return Reason(Code.AUTOSCALED, "counts by the hour would fight with autoscaling")
         return even_hours_reason(context)
+
+
+def _span(counts: Sequence[int]) -> str:
+    """``1 to 3``, or ``1`` where all are alike."""
+    return f"{min(counts)} to {max(counts)}" if max(counts) > min(counts) else f"{max(counts)}"

@@ -125,8 +125,8 @@ def may_decide(*, is_listed: bool, has_list: bool, is_behind_iam: bool) -> bool:
     `has_list`: the list has an entry. What an empty list means depends on the door, and is meant to (decision 55).
     In Slack: everybody in the workspace can click, the signature says no more than that Slack sent the click, and
     nothing but the list says who may decide. So without a list nobody decides. At a terminal: IAM says who may write
-    to the table. So without a list IAM alone decides, and a stack without Slack needs no list. `apply` reads what was
-    recorded through one of these two doors, so without a list it asks nobody.
+    to the table. So without a list IAM alone decides, and a stack without Slack needs no list. `apply` asks the same of
+    what was recorded, by its door: who empties the list takes the waiting approvals of Slack along.
     """
     return is_listed or (is_behind_iam and not has_list)
 

@@ -105,6 +105,8 @@ class JournalEvent(StrEnum):
     ASK_BACK = "ask-back"
     WAY_BACK = "way-back"
     """What the rollback deploys, where it is not what was stored."""
+    OWNER_EDITS = "owner-edits"
+    """What the owner edited of the autoscaling since it was given back."""
     MET = "met"
     """Since when the return knows what it met."""
     SCHEDULE = "schedule"

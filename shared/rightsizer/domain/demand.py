@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from rightsizer.domain.schedule import DayCounts
 
 SPEAKS_FOR = 10
 """Requests that one request of the heaviest slots stands for, at most."""
@@ -172,6 +174,20 @@ class Fleet:
     """Instances up to which target tracking adds to the counts; 0 without autoscaling."""
     busy: float | None = None
     """Share of its workers that target tracking keeps busy; None: as the policies that are added."""
+    day_counts: tuple[DayCounts, ...] = ()
+    """Counts of each class of days where days of the week differ; `counts` are then the most of each hour."""
+
+    def on(self, weekday: int) -> "Fleet":
+        """The fleet as it is on a day of the week (Monday is 0)."""
+        own = next((one.counts for one in self.day_counts if weekday in one.weekdays), self.counts)
+        return replace(self, counts=own, day_counts=()) if self.day_counts else self
+
+    @property
+    def mean_count(self) -> float:
+        """Instances on average over the hours of the week, without what autoscaling adds."""
+        classes = self.day_counts or (DayCounts((0,), self.counts),)
+        hours = sum(len(one.weekdays) * len(one.counts) for one in classes)
+        return sum(len(one.weekdays) * sum(one.counts) for one in classes) / hours
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """One endpoint as SageMaker and Application Auto Scaling describe it now."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
 from rightsizer.domain.checks import aware, not_empty
-from rightsizer.domain.reason import Reason
+from rightsizer.domain.reason import Code, Reason
 
 KV_CACHE_SERVERS = frozenset({"vllm", "sglang"})
 """Servers whose KV cache detailed observability shows (SageMaker guide, OpenTelemetry metrics reference)."""
@@ -149,6 +151,8 @@ class PolicyChange:
         return f"{POLICY_TITLE}{self.policy}"
 
 
+MAY_GROW_TAG = "rightsizer:may-grow"
+MAY_GROW_WANTED = "the US dollars a month that growth may add, such as 500"
 ERROR_TAG = "rightsizer:error-percent"
 P95_TAG = "rightsizer:p95-ms"
 
@@ -169,6 +173,28 @@ def allowed_errors(tags: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return percent / 100 if 0 <= percent <= 100 else None
+
+
+def may_grow_usd(tags: Mapping[str, str]) -> Decimal | None:
+    """US dollars a month that growth may add without a person, by the owner's tag.
+
+    None where the tag is absent or is no plain number: then a person is asked. 0 allows growth that costs nothing.
+    """
+    said = tags.get(MAY_GROW_TAG, "").strip()
+    return Decimal(said) if re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,2})?", said) else None
+
+
+def growth_refusal(tags: Mapping[str, str], added: Decimal) -> Reason | None:
+    """Why the owner's tag does not allow growth of `added` US dollars a month in all; None where it does."""
+    allowed, costs = may_grow_usd(tags), f"it costs USD {added:,.2f} a month more"
+    if MAY_GROW_TAG not in tags:
+        return Reason(Code.NEEDS_APPROVAL, f"{costs}, and no tag {MAY_GROW_TAG} says how much may be added")
+    if allowed is None:
+        text = f"the tag {MAY_GROW_TAG} is {tags[MAY_GROW_TAG]!r}, which allows nothing: it should be {MAY_GROW_WANTED}"
+        return Reason(Code.BAD_TAG, f"{costs}, and {text}")
+    if added > allowed:
+        return Reason(Code.NEEDS_APPROVAL, f"{costs}, and the tag {MAY_GROW_TAG} allows USD {allowed:,.2f} in all")
+    return None
 
 
 def tracked_p95_s(scaling: Sequence[ScalableTarget]) -> float | None:
@@ -263,16 +289,25 @@ class Endpoint:
 
     @property
     def other_variants(self) -> tuple[Variant, ...]:
-        """The production variants after the first: of several the first alone is read, priced and sized."""
+        """The production variants after the first."""
         return self.variants[1:]
 
     @property
-    def with_first_variant(self) -> "Endpoint":
-        """The endpoint with the autoscaling of its first variant only; the others' bounds say nothing about it."""
+    def views(self) -> tuple["Endpoint", ...]:
+        """The endpoint once for each production variant, with that variant first and its autoscaling only.
+
+        Who reads, sizes and prices takes the first variant; the bounds of the others say nothing about it.
+        """
         if not self.other_variants:
-            return self
-        first = self.variants[0].name
-        return replace(self, scaling=tuple(t for t in self.scaling if t.variant_name in (None, first)))
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                variants=(mine, *(v for v in self.variants if v is not mine)),
+                scaling=tuple(t for t in self.scaling if t.variant_name in (None, mine.name)),
+            )
+            for mine in self.variants
+        )
 
     @property
     def may_show_kv_cache(self) -> bool:

@@ -1,11 +1,12 @@
 """Lessons of past changes and tests, as data for the next decision."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
+from rightsizer.domain.schedule import DayCounts
 
 TEACHES_DAYS = 180
 """How far back changes of other endpoints teach something, and are held against their promises."""
@@ -35,6 +36,17 @@ WITHOUT_ARRIVAL = frozenset({PastEnd.TESTED, PastEnd.UPDATE_FAILED})
 """Ends of what never served."""
 WENT_BACK = frozenset({PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED})
 """Ends after which the old fleet serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastVariant:
+    """Type and count of another variant of the same change, before and after."""
+
+    name: str
+    from_type: str
+    to_type: str
+    from_count: int
+    to_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,40 @@ class PastChange:
     began, and where that was not recorded."""
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
+    variant: str = ""
+    """Variant that all this is about; empty where that was not recorded: the only one, or the first."""
+    others: tuple[PastVariant, ...] = ()
+    """Other variants that the same change moved."""
+    day_counts: tuple[DayCounts, ...] = ()
+    """Counts of each class of days that it set, where days of the week differ; else ()."""
+
+    def of_variant(self, name: str, *, is_first: bool) -> "PastChange | None":
+        """The change as it was to one variant; None where it left that one alone.
+
+        What was promised and measured is of `variant`, and says nothing about the others.
+        """
+        if self.variant == name or (not self.variant and is_first):
+            return self
+        mine = next((one for one in self.others if one.name == name), None)
+        if mine is None:
+            return None
+        return PastChange(
+            self.at,
+            mine.from_type,
+            mine.to_type,
+            mine.from_count,
+            mine.to_count,
+            self.ended,
+            failure=self.failure,
+            back_for=self.back_for,
+            restores=self.restores,
+            variant=name,
+        )
+
+    late_share: float | None = None
+    """Share of late requests that a person accepted with it, 0..1; None where none was told."""
+    grows: bool = False
+    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
 
     def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.
@@ -160,3 +206,8 @@ class History:
     """What shadow tests of the account cost in this month."""
     gpu_usd_per_month: Decimal | None = None
     """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""
+
+    def of_variant(self, name: str, *, is_first: bool) -> "History":
+        """The history with those changes of the endpoint that moved one of its variants."""
+        mine = (past.of_variant(name, is_first=is_first) for past in self.endpoint)
+        return replace(self, endpoint=tuple(past for past in mine if past is not None))

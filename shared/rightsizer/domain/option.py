@@ -14,6 +14,7 @@ from rightsizer.domain.checks import not_empty
 from rightsizer.domain.endpoint import EndpointKind, PolicyChange
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts
 from rightsizer.domain.slowdown import Promise
 from rightsizer.errors import InputError
 
@@ -44,6 +45,7 @@ class OptionKind(StrEnum):
     SERVERLESS = "serverless"
     PACKING = "packing"
     DELETE = "delete"
+    REMOVE_VARIANT = "remove-variant"
     OTHER_ARCHITECTURE = "other-architecture"
     FEWER_GPUS = "fewer-gpus"
     COPIES = "component-copies"
@@ -121,13 +123,24 @@ class ScaleIn:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantTarget:
+    """Type and count that another variant of the endpoint gets in the same change."""
+
+    name: str
+    instance_type: str
+    instance_count: int
+    usd_per_hour: Decimal
+    """Price of one instance, US dollars."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The configuration that an option leads to. Fields that are None stay as they are."""
 
     instance_type: str
     instance_count: int
     hourly_counts: tuple[int, ...] | None = None
-    """24 counts, one per hour of the day UTC, carried out as scheduled actions."""
+    """24 counts, one per hour of the day UTC, carried out as scheduled actions; with `day_counts` the most of each."""
     minimum: int | None = None
     """Autoscaling bounds."""
     maximum: int | None = None
@@ -148,6 +161,32 @@ class Target:
     """(Inference component, how its copies are placed). Not in the text of a target either."""
     metric: str | None = field(default=None, repr=False)
     """Predefined metric of the target-tracking policy that is added; None where none is. Not in the text either."""
+    others: tuple[VariantTarget, ...] = field(default=(), repr=False)
+    """Other variants that the same deployment changes; those that are not named stay. Not in the text either."""
+    day_counts: tuple[DayCounts, ...] = field(default=(), repr=False)
+    """Counts of each class of days where days of the week differ; () where all are alike. Not in the text either."""
+
+    def counts_on(self, weekday: int) -> tuple[int, ...]:
+        """24 counts of a day of the week (Monday is 0); without a schedule the one count."""
+        own = next((one.counts for one in self.day_counts if weekday in one.weekdays), None)
+        return own or self.hourly_counts or (self.instance_count,) * HOURS
+
+    @property
+    def week_counts(self) -> tuple[int, ...]:
+        """168 counts from Monday 00:00 UTC."""
+        return tuple(count for day in range(len(WEEKDAYS)) for count in self.counts_on(day))
+
+    @property
+    def mean_count(self) -> float:
+        """Instances on average over the hours of the week."""
+        counts = self.week_counts if self.day_counts else self.counts_on(0)
+        return sum(counts) / len(counts)
+
+
+def changed_types(target: Target) -> tuple[str, ...]:
+    """Instance types that a target asks for: its own or its pools, and those of other variants."""
+    own = target.pools or (target.instance_type,)
+    return tuple(dict.fromkeys((*own, *(one.instance_type for one in target.others))))
 
 
 def fleet(target: Target) -> str:
@@ -226,10 +265,27 @@ class Option:
     """Hours of a shadow test of it; None where none was reckoned."""
     policy_changes: tuple[PolicyChange, ...] = ()
     """Of another type: what becomes of each scaling policy of the owner."""
+    late_share: float | None = None
+    """Share of the requests that would be late, 0..1, where they are more than automatic mode may cost; else None."""
+    growth_usd: Decimal | None = None
+    """Of growth, which ends a shortage: US dollars a month that it adds to what its owner gave the endpoint, growth of
+    before included. None of every other option."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether it ends a shortage; what it costs is no saving, and latency as it was does not undo it."""
+        return self.growth_usd is not None
+
+    @property
+    def adds_only(self) -> bool:
+        """Whether it gives back room or adds to what runs, and replaces nothing: slowness is no reason to undo it."""
+        return self.restores or (self.grows and not self.restart_needed)
 
 
 def payback_text(option: Option) -> str:
     """When the saving has repaid the switch and the test, for people; hours below a day."""
+    if option.grows:
+        return "nothing pays it back: it ends a shortage"
     if not option.switch_usd + option.test_usd:
         return "nothing to pay back"
     if option.payback_days >= NEVER:

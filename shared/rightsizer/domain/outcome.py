@@ -18,7 +18,8 @@ class LedgerEntry:
     change_id: str
     owner: str
     at: datetime
-    kind: Literal["estimated", "realised", "reconciled", "switch-cost"]
+    kind: Literal["estimated", "realised", "reconciled", "switch-cost", "growth-cost"]
+    """`growth-cost`: what growth added, above zero; it is in no saving."""
     usd: Decimal
     """US dollars: per month for `estimated`, of the hours covered for the others."""
     hours: float

@@ -25,22 +25,21 @@ class Policy:
     """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
 
     lookback_days: int = 14
-    by_itself: frozenset[OptionKind] = TYPE_AND_COUNT
+    by_itself: frozenset[OptionKind] = TYPE_AND_COUNT | ADDABLE
     """Dimensions that are offered in place, and may be applied without a person; the others are proposed."""
     several_at_once: bool = False
     """Whether one change may move several of them, and add autoscaling where there is none. The journal moves one."""
-    ask_without_objective: bool = True
-    """Whether a person decides where no latency objective is declared."""
     act_without_gpu_metrics: bool = False
     """Whether latency and host metrics are enough to judge an endpoint that publishes no GPU utilisation."""
     tests: bool = True
     """Whether shadow tests may be planned."""
     test_tells: float = 0.5
     """What a test has to tell, 0..1, for its type to wait for it: sparse requests rarely come while it runs."""
-    untested_chance: float = 1.0
-    """Where none is waited for: the chance of being fast enough from which a type is taken, guarded by its change.
+    untested_chance: float = 0.9
+    """Where none may run or would tell: the chance of being fast enough from which a type is taken untested.
 
-    1: only what is certain. The middle of what is likely sizes the fleet then.
+    Its change is the test: canary and roll-back alarms bring the old type back. The middle of what is likely sizes the
+    fleet. 1: only what is certain. docs/quality-tried.md has what smaller chances save and cost.
     """
     untested_requests: int = 200
     """Requests that must have been seen before."""
@@ -92,9 +91,9 @@ class Policy:
     rho_many: float = 0.85
     rho_one: float = 0.6
     objective_factor: float = 1.1
-    """Without a declared objective: max(this x p95, p99) of the look-back."""
-    lengthening: float = 0.10
-    """Longer p95 that nobody asked for, at most, without a declared objective."""
+    """Without a declared objective, *as today*: max(this x p95, p99) of the look-back."""
+    objective_most: float = 1.25
+    """... and at most this x p95: where few requests are very slow, the p99 says little about the others."""
     # candidates
     count_factor: int = 2
     count_spare: int = 2
@@ -154,6 +153,8 @@ class Policy:
     """So much less demand than at the failure lifts a blacklist entry."""
     failed_room: float = 0.2
     """How much larger than a fleet that failed under such a load the next one has to be, as a share."""
+    lone_instance: Risk = Risk.MEDIUM
+    """Availability risk of one instance in place of two or more; `domain.environment` lowers it."""
     down_with_growth: float = 0.2
     """A smaller configuration must stay feasible with this much more load."""
     grown_share: float = 0.01
@@ -192,6 +193,12 @@ class ChangeWindow:
         if any(not 0 <= day <= 6 for day in self.days):
             raise InputError(f"days of a change window run from 0 (Monday) to 6, got {sorted(self.days)}")
 
+    @property
+    def length(self) -> timedelta:
+        """Time on a clock from its start to its end; a day where they are equal."""
+        seconds = [60 * (60 * one.hour + one.minute) + one.second for one in (self.start, self.end)]
+        return timedelta(seconds=(seconds[1] - seconds[0]) % 86_400 or 86_400)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
@@ -218,7 +225,7 @@ class ChangeLimits:
     """Baking time of a deployment, seconds (AWS: 0 to 3600)."""
     rewire_alarms: bool = False
     """Whether customers' alarms that start step policies may be written (their actions only)."""
-    dimensions: frozenset[OptionKind] = frozenset()
+    dimensions: frozenset[OptionKind] = ADDABLE
     """Dimensions beside type and count that are offered, and changed in automatic mode (`ADDABLE`)."""
     change_untagged: bool = False
     """Whether untagged endpoints may be changed after an approval."""

@@ -86,7 +86,7 @@ class Commitment:
     usd_per_hour: Decimal
     """Committed spend, USD per hour; 0 without a plan."""
     utilisation: float
-    """0..1: how much of the commitment the account uses now."""
+    """0..1: how much of the commitment the account uses now; what is not used is billed all the same."""
     known: bool
     """False when the account could not be asked; then the saving is stated as before commitments."""
 

@@ -109,6 +109,8 @@ class Proposal:
     """One sentence about how the change stands, for the message that follows it."""
     asked_back_by: str = ""
     """Who asked for the rollback of its change; empty while nobody did."""
+    asked_back_at: datetime | None = None
+    """When that was asked; None also where an earlier release recorded it."""
 
     def __post_init__(self) -> None:
         not_empty("Proposal.id", self.id)

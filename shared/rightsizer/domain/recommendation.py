@@ -1,7 +1,7 @@
 """Recommendation for one endpoint: finding, options, choice, every reason, and endpoints that share a card."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -9,6 +9,7 @@ from enum import StrEnum
 from rightsizer.domain.checks import aware
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
+from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
@@ -123,6 +124,26 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantFinding:
+    """Finding on one of several production variants, as it was judged by its own metrics."""
+
+    name: str
+    instance_type: str
+    """Empty where it has no type of its own."""
+    instance_count: int
+    weight: float
+    usd_per_month: Decimal | None
+    """None where its price is not known."""
+    finding: Finding
+    reason: Reason
+    gate: Gate
+    requests: int | None = None
+    """Of the look-back; None where they were not read."""
+    options: tuple[Option, ...] = ()
+    """Its own, best first, whether or not the endpoint's change takes them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """The recommendation of one endpoint. Silence too has a reason (law 7)."""
 
@@ -156,9 +177,13 @@ class Recommendation:
     needs: Needs | None = None
     """What it would ask of a card shared with others; None where it cannot share."""
     beside: tuple[str, ...] = ()
-    """Other production variants, each with its count and type: no figure here is theirs, nor the whole endpoint's."""
+    """Other production variants, each with its count and type; evidence and replay are of `variant` alone."""
     owned_by: str = ""
     """The stack or tool in whose source a change is made, and undone; empty where there is none."""
+    environment: EnvironmentReading | None = None
+    """What its tags say of its environment, and what that changed; None where nothing was judged."""
+    variants: tuple[VariantFinding, ...] = ()
+    """Every production variant where there are several; empty in what was stored before they were judged."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)
@@ -167,6 +192,30 @@ class Recommendation:
     def chosen_option(self) -> Option | None:
         """The option that is recommended."""
         return self.options[0] if self.options else None
+
+    def of_variant(self, name: str) -> "Recommendation":
+        """The recommendation with type, count and options of one variant; the same where that one is not listed."""
+        mine = next((one for one in self.variants if one.name == name), None)
+        if mine is None or name == self.variant:
+            return self
+        return replace(
+            self,
+            variant=name,
+            instance_type=mine.instance_type,
+            instance_count=mine.instance_count,
+            options=mine.options,
+            excluded=(),
+        )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether users suffer from too little capacity: it stands before every saving."""
+        return self.finding is Finding.UNDER_PROVISIONED
+
+    @property
+    def grows(self) -> bool:
+        """Whether growth is recommended."""
+        return self.chosen_option is not None and self.chosen_option.grows
 
     @property
     def saving_usd_per_month(self) -> Decimal:

@@ -125,6 +125,9 @@ class Totals:
     endpoints: int
     unpriced: int
     """Endpoints whose spend is unknown for lack of a price; they are not in `spend`."""
+    growth: Decimal = Decimal(0)
+    """US dollars that growth added in the reported window, at the hours billed; in no saving, and `realised` is not
+    less for it."""
 
 
 @dataclass(frozen=True, slots=True)

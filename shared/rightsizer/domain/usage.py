@@ -334,6 +334,21 @@ class VariantUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointUsage:
+    """Usage of each production variant of an endpoint that has several.
+
+    A variant without an accelerator is left out.
+    """
+
+    endpoint: str
+    variants: tuple[VariantUsage | NoMetrics, ...]
+
+    def of_variant(self, name: str) -> VariantUsage | NoMetrics | None:
+        """Usage of one variant; None where it was not read."""
+        return next((one for one in self.variants if one.variant == name), None)
+
+
+@dataclass(frozen=True, slots=True)
 class KeptUsage:
     """Stored usage of one variant: complete days, and the dates that they cover."""
 

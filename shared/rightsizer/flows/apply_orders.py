@@ -7,6 +7,7 @@ reason, or as expired and told; each order to go back is taken, or refused and t
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -27,6 +28,17 @@ BOOKS_MIN = 5
 """Savings are booked by the one tick in the first minutes of an hour, so that the others make no call for them."""
 LATE = timedelta(minutes=15)
 """A stream that works needs seconds; after this a person hears that an approval, or an order, waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateDecision:
+    """A person's decision that is not carried out yet: an approval, or an order to go back."""
+
+    proposal: Proposal
+    since: datetime
+    """When it was decided."""
+    subject: str
+    """Of the message that tells it; it sets the two decisions on one proposal apart."""
 
 
 def start_approved(apply: Apply, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
@@ -201,7 +213,10 @@ def start_lost_rollbacks(apply: Apply, now: datetime, *, everything: bool) -> li
     for proposal in apply.store.rollback_requests(everything=everything, unread=unread):
         change = attempt("taking up an order to go back", proposal.id, partial(start_rollback, apply, proposal, now))
         if isinstance(change, Failure):
-            _tell_of_wait(apply, proposal, f"the rollback of {proposal.change_id}", now, change)
+            asked_at = proposal.asked_back_at or _decided_at(proposal)
+            what = f"the rollback of {proposal.change_id}, of proposal {proposal.id},"
+            subject = f"{proposal.ref.name}: its rollback was asked, and not started yet"
+            _tell_of_wait(apply, LateDecision(proposal, asked_at, subject), what, now, change)
         elif change is not None:
             taken.append(change.id)
     _park(apply, unread, now)
@@ -254,7 +269,8 @@ def _try_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | Non
     except (ConflictError, InputError) as error:  # the flow has withdrawn it, or somebody moved it meanwhile
         logger.warning("no change", extra={"proposal": listed.id, "why": str(error)})
     except RightsizerError as error:
-        _tell_of_wait(apply, listed, "the change", now, Failure(error))
+        late = LateDecision(listed, _decided_at(listed), f"{listed.ref.name}: approved, and not started yet")
+        _tell_of_wait(apply, late, f"the change of proposal {listed.id}", now, Failure(error))
     return None
 
 
@@ -285,25 +301,25 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
         text = (
             f"the approval of {_decided_at(proposal):%Y-%m-%d %H:%M} UTC was found by the tick and is carried out now"
         )
-        _tell_once(apply, proposal, f"{proposal.ref.name}: started late", text, now)
+        _tell_once(
+            apply, LateDecision(proposal, _decided_at(proposal), f"{proposal.ref.name}: started late"), text, now
+        )
     return change
 
 
-def _tell_of_wait(apply: Apply, proposal: Proposal, what: str, now: datetime, error: Failure) -> None:
+def _tell_of_wait(apply: Apply, late: LateDecision, what: str, now: datetime, error: Failure) -> None:
     """The next tick tries again; a person hears of it once, when it has waited for a while."""
-    logger.warning("not taken up", extra={"proposal": proposal.id, "why": str(error)})
+    logger.warning("not taken up", extra={"proposal": late.proposal.id, "why": str(error)})
     count(DecisionsWaiting=1)
-    if now - _decided_at(proposal) > LATE:
-        text = (
-            f"{what} of proposal {proposal.id} could not be started yet and is tried again every five minutes: {error}"
-        )
-        _tell_once(apply, proposal, f"{proposal.ref.name}: approved, and not started yet", text, now)
+    if now - late.since > LATE:
+        _tell_once(apply, late, f"{what} could not be started yet and is tried again every five minutes: {error}", now)
 
 
-def _tell_once(apply: Apply, proposal: Proposal, subject: str, text: str, now: datetime) -> None:
+def _tell_once(apply: Apply, late: LateDecision, text: str, now: datetime) -> None:
     """Tell it once for each decision."""
-    key = f"late#{proposal.id}#{_decided_at(proposal).isoformat()}#{subject}"
-    tell_once(apply.ledger, apply.notifier, Occurrence(key, now, "approval-late", proposal.ref.name, text), subject)
+    key = f"late#{late.proposal.id}#{late.since.isoformat()}#{late.subject}"
+    told = Occurrence(key, now, "approval-late", late.proposal.ref.name, text)
+    tell_once(apply.ledger, apply.notifier, told, late.subject)
 
 
 def _decided_at(proposal: Proposal) -> datetime:

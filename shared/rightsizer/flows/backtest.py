@@ -15,7 +15,7 @@ from rightsizer.domain.endpoint import Endpoint, Mode, Unobserved
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import NoMetrics, VariantUsage
+from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, ProgressWatcher, read_surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
 from rightsizer.ports.evaluation import EndpointSummary
@@ -56,6 +56,8 @@ def backtests(
 
 def _backtest_or_reason(endpoint: Endpoint, usage: Usage | None, stage: BacktestInputs) -> Backtest | Unobserved:
     """The back-test of one endpoint, or why there is none."""
+    if isinstance(usage, EndpointUsage):  # the first variant alone is played back
+        usage = usage.of_variant(endpoint.variants[0].name)
     match usage:
         case VariantUsage():
             return _run_backtest(endpoint, usage, stage)

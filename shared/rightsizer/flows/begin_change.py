@@ -166,7 +166,7 @@ class ChangeStarter:
             quotas=quotas,
             deploys=self._deploys(change),
             applies=proposal.recommendation.kind in self._dimension(change).applies_to,
-            sold=self.changer.is_sold(target.instance_type, config.subnets if config else ()),
+            sold=self._is_sold(change, config),
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
             last_change_at=self.journal.last_change_at(name),
@@ -180,6 +180,13 @@ class ChangeStarter:
         )
         inputs = self._dimension(change).with_live_counts(inputs)
         return replace(inputs, most=plan.largest_new_count(change, inputs))
+
+    def _is_sold(self, change: Change, config: ConfigSight | None) -> bool | None:
+        """Whether every type that is asked for is offered in the zones of the subnets; None where that is not known."""
+        target, subnets = change.option.target, config.subnets if config else ()
+        kinds = dict.fromkeys((target.instance_type, *(one.instance_type for one in target.others)))
+        found = [self.changer.is_sold(kind, subnets) for kind in kinds]
+        return False if False in found else None if None in found else True
 
     def _dimension(self, change: Change) -> Dimension:
         return find(self.dimensions, change.option.kind)

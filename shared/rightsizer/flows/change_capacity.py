@@ -113,10 +113,6 @@ class CapacityChanges:
             else None
         )
 
-    def request_rollback(self, capacity_change_id: str, by: str, now: datetime) -> CapacityChange:
-        """Put the old policy back, also after it was proven; InputError when there is nothing to go back from."""
-        return self._advance(request_rollback(self.book, capacity_change_id, by, now), now)
-
     def _advance(self, capacity_change: CapacityChange, now: datetime) -> CapacityChange:
         try:
             return self._advance_steps(capacity_change, now)

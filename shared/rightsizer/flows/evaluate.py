@@ -25,7 +25,7 @@ from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
-from rightsizer.domain.usage import NoMetrics, VariantUsage
+from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
 from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader
 from rightsizer.ports.evaluation import (
@@ -40,7 +40,7 @@ from rightsizer.recommender import proposal
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.dimension import find
 from rightsizer.recommender.proposal import ChangePermission, proposal_for, withhold_undone_count
-from rightsizer.recommender.recommend import recommend, recommend_from_metrics
+from rightsizer.recommender.recommend import recommend
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 NO_TIME = Reason(Code.NO_TIME, "the invocation has no time left for it; it is evaluated by another one")
@@ -55,8 +55,10 @@ FIRST_DAYS, MOST_DAYS = 350, 3_500
 """Days of one endpoint in the first turn at most (1.6 million datapoints), and in a later one (310 MiB of digests)."""
 QUICK_S = 5.0
 """A turn that took less is followed by one of twice the size."""
-SPARE = 0.5
-"""Share of an invocation's time that no turn is meant to use: the next one may be slower than the last one was."""
+SPARE = 0.55
+"""Share of an invocation's time that no turn is meant to use: the next one may be slower than the last one was.
+
+Half of the time is to spare; with 0.5 here an invocation on two busy cores ended 6 s after half of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +209,12 @@ def permission_for(
     """Permission of the role, with the exact act by which an owner allows more."""
     permission = withhold_undone_count(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
     option = result.recommendation.chosen_option
-    deploys = option is not None and option.kind in find(dimensions, option.kind).deploys
+    dimension = None if option is None else find(dimensions, option.kind)
+    deploys = option is not None and dimension is not None and option.kind in dimension.deploys
     permission = withhold_refused(result.endpoint, option, deploys, catalogue, permission)
+    other = None if dimension is None else dimension.kind_refusal(result.endpoint.kind)
+    if other is not None and (permission.approvable or permission.tag):
+        permission = ChangePermission(False, other.sentence)
     if permission.approvable:
         return permission
     said = proposal.permission_instructions(result.endpoint, result.recommendation, permission.enable)
@@ -276,16 +282,15 @@ def _recommend_or_reason(
     ports: EvaluatePorts, endpoint: Endpoint, usage: Usage | None, around: Surroundings, policy: Policy, now: datetime
 ) -> Evaluated | Unobserved:
     """The recommendation of one endpoint, or why there is none: its trouble is its own."""
-    if isinstance(usage, NoMetrics) and usage.reason.code is Code.THROTTLED:
-        return Unobserved(endpoint.ref, usage.reason)
+    throttled = next((one.reason for one in _unread(usage) if one.reason.code is Code.THROTTLED), None)
+    if throttled is not None:
+        return Unobserved(endpoint.ref, throttled)
 
     def find() -> Recommendation:
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
         inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, policy, now)
-        if isinstance(usage, NoMetrics):
-            return recommend_from_metrics(endpoint, [usage], inputs, ports.dimensions)
         return recommend(endpoint, usage, inputs, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
@@ -301,14 +306,22 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
     """
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
-    for one in usage:
-        if isinstance(one, NoMetrics) and one.reason.code not in told:
-            told.add(one.reason.code)
-            watcher.told(one.reason)
-        for note in one.notes if isinstance(one, VariantUsage) else ():
-            if note.code not in beside:
-                beside.add(note.code)
-                watcher.told(note)
+    for read in usage:
+        for unread in _unread(read):
+            if unread.reason.code not in told:
+                told.add(unread.reason.code)
+                watcher.told(unread.reason)
+        for one in read.variants if isinstance(read, EndpointUsage) else (read,):
+            for note in one.notes if isinstance(one, VariantUsage) else ():
+                if note.code not in beside:
+                    beside.add(note.code)
+                    watcher.told(note)
+
+
+def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
+    """The variants of which nothing could be read."""
+    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
+    return tuple(one for one in some if isinstance(one, NoMetrics))
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:
@@ -347,6 +360,6 @@ def _reason_of(error: RightsizerError) -> Reason:
 
 
 def divide_time(lookback_days: int, left: Callable[[], float]) -> Turns:
-    """Turns of an invocation: they use half of the time left, whatever the look-back is."""
+    """Turns of an invocation: they leave `SPARE` of the time unused, whatever the look-back is."""
     first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
     return Turns(left, first, most, SPARE * left())

@@ -33,7 +33,7 @@ from rightsizer.domain.trigger import (
     TickDue,
     Trigger,
 )
-from rightsizer.errors import ReadError, WriteRefusedError
+from rightsizer.errors import ReadError, RightsizerError
 from rightsizer.flows.evaluate import NotDone
 from rightsizer.ports.changes import SavingsLedger
 from rightsizer.ports.evaluation import AlarmReader
@@ -183,7 +183,7 @@ def _send_later(
         return late
     try:
         unsent = ports.later(late, why[0], now, why[1])
-    except WriteRefusedError as error:
+    except RightsizerError as error:
         logger.warning("cannot ask for the rest", extra={"endpoints": len(late), "problem": str(error)})
         return late
     logger.info("asked for the rest", extra={"endpoints": len(late) - len(unsent)})

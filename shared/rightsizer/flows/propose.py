@@ -104,6 +104,7 @@ def _on_the_board(
     """Where the message now stands: updated, or posted and noted at once, so that a retry updates it."""
     try:
         if known and known.ts and _try_update(ports.board, known, message):
+            _note_that_slack_takes(ports)
             return known
         posted = ports.board.post(message)
     except WriteRefusedError as error:
@@ -111,9 +112,16 @@ def _on_the_board(
         return known or MessageRef(identity, "", "", "")
     made = MessageRef(identity, posted.channel if posted else "", posted.ts if posted else "", "")
     ports.book.remember(made)
-    if posted and ports.book.message(REFUSED):
-        ports.book.remember(MessageRef(REFUSED, "", "", ""))
+    if posted:
+        _note_that_slack_takes(ports)
     return made
+
+
+def _note_that_slack_takes(ports: ProposePorts) -> None:
+    """Clear the note of a refusal, so that the next one is told."""
+    told = ports.book.message(REFUSED)
+    if told is not None and told.shown:
+        ports.book.remember(MessageRef(REFUSED, "", "", ""))
 
 
 def _try_update(board: Notifier, known: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:

@@ -1,6 +1,6 @@
 """Read the usage of endpoints: missing days from CloudWatch, complete days from the bucket."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
     SIGNALS,
     SLOT_S,
+    EndpointUsage,
     KeptUsage,
     MetricStatistic,
     MetricWindow,
@@ -37,8 +38,10 @@ class UsageCache:
     days: int = DAYS
 
 
-type Usage = VariantUsage | NoMetrics | Exception
-"""What is known of an endpoint's first variant; an exception where its data could not be folded."""
+type OfVariant = VariantUsage | NoMetrics | Exception
+"""Usage of one variant; an exception where its data could not be folded."""
+type Usage = OfVariant | EndpointUsage
+"""Usage of an endpoint: of its variant, or of each where there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +55,30 @@ class UsageReader:
     memory: UsageCache | None = None
 
     def read(self, endpoints: Sequence[Endpoint], now: datetime) -> dict[str, Usage]:
-        """The usage of each endpoint that has an accelerator; those read over the same time share their requests."""
+        """The usage of each endpoint that has an accelerator; variants read over the same time share their requests."""
         kept = self._load_kept(endpoints)
-        found: dict[str, Usage] = {}
+        found: dict[tuple[str, str], OfVariant] = {}
         wanted: dict[tuple[datetime, datetime], list[tuple[Endpoint, ReadPlan]]] = {}
-        for endpoint in endpoints:
-            if self._hardware(endpoint) is None:
+        for view in (view for endpoint in endpoints for view in endpoint.views):
+            if self._hardware(view) is None:
                 continue
             try:
-                past = self.history(endpoint.ref.name)
+                past = self.history(view.ref.name)
             except RightsizerError as error:
-                found[endpoint.ref.name] = error
+                found[_key(view)] = error
                 continue
-            done = plan_reading(endpoint, kept.get(endpoint.ref.name), past, self.policy.lookback_days, now)
-            wanted.setdefault((done.start, done.end), []).append((endpoint, done))
+            done = plan_reading(view, kept.get(_key(view)), past, self.policy.lookback_days, now)
+            wanted.setdefault((done.start, done.end), []).append((view, done))
         fresh: list[KeptUsage] = []
         for (start, end), group in wanted.items():
-            for (endpoint, done), window in zip(group, self._windows(group, start, end), strict=True):
-                usage = self._add_window(endpoint, done, window)
-                found[endpoint.ref.name] = usage
+            for (view, done), window in zip(group, self._windows(group, start, end), strict=True):
+                usage = self._add_window(view, done, window)
+                found[_key(view)] = usage
                 if isinstance(usage, VariantUsage) and not _is_incomplete(window) and not _is_passing_gap(window):
-                    fresh.append(usage_to_keep(endpoint, done, usage.days, now))
+                    fresh.append(usage_to_keep(view, done, usage.days, now))
         self._remember(fresh)
-        return found
+        joined = ((endpoint.ref.name, _join(endpoint, found)) for endpoint in endpoints)
+        return {name: usage for name, usage in joined if usage is not None}
 
     def _windows(
         self, group: Sequence[tuple[Endpoint, ReadPlan]], start: datetime, end: datetime
@@ -86,7 +90,7 @@ class UsageReader:
         silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
         return (NoMetrics(request.endpoint, request.variant, silent) for request in requests)
 
-    def _add_window(self, endpoint: Endpoint, done: ReadPlan, window: MetricWindow | NoMetrics) -> Usage:
+    def _add_window(self, endpoint: Endpoint, done: ReadPlan, window: MetricWindow | NoMetrics) -> OfVariant:
         hardware = self._hardware(endpoint)
         assert hardware is not None
         if isinstance(window, MetricWindow) and window.notes:
@@ -118,14 +122,15 @@ class UsageReader:
         hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
         return hardware if hardware is not None and hardware.accelerator is not None else None
 
-    def _load_kept(self, endpoints: Sequence[Endpoint]) -> Mapping[str, KeptUsage]:
+    def _load_kept(self, endpoints: Sequence[Endpoint]) -> Mapping[tuple[str, str], KeptUsage]:
         if self.memory is None:
             return {}
-        names = {e.ref.name: e.variants[0].name for e in endpoints if e.variants}
-        found = (one for page in self._pages(names) for one in self.memory.store.load(page))
-        return {one.endpoint: one for one in found if names.get(one.endpoint) == one.variant}
+        keys = {(e.ref.name, variant.name) for e in endpoints for variant in e.variants}
+        pages = self._pages({name for name, _ in keys})
+        found = (((one.endpoint, one.variant), one) for page in pages for one in self.memory.store.load(page))
+        return {key: one for key, one in found if key in keys}
 
-    def _pages(self, names: Mapping[str, object]) -> Iterator[str]:
+    def _pages(self, names: Collection[str]) -> Iterator[str]:
         assert self.memory is not None
         yield from sorted({page_of(name, self.memory.fleet, self.memory.days) for name in names})
 
@@ -137,6 +142,24 @@ class UsageReader:
             pages.setdefault(page_of(one.endpoint, self.memory.fleet, self.memory.days), []).append(one)
         for page, kept in sorted(pages.items()):
             self.memory.store.save(page, kept)
+
+
+def _key(view: Endpoint) -> tuple[str, str]:
+    """Endpoint and first variant."""
+    return view.ref.name, view.variants[0].name if view.variants else ""
+
+
+def _join(endpoint: Endpoint, found: Mapping[tuple[str, str], OfVariant]) -> Usage | None:
+    """What was read of the endpoint's variants; the error where one of them could not be folded."""
+    mine = [found[key] for view in endpoint.views if (key := _key(view)) in found]
+    if not endpoint.other_variants or not mine:
+        return next(iter(mine), None)
+    known: list[VariantUsage | NoMetrics] = []
+    for usage in mine:
+        if isinstance(usage, Exception):
+            return usage
+        known.append(usage)
+    return EndpointUsage(endpoint.ref.name, tuple(known))
 
 
 def _is_incomplete(window: MetricWindow | NoMetrics) -> bool:

@@ -8,6 +8,7 @@ already, so that a part that is booked again after a crash is the same part.
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Literal
 
 from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
@@ -112,7 +113,7 @@ class ChangeRecorder:
         told = [
             e.detail
             for e in change.journal
-            if e.step in (JournalEvent.WAY_BACK, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
+            if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
         ]
         sentence = "; ".join((sentence, *dict.fromkeys(told)))
         lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
@@ -178,10 +179,12 @@ class ChangeRecorder:
         test = after.plan.kind is PlanKind.SHADOW_TEST
         if after.turned_at is not None and before.turned_at is None:
             paid = "price of the shadow test" if test else "overlap of both fleets"
-            self._book_entry(after, "switch-cost", after.once_usd, 0.0, paid, now)
+            kind = "growth-cost" if after.option.grows else "switch-cost"
+            self._book_entry(after, kind, after.once_usd, 0.0, paid, now)
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
-            self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
+            if not after.option.grows:
+                self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
@@ -271,16 +274,18 @@ class LedgerEntries:
         if end == since and change.booked_until is not None:
             return change
         hours = (end - since).total_seconds() / 3600
-        total = realised_usd(change, (end - change.turned_at).total_seconds() / 3600)
+        total, grows = realised_usd(change, (end - change.turned_at).total_seconds() / 3600), change.option.grows
+        part = total - change.booked_usd
+        kind: Literal["growth-cost", "realised"] = "growth-cost" if grows else "realised"
         self.ledger.book(
             LedgerEntry(
-                id=f"{change.id}#realised#{end.isoformat()}",
+                id=f"{change.id}#{kind}#{end.isoformat()}",
                 endpoint=change.ref.name,
                 change_id=change.id,
                 owner=change.owner,
                 at=end,
-                kind="realised",
-                usd=total - change.booked_usd,
+                kind=kind,
+                usd=-part if grows else part,
                 hours=hours,
                 proven=change.state is ChangeState.PROVEN and change.unseen_hours == 0,
                 note=_note(change, hours),

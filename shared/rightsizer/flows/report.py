@@ -225,7 +225,7 @@ def _running_cost(
     except RightsizerError as error:
         logger.warning("the running cost is not known", extra={"problem": str(error)})
         return None
-    variants = sum(bool(one.instance_type) for one in found)
+    variants = sum(sum(bool(v.instance_type) for v in one.variants) or bool(one.instance_type) for one in found)
     return running_cost(used, sources.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 

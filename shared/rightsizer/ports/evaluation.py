@@ -15,7 +15,7 @@ from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import KnownPrices, PriceTable
-from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse, Report
 from rightsizer.domain.trigger import EvaluationReason
@@ -222,10 +222,6 @@ class RecommendationStore(Protocol):
 
         Rows that cannot be read are passed over and put into `unread`.
         """
-        ...
-
-    def decide(self, proposal_id: str, decision: Decision, now: datetime) -> Proposal:
-        """Record one decision on a pending, unexpired proposal; ConflictError when somebody was first."""
         ...
 
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:

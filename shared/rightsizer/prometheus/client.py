@@ -2,16 +2,21 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError, ReadError
 
 TIMEOUT_S = 60.0
+MOST_SAID = 300
+"""Characters of what a server says that a message shows."""
 MOST_BYTES = 64 * 2**20
 """An answer that is larger is refused: a narrower namespace or a shorter window is needed."""
 
@@ -35,9 +40,7 @@ class Prometheus:
     """Asks one server. ReadError names the query, the cause and what to do."""
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InputError(f"{url!r} is no address of a Prometheus server; give one such as http://127.0.0.1:9090")
+        _require_address(url)
         self._base = url.rstrip("/")
         self._timeout_s = timeout_s
         self._opener = build_opener(_NoRedirect)
@@ -48,32 +51,64 @@ class Prometheus:
         data = self._ask(expression, place).get("data")
         if not isinstance(data, Mapping) or data.get("resultType") != "vector":
             raise ReadError(f"{place}: the answer is no vector; is it a Prometheus server?")
-        return tuple(sample for row in data.get("result", ()) if (sample := _sample(row)) is not None)
+        rows = data.get("result")
+        if not isinstance(rows, list):
+            raise ReadError(f"{place}: the answer's result is no list of series; is it a Prometheus server?")
+        return tuple(sample for row in rows if (sample := _sample(row)) is not None)
 
     def _ask(self, expression: str, place: str) -> Mapping[str, Any]:
         asked = urlencode({"query": expression, "timeout": f"{self._timeout_s:g}s"})
         address = f"{self._base}/api/v1/query?{asked}"
-        request = Request(address, headers={"Accept": "application/json"})  # noqa: S310  (the scheme is checked above)
+        request = Request(address, headers={"Accept": "application/json"})  # noqa: S310  (the scheme is checked)
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 body = answer.read(MOST_BYTES + 1)
         except HTTPError as error:
-            with error:
-                said = _said(error.read(MOST_BYTES))
-            raise ReadError(f"{place}: HTTP {error.code}, {said}") from None
+            raise ReadError(f"{place}: HTTP {error.code}, {_said_of(error)}") from None
+        except HTTPException as error:
+            cause = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
+            raise ReadError(f"{place}: the answer is no HTTP ({cause}); is the address right?") from None
         except (URLError, OSError) as error:
-            cause = getattr(error, "reason", error)
-            raise ReadError(f"{place}: {cause}; is the address right, or a kubectl port-forward missing?") from None
+            why = getattr(error, "reason", None) or error
+            raise ReadError(f"{place}: {why}; is the address right, or a kubectl port-forward missing?") from None
         if len(body) > MOST_BYTES:
             raise ReadError(f"{place}: the answer is larger than 64 MiB; give --namespace or fewer --days")
         return _answer(body, place)
+
+
+def _require_address(url: str) -> None:
+    """InputError where the address cannot be asked, without the user and the password that it may hold."""
+    shown = one_line(re.sub(r"^([a-z+.-]*:?//)?.*@", r"\1", url, flags=re.IGNORECASE | re.DOTALL), MOST_SAID)
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")
+        good = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that do not match, a host that is no name
+        good = False
+    if good and "@" in parts.netloc:
+        text = f"the address of {shown!r} holds a user or a password, and a server that asks for a login is not asked"
+        raise InputError(f"{text}; give an address without them, of a port-forward or a proxy that signs in")
+    if not good or re.search(r"[\s\x00-\x1f\x7f-\U0010ffff]", url) or parts.query or parts.fragment:
+        raise InputError(
+            f"{shown!r} is no address of a Prometheus server; give one such as http://127.0.0.1:9090, with the path in"
+            " front of /api/v1 where there is one"
+        )
+
+
+def _said_of(error: HTTPError) -> str:
+    """What the server says with an HTTP error."""
+    with error:
+        try:
+            return _said(error.read(MOST_BYTES))
+        except (HTTPException, OSError):
+            return "and the answer ended early"
 
 
 def _answer(body: bytes, place: str) -> Mapping[str, Any]:
     """The document of a successful answer."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ReadError(f"{place}: the answer is no JSON; is it a Prometheus server?") from None
     if not isinstance(found, Mapping) or found.get("status") != "success":
         raise ReadError(f"{place}: {_said(body)}")
@@ -81,14 +116,14 @@ def _answer(body: bytes, place: str) -> Mapping[str, Any]:
 
 
 def _said(body: bytes) -> str:
-    """What the server says went wrong, in at most 300 characters."""
+    """What the server says went wrong, in at most `MOST_SAID` characters."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if isinstance(found, Mapping) and found.get("error"):
-        return f"{found.get('errorType', 'error')}: {found['error']}"[:300]
-    return body[:300].decode("utf-8", "replace") or "no text"
+        return one_line(f"{found.get('errorType', 'error')}: {found['error']}", MOST_SAID)
+    return one_line(body[:MOST_SAID].decode("utf-8", "replace"), MOST_SAID) or "no text"
 
 
 def _sample(row: Any) -> Sample | None:
@@ -96,6 +131,6 @@ def _sample(row: Any) -> Sample | None:
     try:
         labels = {str(key): str(value) for key, value in row["metric"].items()}
         value = float(row["value"][1])
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     return Sample(labels, value) if math.isfinite(value) else None

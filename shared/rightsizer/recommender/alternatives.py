@@ -7,11 +7,10 @@ from rightsizer.domain.option import Excluded, Option, Risk
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
+from rightsizer.recommender.allowed_step import gate_of
 from rightsizer.recommender.choose import replay_option
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering, collect_offers
-from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
-from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.packing import needs_at
 
 
@@ -65,9 +64,7 @@ def _prefer_closed_dimension(
     found: Recommendation, context: EvaluationContext, options: list[Option]
 ) -> Recommendation | None:
     """A closed dimension in place of an open change that saves too little; None where it does too."""
-    closed = [
-        o for o in options if o.kind in ADDABLE and _gate_alternative(context, o)[1].code is not Code.SAVING_TOO_SMALL
-    ]
+    closed = [o for o in options if o.kind in ADDABLE and gate_of(context, o)[1].code is not Code.SAVING_TOO_SMALL]
     others = (*found.options, *(o for o in options if o not in closed))
     return _with_options_first(replace(found, options=others), context, closed) if closed else None
 
@@ -85,22 +82,9 @@ def _alternative_order(option: Option) -> tuple[bool, float, str]:
     return not option.in_place, -float(option.saving_usd_per_month), option.target.instance_type
 
 
-def _gate_alternative(context: EvaluationContext, option: Option) -> GateAnswer:
-    case = GateCase(
-        context.endpoint,
-        option,
-        context.demand,
-        context.runs.name,
-        saving_share(context, option),
-        context.objective.declared,
-        0.0,
-    )
-    return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
-
-
 def _propose_first(base: Recommendation, context: EvaluationContext, options: list[Option]) -> Recommendation:
     """The first that saves enough as a proposal. What saves too little is ruled out, and alone changes nothing."""
-    reasons = [(option, _gate_alternative(context, option)[1]) for option in options]
+    reasons = [(option, gate_of(context, option)[1]) for option in options]
     enough = [option for option, why in reasons if why.code is not Code.SAVING_TOO_SMALL]
     small = (Excluded(context.runs.name, why, option.kind) for option, why in reasons if option not in enough)
     base = replace(base, excluded=(*base.excluded, *small))
@@ -110,7 +94,7 @@ def _propose_first(base: Recommendation, context: EvaluationContext, options: li
 def _with_options_first(base: Recommendation, context: EvaluationContext, options: list[Option]) -> Recommendation:
     """The first of the options as what is recommended, the others and those of `base` behind it."""
     best = options[0]
-    verdict, why = _gate_alternative(context, best)
+    verdict, why = gate_of(context, best)
     where = "but not on the same endpoint: its owner decides. In place"
     if best.in_place:
         where = "which Limits does not open to automatic mode. Otherwise"
@@ -136,6 +120,7 @@ def _fleet_text(option: Option) -> str:
     target = option.target
     if not target.instance_type:
         return option.price.instance_type
-    counts = target.hourly_counts or (target.minimum or target.instance_count, target.maximum or target.instance_count)
+    bounds = (target.minimum or target.instance_count, target.maximum or target.instance_count)
+    counts = target.week_counts if target.hourly_counts else bounds
     low, high = min(counts), max(counts)
     return f"{low} x {target.instance_type}" if low == high else f"{low} to {high} x {target.instance_type}"

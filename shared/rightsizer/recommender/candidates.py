@@ -129,7 +129,7 @@ def may_skip_test(context: EvaluationContext, chance: float) -> bool:
     One request says nothing about the latency, and less about a slower type.
     """
     known = context.demand.requests >= context.policy.untested_requests
-    untold = not context.policy.tests or context.share_of_wanted_requests < context.policy.test_tells
+    untold = not context.may_test or context.share_of_wanted_requests < context.policy.test_tells
     return known and untold and chance >= context.policy.untested_chance
 
 

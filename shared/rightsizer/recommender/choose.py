@@ -11,10 +11,11 @@ from itertools import islice
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
+from rightsizer.recommender.allowed_step import cost_order, gate_of, may_apply, put_allowed_first
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text
-from rightsizer.recommender.finding import too_small_reason
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
@@ -25,7 +26,8 @@ from rightsizer.recommender.fleet_size import (
     latency_ratio,
     minimum_refusal,
 )
-from rightsizer.recommender.gate import GateCase, ask_person, decide_gate, decide_restore
+from rightsizer.recommender.gate import ask_person, decide_restore
+from rightsizer.recommender.growth import recommend_growth
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -33,6 +35,7 @@ from rightsizer.recommender.late_requests import (
     find_degradation,
     late_budget_used,
 )
+from rightsizer.recommender.late_share import within_objective, within_p95
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
 from rightsizer.recommender.replay import replay_of
@@ -75,27 +78,30 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     if more is not None:
         return _with_replay(more, context)
     best = sure[0] if sure else None
+    if (grown := recommend_growth(base, context, best)) is not None:
+        return _with_replay(grown, context)
     # users wait today, and a test takes a day
     growing = best is not None and (harm is not None or (context.is_fleet_too_small and best.saving_usd_per_month <= 0))
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
+    if best is None and (asked := _ask_within_objective(base, context)) is not None:
+        return asked
     if best is None:
-        hungry = too_small_reason(
-            context.demand, context.latency, context.objective, context.policy, sum(context.reference_counts) / 24
-        )
-        if hungry is not None and context.runs.name == context.reference.name:
-            verdict, why = ask_person(context.endpoint, hungry)
-            return replace(base, finding=Finding.UNDER_PROVISIONED, reason=hungry, gate=verdict, gate_reason=why)
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
-    return _apply_gate(base, context, best, sure, options)
+    return _apply_gate(base, context, put_allowed_first(context, sure), options)
 
 
-def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, Decimal, str]:
-    """The cheapest first; types that had no capacity lately after all others."""
-    name = option.target.instance_type
-    return name in context.types_without_capacity, option.usd_per_month, name
+def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
+    """The question about what the p95 allows, where nothing saves without late requests; None where nothing does."""
+    wide = None if context.is_fleet_too_small else within_objective(context)
+    options = options_for(wide) if wide is not None else None
+    sure = tuple(filter(None, (within_p95(wide, o) for o in options.sure))) if wide and options else ()
+    if wide is None or options is None or not sure:
+        return None
+    found = _apply_gate(base, wide, sure, options)
+    return None if found.gate_reason.code is Code.SAVING_TOO_SMALL else found
 
 
 def choose_shadow_test(
@@ -143,9 +149,9 @@ def _with_test(item: ShadowTestCandidate) -> Option:
 
 
 def _apply_gate(
-    base: Recommendation, context: EvaluationContext, best: Option, sure: tuple[Option, ...], options: Options
+    base: Recommendation, context: EvaluationContext, sure: tuple[Option, ...], options: Options
 ) -> Recommendation:
-    case = _gate_case(context, best)
+    best = sure[0]
     if (
         context.is_fleet_too_small
         and best.saving_usd_per_month <= 0
@@ -164,7 +170,7 @@ def _apply_gate(
     )  # asleep, it serves nobody worse
     if until is not None and best.saving_usd_per_month <= 0:
         return replace(base, reason=until, gate=Gate.SILENT, gate_reason=until)
-    verdict, why = decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
+    verdict, why = gate_of(context, best)
     small = why if why.code is Code.SAVING_TOO_SMALL else None
     if until is not None:  # it speaks of harm, which no milder reason may hide: an approval is held against it
         verdict, why = Gate.SILENT, until
@@ -205,40 +211,17 @@ def _is_larger(context: EvaluationContext, option: Option) -> bool:
     return option.target.instance_type == context.runs.name and mean > context.instances + 0.01
 
 
-def _gate_case(context: EvaluationContext, option: Option) -> GateCase:
-    longer = max((option.p95_s or context.latency.p95_s) / context.latency.p95_s - 1, 0.0)
-    moved = option.target.instance_type != context.runs.name
-    then = context.inputs.catalogue.find(option.target.instance_type)
-    return GateCase(
-        context.endpoint,
-        option,
-        context.demand,
-        context.runs.name,
-        saving_share(context, option),
-        context.objective.declared,
-        longer if moved else 0.0,
-        gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
-    )
-
-
 def _mark_stand_ins(context: EvaluationContext, sure: Sequence[Option], options: Options) -> Iterator[Option]:
     """The options, marked where they could stand in for the chosen one by the same gate; one of another type more."""
     yield sure[0]
     others = False
     for option in sure[1:]:
-        marked = replace(option, by_itself=_may_pass_gate(context, option))
+        marked = replace(option, by_itself=may_apply(context, option))
         others = others or (marked.by_itself and option.target.instance_type != sure[0].target.instance_type)
         yield marked
     if not others:
-        found = (o for o in stand_ins(context, options) if _may_pass_gate(context, o))
+        found = (o for o in stand_ins(context, options) if may_apply(context, o))
         yield from (replace(o, by_itself=True) for o in islice(found, 1))
-
-
-def _may_pass_gate(context: EvaluationContext, option: Option) -> bool:
-    return (
-        decide_gate(_gate_case(context, option), context.inputs.history, context.policy, context.inputs.now)[0]
-        is Gate.APPLY
-    )
 
 
 def _with_replay(found: Recommendation, context: EvaluationContext) -> Recommendation:
@@ -258,10 +241,8 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    then, copies = context.replay(fleet), context.stream.copies
-    return replay_of(
-        context.days, service, fleet, then, context.reference_replay, copies, context.objective.p95_s, margin
-    )
+    then, today = replay_plan(context, fleet)
+    return replay_of(context.days, service, fleet, then, today, 1, context.objective.p95_s, margin)
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:

@@ -17,6 +17,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import has_load_jumped
 from rightsizer.recommender.late_requests import budget_sentence, extra_margin, find_degradation, late_budget_used
 from rightsizer.recommender.options import size_and_price
+from rightsizer.recommender.weekly_counts import least_weekly_mean
 
 KEPT = (
     "stream",
@@ -155,6 +156,8 @@ def even_hours_reason(context: EvaluationContext) -> Reason | None:
         )
         / 24
     )
+    weekly = least_weekly_mean(context)
+    needed = needed if weekly is None else min(needed, weekly)
     saved = 1 - needed / max(context.instances, 1.0)
     if saved >= context.policy.minimum_saving_share:
         return None

@@ -12,21 +12,20 @@ from functools import cached_property
 
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
+from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
-from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
 from rightsizer.domain.usage import DailyUsage, busy_days
-from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.evidence import requests_by_hour
-from rightsizer.recommender.fit import memory_need
-from rightsizer.recommender.latency_objective import allowed_slowdown, latency_objective, share_of_late_requests
+from rightsizer.recommender.latency_objective import allowed_slowdown, share_of_late_requests
 from rightsizer.recommender.past_changes import MeasuredType, gpu_ratios, with_failed_starts, with_left_types
 from rightsizer.recommender.pricing import monthly_cost
-from rightsizer.recommender.queueing import ServiceTime, find_service_time, rates_of, service_bins
+from rightsizer.recommender.queueing import ServiceTime, service_bins
 from rightsizer.recommender.replay import replay_requests, stream_of
-from rightsizer.recommender.shadow_test import hours_of_test, share_of_wanted_requests
+from rightsizer.recommender.shadow_test import hours_of_test, shadow_test_refusal, share_of_wanted_requests
 from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
 
 ROUNDED = 0.5
@@ -45,6 +44,10 @@ class AccountInputs:
     history: History
     policy: Policy
     now: datetime
+
+    def for_endpoint(self, endpoint: Endpoint) -> "AccountInputs":
+        """The inputs with the policy as it holds in the environment of the endpoint."""
+        return replace(self, policy=policy_for(endpoint, self.policy))
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,10 @@ class EvaluationContext:
     """Multiple of the allowed late requests that our changes used up; None within the budget."""
     extra_margin: float = 0
     """Changes of count that were rolled back, and more where users wait or late requests use up what is allowed."""
+    growth_ceiling_usd: float | None = None
+    """Monthly US dollars above which growth is of no interest; None for savings."""
+    within_objective: bool = False
+    """Whether as many requests may be late as the objective allows: a person is asked."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
 
     @property
@@ -97,8 +104,8 @@ class EvaluationContext:
     @property
     def usd_ceiling(self) -> float:
         """Monthly US dollars above which an option is of no interest."""
-        if not self.is_fleet_too_small:
-            return float(self.usd_per_month)
+        if self.growth_ceiling_usd is not None or not self.is_fleet_too_small:
+            return self.growth_ceiling_usd or float(self.usd_per_month)
         fleet = (
             sum(self.reference_counts) / 24 * float((self._usd_per_hour(self.reference.name) or 0) * HOURS_PER_MONTH)
         )
@@ -240,6 +247,11 @@ class EvaluationContext:
         """Share of the requests over the objective as it was."""
         return share_of_late_requests(self.latency.bins, self.objective.p95_s)
 
+    @property
+    def may_test(self) -> bool:
+        """Whether a shadow test may run on it by itself."""
+        return self.policy.tests and shadow_test_refusal(self.endpoint) is None
+
     def may_change(self, kind: OptionKind) -> bool:
         """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
         return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.is_plain)
@@ -282,113 +294,3 @@ class EvaluationContext:
         """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
         alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
         return self.may_change(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadAnalysis:
-    """An endpoint on some days, without a price and perhaps without a latency."""
-
-    endpoint: Endpoint
-    inputs: AccountInputs
-    runs: InstanceType
-    reference: InstanceType
-    """The type that the latency is measured on."""
-    days: Sequence[DailyUsage]
-    base: Sequence[DailyUsage]
-    """Days on the reference type with the reference fleet."""
-    demand: Demand
-    waiting: ServiceTime | None
-    random_base: bool
-
-    def evaluation_context(self, price: Price, latency: Latency) -> EvaluationContext:
-        """Everything that options are weighed against."""
-        history = self.inputs.history
-        return EvaluationContext(
-            endpoint=self.endpoint,
-            inputs=self.inputs,
-            reference=self.reference,
-            runs=self.runs,
-            price=price,
-            days=self.days,
-            base=self.base,
-            demand=self.demand,
-            latency=latency,
-            objective=latency_objective(self.endpoint, latency, self.inputs.policy),
-            instances=_mean_instances(self.endpoint, self.days, history),
-            unqueued=self.waiting,
-            random_base=self.random_base,
-            extra_margin=sum(1 for p in history.endpoint if p.is_refuted and _was_too_small(p)),
-        )
-
-
-def analyse_workload(
-    endpoint: Endpoint, hardware: InstanceType, days: Sequence[DailyUsage], inputs: AccountInputs
-) -> WorkloadAnalysis:
-    """Usage, reference type and demand of an endpoint on this type; `days` must not be empty."""
-    policy = inputs.policy
-    reference, base = _reference_days(hardware, days, inputs)
-    kills = sum(1 for p in inputs.history.endpoint if p.failure == "memory" and p.ended is PastEnd.ROLLED_BACK)
-    memory = memory_need(days, inputs.catalogue, policy, endpoint.framework, endpoint.model_data_bytes, kills)
-    random_base = _had_random_routing(endpoint, inputs.history)
-    waiting = _find_waiting(base, random_base)
-    share = waiting[0].share(waiting[1]) if waiting else 1.0
-    demand = demand_of(days, base, reference, memory, policy, share)
-    unqueuing = waiting[0] if waiting else None
-    return WorkloadAnalysis(endpoint, inputs, hardware, reference, days, base, demand, unqueuing, random_base)
-
-
-def evaluation_context(
-    endpoint: Endpoint, days: Sequence[DailyUsage], inputs: AccountInputs
-) -> EvaluationContext | None:
-    """The context on these days; None without days, a known type, its price or a latency."""
-    hardware = inputs.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None
-    price = inputs.prices.find(hardware.name) if hardware else None
-    if not days or hardware is None or hardware.accelerator is None or price is None:
-        return None
-    seen = analyse_workload(endpoint, hardware, days, inputs)
-    return seen.evaluation_context(price, seen.demand.latency) if seen.demand.latency else None
-
-
-def _reference_days(
-    hardware: InstanceType, days: Sequence[DailyUsage], inputs: AccountInputs
-) -> tuple[InstanceType, Sequence[DailyUsage]]:
-    """The type, and the days on it, that latency is measured on: those before our own first change, else today's.
-
-    After a change the baseline would shrink with every step (scaling in makes the next decision look at less).
-    """
-    first = min((p.at.date() for p in inputs.history.endpoint if p.was_deployed), default=None)
-    before = [d for d in days if first is not None and d.day < first and d.latency]
-    found = inputs.catalogue.find(before[-1].instance_type) if before else None
-    if found is not None:
-        return found, [d for d in before if d.instance_type == found.name]
-    return hardware, [d for d in days if d.instance_type == hardware.name] or list(days[-1:])
-
-
-def _was_too_small(past: PastChange) -> bool:
-    """Whether a change failed because the fleet was too small, or may have."""
-    return past.from_type == past.to_type or past.failure == "alarm"
-
-
-def _had_random_routing(endpoint: Endpoint, history: History) -> bool:
-    """Whether requests were routed without looking on the reference days, before our first change."""
-    first = next((p for p in history.endpoint if p.was_deployed), None)
-    return ((first.from_routing if first else "") or endpoint.variants[0].routing) != LEAST
-
-
-def _find_waiting(base: Sequence[DailyUsage], random_base: bool) -> tuple[ServiceTime, Latency] | None:
-    """How to take the waiting out of the latency."""
-    latency = latency_of(base)
-    counts = [c for d in base for c in d.instances if c]
-    mean = sum(counts) / len(counts) if counts else 1.0
-    rates = rates_of(base, mean if random_base else 1.0)
-    if latency is None or not rates:
-        return None
-    return find_service_time(latency, rates, max(base[0].gpus, 1) * (1.0 if random_base else mean)), latency
-
-
-def _mean_instances(endpoint: Endpoint, days: Sequence[DailyUsage], history: History) -> float:
-    """Mean instances: as counted over the last week (or since our change) where the count moves, else the count now."""
-    if not endpoint.scaling:
-        return float(endpoint.variants[0].current_count)
-    seen = [c for d in days[-1 if history.endpoint else -7 :] for c in d.instances if c is not None]
-    return sum(seen) / len(seen) if seen else float(endpoint.variants[0].current_count)

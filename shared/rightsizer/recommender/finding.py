@@ -46,9 +46,7 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
 
 
 def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """The proof of idleness, or None: utilisation datapoints, no request, no work on the GPU."""
-    if len(endpoint.variants) > 1:
-        return None  # the calls of one variant are read: unknown is not idle (law 1)
+    """The proof that the first variant is idle, or None: utilisation datapoints, no request, no work on the GPU."""
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
@@ -133,26 +131,34 @@ def outgrown_reason(runs: InstanceType, reference: InstanceType, memory: MemoryN
     )
 
 
-def too_small_reason(
+def too_late_reason(
     demand: Demand, latency: Latency, objective: LatencyObjective, policy: Policy, instances: float
 ) -> Reason | None:
-    """Evidence that users suffer now for want of capacity, or None.
+    """Evidence that users wait now for want of capacity or speed, or None.
 
-    High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores. A p95 a little above
-    the objective while most workers are free is no want of capacity either: more of the same would not help.
+    A p95 a little above the objective while most workers are free is no want of capacity: more of the same would not
+    help.
     """
     load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
     short = load > policy.rho_one or latency.p95_s > MUCH * objective.p95_s
-    if objective.declared and latency.p95_s > objective.p95_s and short:
-        return Reason(
-            Code.UNDER_PROVISIONED,
-            f"p95 is {latency.p95_s:.2f} s, above the objective of {objective.p95_s:.2f} s ({objective.source})",
-        )
+    if not objective.declared or latency.p95_s <= objective.p95_s or not short:
+        return None
+    return Reason(
+        Code.UNDER_PROVISIONED,
+        f"p95 is {latency.p95_s:.2f} s, above the objective of {objective.p95_s:.2f} s ({objective.source})",
+    )
+
+
+def busy_and_failing_reason(demand: Demand, objective: LatencyObjective, policy: Policy) -> Reason | None:
+    """Evidence that requests fail now for want of capacity, or None.
+
+    High utilisation alone proves nothing: a duty cycle of 99 % can be 33 to 50 % of the cores.
+    """
     allowed = policy.error_share if objective.error_share is None else objective.error_share
-    if demand.error_share > allowed and (demand.gpu_peak or 0) > 0.95:
-        return Reason(
-            Code.UNDER_PROVISIONED,
-            f"{100 * demand.error_share:.2f} % of the requests failed ({100 * allowed:g} % are allowed) while the GPU"
-            f" was {100 * (demand.gpu_peak or 0):.0f} % busy",
-        )
-    return None
+    if demand.error_share <= allowed or (demand.gpu_peak or 0) <= 0.95:
+        return None
+    return Reason(
+        Code.UNDER_PROVISIONED,
+        f"{100 * demand.error_share:.2f} % of the requests failed ({100 * allowed:g} % are allowed) while the GPU"
+        f" was {100 * (demand.gpu_peak or 0):.0f} % busy",
+    )

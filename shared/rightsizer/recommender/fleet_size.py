@@ -11,15 +11,19 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import busy_days
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.days_of_week import like_last_day, replay_plan
+from rightsizer.recommender.hourly_counts import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.late_requests import failed_instances
-from rightsizer.recommender.replay import concurrency_by_hour, hourly_plan
 from rightsizer.recommender.slowdown import workers_of
 
 SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 """Quantiles of the concurrency that a fleet is sized for, tried from safe to bold; the replay decides."""
 WARIER = 4
 """Times that the margin is raised to get past a fleet that failed."""
+RARE_DAYS = 0.1
+"""Share of the busy days on which the guard of a change may ring where a person accepts late requests."""
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
@@ -79,6 +83,19 @@ class FleetShape:
     """Whether every hour of the day may have its own count."""
     most: int
     """Instances at most."""
+
+
+def find_fleet(context: EvaluationContext, shape: FleetShape, may_keep_count: bool) -> Fleet | None:
+    """The smallest fleet that carries the past days; None when none does.
+
+    As many as today are always good enough where `may_keep_count`, and fewer in the hours that need less.
+    """
+    today = math.ceil(context.peak_count * context.workers / shape.workers)
+    fleet = find_smallest_fleet(context, shape)
+    if not may_keep_count or (fleet is not None and max(fleet.counts) <= today):
+        return fleet
+    as_today = Fleet(context.reference_counts, shape.workers, shape.random_routing, shape.slower)
+    return find_fleet_within_reference(context, shape) or as_today
 
 
 def find_smallest_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
@@ -148,10 +165,36 @@ def _search_constant_count(context: EvaluationContext, fleet: Fleet, low: int, h
     return best
 
 
+def find_fleet_within_reference(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
+    """The smallest hourly counts up to the reference fleet's that serve as it does; None where none are fewer.
+
+    Where the margin asks for more than runs, the hours that need less still get less.
+    """
+    if not shape.hourly:
+        return None
+    levels = concurrency_by_hour(context.stream, shape.slower * context.load_margin)
+    best: Fleet | None = None
+    low, high = 0, len(SHARES) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        counts = hourly_plan(levels, SHARES[middle], context.load_margin, shape.workers, shape.most)
+        pairs = zip(counts, context.reference_counts, strict=True)
+        counts = tuple(min(max(wanted, context.owner_minimum), runs) for wanted, runs in pairs)
+        fleet = Fleet(counts, shape.workers, shape.random_routing, shape.slower)
+        if carries_like_reference(context, fleet):
+            best, low = fleet, middle + 1
+        else:
+            high = middle - 1
+    failed = failed_instances(context, shape.name, shape.slower, shape.workers)
+    if best is None or sum(best.counts) / 24 <= (1 + context.policy.failed_room) * failed:
+        return None
+    return best if sum(best.counts) < sum(context.reference_counts) else None
+
+
 def mean_instances(context: EvaluationContext, fleet: Fleet) -> float:
     """Instances on average at the load seen, what autoscaling adds included."""
     if not fleet.maximum:
-        return sum(fleet.counts) / 24
+        return fleet.mean_count
     return context.replay(replace(fleet, load=1.0)).mean_instances
 
 
@@ -190,10 +233,7 @@ def replayed_p95_s(context: EvaluationContext, option: Option, hardware: Instanc
     The replay keeps the heaviest minutes of busy endpoints, so its own p95 is above that of a whole day: only the
     ratio of both fleets' is taken.
     """
-    then, today = (
-        context.replay(fleet_of_option(context, option, hardware, latency_ratio(option))),
-        context.reference_replay,
-    )
+    then, today = replay_plan(context, fleet_of_option(context, option, hardware, latency_ratio(option)))
     grown = then.p95_s / today.p95_s if today.p95_s > 0 else latency_ratio(option)
     return round(context.latency.p95_s * grown, 4)
 
@@ -202,9 +242,10 @@ def fleet_of_option(context: EvaluationContext, option: Option, hardware: Instan
     """The fleet of an option to replay days on, `slower` times as slow; `hardware` is its type."""
     target = option.target
     counts = target.hourly_counts or (max(target.instance_count, 1),) * 24
+    classes = target.day_counts
     workers = workers_of(hardware, context.reference, context.demand, context.latency)
     random_routing = context.is_random_routing and target.routing is None
-    return Fleet(counts, workers, random_routing, slower, maximum=target.maximum or 0)
+    return Fleet(counts, workers, random_routing, slower, maximum=target.maximum or 0, day_counts=classes)
 
 
 def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult | None:
@@ -217,10 +258,8 @@ def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult 
     served = context.replay(fleet)
     if not _is_unnoticed(context, served, context.reference_replay):
         return None
-    if (
-        served.rings_alarm > context.reference_replay.rings_alarm
-        and context.replay(replace(fleet, load=1.0)).rings_alarm > context.reference_replay.rings_alarm
-    ):
+    may = context.reference_replay.rings_alarm + _rings_allowed(context)
+    if served.rings_alarm > may and context.replay(replace(fleet, load=1.0)).rings_alarm > may:
         return None
     grown = 1 + context.policy.down_with_growth
     if 1 < fleet.load < grown:
@@ -233,8 +272,14 @@ def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult 
     return served
 
 
-def can_one_instance_carry(context: EvaluationContext, fleet: Fleet) -> bool:
-    """Whether one instance can replace one: at the observed load, and both with margin and growth."""
+def _rings_allowed(context: EvaluationContext) -> float:
+    """Days on which the guard may ring beyond those of today; none but where a person is asked about late requests."""
+    busy = len({d.day for d in busy_days(context.days)})
+    return RARE_DAYS * busy * context.stream.copies if context.within_objective else 0
+
+
+def carries_like_reference(context: EvaluationContext, fleet: Fleet) -> bool:
+    """Whether a fleet no larger than the reference fleet serves as it does: as observed, with margin, with growth."""
     if replay_if_carried(context, fleet) is None:
         return False
     more, before = (
@@ -249,7 +294,11 @@ def can_one_instance_carry(context: EvaluationContext, fleet: Fleet) -> bool:
 
 
 def has_load_jumped(context: EvaluationContext) -> bool:
-    """Whether the last day had far more requests than any day that the fleet was chosen for."""
+    """Whether the last day had far more requests than any day that the fleet was chosen for.
+
+    Where weekdays have counts of their own, any of the same class: a weekend that doubled is below every weekday.
+    """
+    context = like_last_day(context)
     baseline = max((d.request_count for d in context.days[:-1]), default=math.inf)
     return context.days[-1].request_count > JUMP * baseline
 
@@ -258,6 +307,7 @@ def can_still_carry(context: EvaluationContext) -> bool:
     """Whether the fleet that a change of ours set still carries the last days."""
     if not context.has_active_change or context.runs.name != context.reference.name or context.peak_count < 2:
         return True
+    context = like_last_day(context)
     counts = tuple(max(1, round(c or max(context.reference_counts))) for c in context.days[-1].instances)
     return _is_unnoticed(
         context,

@@ -3,6 +3,7 @@
 That an option is tested first is decided before, in `recommender.choose`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +14,7 @@ from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Tar
 from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 
 type GateAnswer = tuple[Gate, Reason]
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
@@ -37,12 +39,10 @@ class GateCase:
     instance_type: str
     share: float
     """Saving as a share of what the endpoint costs now."""
-    declared: bool
-    """Whether the owner declared a latency objective."""
-    lengthening: float
-    """Promised p95 over today's, minus 1; 0 when the type stays."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
+    requests: tuple[float, ...] = ()
+    """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
 
 
 def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer:
@@ -57,10 +57,16 @@ def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime)
             Reason(
                 Code.SAFE_TO_APPLY,
                 f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
-                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}",
+                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}"
+                f"{_as_today_text(case.endpoint)}",
             ),
         )
     )
+
+
+def _as_today_text(endpoint: Endpoint) -> str:
+    """What automatic mode holds where its owner declared no latency."""
+    return "" if endpoint.objective.p95_s is not None else "; no tag rightsizer:p95-ms, so its latency stays as today"
 
 
 def _silence_reason(case: GateCase, history: History, policy: Policy, now: datetime) -> GateAnswer | None:
@@ -148,10 +154,16 @@ def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime)
 
 
 def _is_same_count_change(past: PastChange, target: Target) -> bool:
-    """Whether a change of count failed with no more instances than these; failed types are ruled out before."""
+    """Whether a change of count failed with no fewer instances than these; failed types are ruled out before.
+
+    A schedule by days of the week is compared hour by hour with another, and by its busiest day with a day's mean.
+    """
     if past.to_type != target.instance_type or past.from_type != past.to_type:
         return False
-    return _mean_instances(target) <= 1.02 * (past.mean_instances or past.to_count)
+    if (failed := week_of(past.day_counts)) is not None:
+        return all(count <= then for count, then in zip(target.week_counts, failed, strict=True))
+    busiest = max(sum(target.counts_on(day)) / HOURS for day in range(len(WEEKDAYS)))
+    return busiest <= 1.02 * (past.mean_instances or past.to_count)
 
 
 def times_text(number: int) -> str:
@@ -159,9 +171,12 @@ def times_text(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _mean_instances(target: Target) -> float:
-    """Instances on average over the day."""
-    return sum(target.hourly_counts) / 24 if target.hourly_counts else float(target.instance_count)
+def _mean_instances(target: Target, requests: Sequence[float] = ()) -> float:
+    """Instances on average over the week; with the requests of its hours, those that an average request finds."""
+    total = sum(requests)
+    if total <= 0:
+        return target.mean_count
+    return sum(count * calls for count, calls in zip(target.week_counts, requests, strict=True)) / total
 
 
 def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
@@ -243,14 +258,6 @@ def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)
 
 
-def _no_objective_text(case: GateCase, policy: Policy, smaller: bool) -> str:
-    """Why a person decides where nobody declared a latency objective."""
-    if smaller and case.lengthening > policy.lengthening:
-        grow = f"the p95 latency may grow by {100 * case.lengthening:.0f} %"
-        return f"needs your approval: {grow}, and no tag rightsizer:p95-ms says how much is too much"
-    return "needs your approval: no tag rightsizer:p95-ms says which latency is too much"
-
-
 def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reason | None:
     """Why days or requests are too few for an automatic change; without a request, days alone tell that it is idle."""
     days, requests = case.demand.confidence, case.demand.requests
@@ -273,15 +280,14 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
         )
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
-    if policy.ask_without_objective and not case.declared:
-        return Gate.PROPOSE, Reason(Code.NO_OBJECTIVE, _no_objective_text(case, policy, smaller))
     today = endpoint.variants[0].desired_count  # one variant: others were asked about before
     if (thin := _thin_evidence_reason(case, needed, policy)) is not None:
         return Gate.PROPOSE, thin
     if option.risks.get(RiskResource.AVAILABILITY, Risk.VERY_LOW) > policy.risk_apply:
+        fewest = min(option.target.week_counts)
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
-            f"needs your approval: {option.target.instance_count} instance in place of {today} is in one Availability"
+            f"needs your approval: {fewest} instance in place of {today} is in one Availability"
             " Zone only (the tag rightsizer:min-instances=1 accepts that)",
         )
     if option.risk > policy.risk_apply:
@@ -290,7 +296,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f"needs your approval: its performance risk is {int(option.risk)} of 4, and automatic changes take"
             f" {policy.risk_apply} at most",
         )
-    mean = _mean_instances(option.target)
+    mean = _mean_instances(option.target, case.requests)
     if policy.halve_at_most and 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,

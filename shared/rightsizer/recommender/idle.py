@@ -24,7 +24,14 @@ from rightsizer.recommender.pricing import (
     monthly_cost,
     scale_to_zero_option,
 )
-from rightsizer.recommender.scale_to_zero import ASLEEP_ALREADY, TIMEOUTS, IdleTime, best_timeout, stay_awake_reason
+from rightsizer.recommender.scale_to_zero import (
+    ASLEEP_ALREADY,
+    TIMEOUTS,
+    UNREAD_VARIANTS,
+    IdleTime,
+    best_timeout,
+    stay_awake_reason,
+)
 
 
 def recommend_for_idle(
@@ -34,7 +41,7 @@ def recommend_for_idle(
     variant = endpoint.variants[0]
     usd = monthly_cost(price, variant.current_count)
     runs = (price.instance_type, variant.current_count)
-    saving = usd - kept_by_commitment(usd, inputs.prices.commitment)
+    saving = usd - kept_by_commitment(usd, usd, inputs.prices.commitment)
     option = delete_option(runs, price, saving, demand.days, demand.told_silent_days)
     zero = any(target.minimum == 0 for target in endpoint.scaling)
     other = Excluded(runs[0], _no_sleep_reason(endpoint, saving, zero), OptionKind.SCALE_TO_ZERO)
@@ -114,7 +121,7 @@ def _apply_gate(
     today = base.usd_per_month  # nothing while no instance runs
     share = float(option.saving_usd_per_month / today) if today else 0.0
     surely = replace(demand, confidence=demand.days)
-    case = GateCase(endpoint, option, surely, option.target.instance_type, share, False, 0.0)
+    case = GateCase(endpoint, option, surely, option.target.instance_type, share)
     verdict, why = decide_gate(case, inputs.history, inputs.policy, inputs.now)
     return replace(base, options=(option,), gate=verdict, gate_reason=why)
 
@@ -130,7 +137,7 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
             silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
         return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
     if len(endpoint.variants) > 1:
-        return Reason(Code.OTHER_KIND, "it has several variants, and the calls of one do not tell whether all are idle")
+        return Reason(Code.OTHER_KIND, f"{UNREAD_VARIANTS} idle")
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")

@@ -1,11 +1,13 @@
 """Late requests since our own changes: forbidden options, and the extra margin."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.usage import DailyUsage
+from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.finding import (
     LatencyDegradation,
@@ -85,12 +87,31 @@ def failed_instances(context: EvaluationContext, name: str, slower: float, worke
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
     failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.
+    A schedule by days of the week counts with the largest mean that it had on the days of this context.
     """
+    return max((failed.mean for failed in _failed_fleets(context, name, slower, workers)), default=0.0)
+
+
+def failed_by_hour(context: EvaluationContext, name: str, slower: float, workers: int) -> tuple[int, ...]:
+    """24 counts: the most that failed in each hour of these days, of fleets whose hours are known."""
+    known = [failed.counts for failed in _failed_fleets(context, name, slower, workers) if failed.counts]
+    return tuple(max((math.ceil(counts[hour] - 0.01) for counts in known), default=0) for hour in range(24))
+
+
+@dataclass(frozen=True, slots=True)
+class _FailedFleet:
+    mean: float
+    counts: tuple[float, ...] = ()
+    """By the hour of the day; () where only the mean is known."""
+
+
+def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers: int) -> list[_FailedFleet]:
     policy, load = context.policy, context.demand.load.peak_busy_gpus
     back = [p for p in _deployed_changes(context) if p.is_refuted]
     rests = [p for p in back if rest_until(p, 1, load, policy, context.inputs.now) is not None]
     alike = {name, context.reference.name} if slower >= NO_FASTER and workers <= context.workers else {name}
-    failed = [p.mean_instances or p.to_count for p in rests if p.from_type == p.to_type and p.to_type in alike]
+    weekdays = {day.day.weekday() for day in context.days}
+    failed = [one for p in rests if p.from_type == p.to_type and p.to_type in alike for one in _fleets_of(p, weekdays)]
     returned, least = {p.at.date() for p in back}, sum(context.reference_counts) / 24 - 0.01
     busiest = max((d.request_count for d in context.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _days_since_change(context):
@@ -98,8 +119,16 @@ def failed_instances(context: EvaluationContext, name: str, slower: float, worke
         mean = sum(counts) / max(len(counts), 1)
         ours = day.instance_type in alike and day.day not in returned and mean < least
         if ours and day.request_count <= busiest and _had_degradation(context, day):
-            failed.append(mean)
-    return max(failed, default=0.0)
+            failed.append(_FailedFleet(mean, tuple(count or 0.0 for count in day.instances)))
+    return failed
+
+
+def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet]:
+    """What a change set on these days of the week."""
+    classes = [one.counts for one in past.day_counts if not set(weekdays).isdisjoint(one.weekdays)]
+    if not classes:
+        return [_FailedFleet(past.mean_instances or past.to_count)]
+    return [_FailedFleet(sum(counts) / len(counts), counts) for counts in classes]
 
 
 def _had_degradation(context: EvaluationContext, day: DailyUsage) -> bool:
@@ -133,12 +162,21 @@ def _budget_used(context: EvaluationContext, days: Sequence[DailyUsage], harder:
 
 
 def hardness(context: EvaluationContext, days: Sequence[DailyUsage]) -> float:
-    """How many times more requests the reference fleet would have had late on these days, 1 to HARDER."""
+    """How many times more requests the reference fleet would have had late on these days, 1 to HARDER.
+
+    Of each day the same number of requests is served, for of fewer only the heaviest minutes are kept. What two
+    standard deviations of both counts explain is chance, and no harder day.
+    """
     fleet = Fleet(context.reference_counts, context.workers, context.random_base, 1.0)
-    shares = []
-    for some in (context.base, days):
-        served = replay_requests(
-            stream_of(some, context.service_times, context.policy.replay_requests), fleet, context.objective.p95_s
+    a_day = context.policy.replay_requests / max(len(busy_days(days)), 1)
+    usual, then = (
+        replay_requests(
+            stream_of(some, context.service_times, round(a_day * len(busy_days(some)))), fleet, context.objective.p95_s
         )
-        shares.append(served.late / max(served.requests, 1))
-    return min(max(shares[1] / shares[0], 1.0), HARDER) if shares[0] > 0 else 1.0
+        for some in (context.base[-WEEK:], days)
+    )
+    if not usual.late or not then.late:
+        return 1.0
+    ratio = (then.late / then.requests) / (usual.late / usual.requests)
+    chance = 2 * math.sqrt(1 / then.late + 1 / usual.late)
+    return min(max(ratio / (1 + chance), 1.0), HARDER)

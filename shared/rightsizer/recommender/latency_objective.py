@@ -16,9 +16,9 @@ type Bins = Sequence[tuple[float, float]]
 
 
 def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> LatencyObjective:
-    """The p95 to keep, seconds: the tag, else what the owner's scaling holds, else nothing noticeably worse than now.
+    """The p95 to keep, seconds: the tag, else what the owner's scaling holds, else *as today*.
 
-    Only the tag declares an objective, as automatic mode wants it.
+    Who declares nothing expects nothing to become worse. Only the tag declares an objective.
     """
     declared = endpoint.objective
     if declared.p95_s is not None:
@@ -27,9 +27,9 @@ def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> L
     if tracked is not None:
         held = f"its scaling policy holds the p95 of ModelLatency at {1000 * tracked:.0f} ms"
         return LatencyObjective(tracked, False, held, declared.error_share)
-    baseline = max(policy.objective_factor * latency.p95_s, latency.p99_s)
-    source = f"not worse than max({policy.objective_factor:g} x p95, p99) of the look-back"
-    return LatencyObjective(baseline, False, source, declared.error_share)
+    today = min(max(policy.objective_factor * latency.p95_s, latency.p99_s), policy.objective_most * latency.p95_s)
+    source = f"as today: max({policy.objective_factor:g} x p95, p99), at most {policy.objective_most:g} x p95"
+    return LatencyObjective(today, False, source, declared.error_share)
 
 
 def share_of_late_requests(bins: Bins, limit_s: float) -> float:

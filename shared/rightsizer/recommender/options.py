@@ -17,17 +17,19 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import (
     FleetShape,
-    can_one_instance_carry,
-    find_smallest_fleet,
+    carries_like_reference,
+    find_fleet,
     largest_count,
     may_choose_bounds,
     registered_reason,
     replayed_p95_s,
 )
+from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
 from rightsizer.recommender.target_tracking import with_tracking
+from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
@@ -74,8 +76,23 @@ def options_for(context: EvaluationContext) -> Options:
         else:
             excluded.append(Excluded(candidate.hardware.name, found))
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
+    excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
     return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+
+
+def _is_smaller_size(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether it is what runs with a smaller host: as many of the same GPU, for less."""
+    now, then = context.runs, candidate.hardware
+    alike = (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count)
+    return alike and then.name != now.name and candidate.price.usd_per_hour < context.price.usd_per_hour
+
+
+def _dearer_size(candidate: CandidateType) -> Excluded:
+    """Why a smaller size of what runs is not looked at: something else is cheaper, whatever its fleet would be."""
+    text = f"{candidate.hardware.name}, the same GPU in a smaller size, would cost at least"
+    text += f" ${candidate.least_usd:,.0f} a month, and what is offered costs less"
+    return Excluded(candidate.hardware.name, Reason(Code.NOT_CHEAPER, text))
 
 
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:
@@ -147,6 +164,7 @@ def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Opti
         return found
     refused = registered_reason(context, found) or _quota_reason(context, found)
     refused = refused or _pool_reason(context, candidate, found)
+    found = with_late_share(context, found, candidate.hardware, _sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
@@ -154,11 +172,11 @@ def _pool_reason(context: EvaluationContext, candidate: CandidateType, option: O
     """Why the KV cache of its cards would not hold the requests of today's peak; None where a start has shown it."""
     if candidate.started:
         return None
-    counts = option.target.hourly_counts or (option.target.instance_count,) * 24
+    runs = option.target.week_counts
     fewer = (
         1.0
         if context.endpoint.scaling
-        else max(then / max(n, 1) for then, n in zip(context.reference_counts, counts, strict=True))
+        else max(then / max(n, 1) for then, n in zip(context.reference_counts * 7, runs, strict=True))
     )
     return pool_refusal(
         context.reference, candidate.hardware, context.demand.memory, candidate.ratio.bound * max(fewer, 1.0)
@@ -194,21 +212,19 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     today = math.ceil(context.peak_count * context.workers / candidate.workers)
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
-    slower = (
-        candidate.ratio.mid
-        if candidate.speed.source.is_measured or was_test_skipped(context, candidate)
-        else candidate.ratio.bound
-    )
+    slower = _sized_slowdown(context, candidate)
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
-    same = name == context.reference.name
-    fleet: Fleet | None = None
-    if context.peak_count == 1 and (same or can_one_instance_carry(context, single)):
+    shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
+    keeps, fleet = _may_keep_count(context, candidate), None
+    if context.peak_count == 1 and (name == context.reference.name or carries_like_reference(context, single)):
         fleet = single
     elif not (today == 1 and 2 * float(candidate.price.usd_per_hour) >= float(context.price.usd_per_hour)):
-        shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
-        fleet = with_tracking(context, shape, find_smallest_fleet(context, shape), switch and context.is_random_routing)
-    if (fleet is None or max(fleet.counts) > today) and _may_keep_count(context, candidate):
+        fleet = find_fleet(context, shape, keeps)
+    elif keeps:
         fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
+    if fleet is not None and (classes := find_weekly_counts(context, shape, fleet, keeps)):
+        fleet = over_all_days(fleet, classes)
+    fleet = with_tracking(context, shape, fleet, switch and context.is_random_routing)
     if fleet is None:
         return Reason(
             Code.TOO_BUSY,
@@ -224,6 +240,12 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
             f"{_fleet_text(fleet)} {candidate.hardware.name} would cost ${option.usd_per_month:,.2f} a month",
         )
     return option
+
+
+def _sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+    """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
+    middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
+    return candidate.ratio.mid if middle else candidate.ratio.bound
 
 
 def _may_keep_count(context: EvaluationContext, candidate: CandidateType) -> bool:

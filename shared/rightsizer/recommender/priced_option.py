@@ -3,10 +3,12 @@
 from dataclasses import replace
 from decimal import Decimal
 
+from rightsizer.autoscaling.count_schedule import early_hours
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.older_option import HOURS_FACT
 from rightsizer.domain.option import Money, Option, Risk, RiskResource, Target
+from rightsizer.domain.schedule import HOURS, days_text, week_of
 from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import CandidateType
 from rightsizer.recommender.context import EvaluationContext
@@ -38,6 +40,7 @@ SMALLER_POOL = (
     "that the server's share of the card and its longest context suit the smaller card",
 )
 WEEKDAYS = ("other counts on some days of the week: each hour has the count of its busiest day",)
+HOLIDAYS = "work on a free day that no day seen had: each hour has the count of the busiest of its days ({})"
 NOT_CHECKED = ("a start of the model on the candidate", "capacity of the candidate in the Availability Zones")
 
 
@@ -50,11 +53,15 @@ def price_fleet(
 ) -> Option:
     """The fleet as an option, with its cost, risks and open questions. `instances`: the mean, where it is known."""
     hardware, policy, count = candidate.hardware, context.policy, max(fleet.counts)
-    mean = instances or (mean_instances(context, fleet) if candidate.is_certain else sum(fleet.counts) / 24)
+    mean = instances or (mean_instances(context, fleet) if candidate.is_certain else fleet.mean_count)
+    if instances is None and not fleet.maximum:
+        mean += early_hours(week_of(fleet.day_counts) or fleet.counts) / HOURS
     risks = _risks(context, candidate, fleet)
-    alone = min(fleet.counts) == 1 < min(context.reference_counts) and context.endpoint.objective.min_instances is None
+    fewest = min((*fleet.counts, *(n for one in fleet.day_counts for n in one.counts)))
+    lone, undeclared = policy.lone_instance, context.endpoint.objective.min_instances is None
+    alone = fewest == 1 < min(context.reference_counts) and undeclared and lone > Risk.VERY_LOW
     if alone:
-        risks[RiskResource.AVAILABILITY] = Risk.MEDIUM
+        risks[RiskResource.AVAILABILITY] = lone
     moved = hardware.name != context.runs.name
     both = moved or routing is not None  # a routing strategy is deployed: every instance is replaced
     committed, others = context.inputs.prices.commitment, _others_usd_per_hour(context)
@@ -62,14 +69,19 @@ def price_fleet(
         context.usd_per_month, candidate.price, mean, count, 1 - candidate.fast, committed, policy, both, others
     )
     hours = hours_of_test(requests_by_hour(context.days), context.instances, policy)
-    hourly = fleet.counts if min(fleet.counts) != count else None
+    hourly = fleet.counts if fewest != count else None
     minimum, maximum = wanted_bounds(context, hardware.name, fleet)
-    target, tracking = tracked_target(
-        context,
-        Target(hardware.name, count, hourly_counts=hourly, minimum=minimum, maximum=maximum, routing=routing),
-        fleet,
+    target = Target(
+        hardware.name,
+        count,
+        hourly_counts=hourly,
+        minimum=minimum,
+        maximum=maximum,
+        routing=routing,
+        day_counts=fleet.day_counts,
     )
-    left = open_questions(context, hardware, moved and not candidate.started, alone=alone, hourly=hourly is not None)
+    target, tracking = tracked_target(context, target, fleet)
+    left = open_questions(context, hardware, moved and not candidate.started, alone=alone, fleet=fleet)
     option = type_option(
         context.endpoint.kind,
         (context.runs, context.variant.current_count),
@@ -95,13 +107,20 @@ def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -
         RiskResource.VCPU: vcpu_risk(context.reference, hardware, context.demand),
         RiskResource.LATENCY: max(
             risk_level(1 - candidate.fast, policy),
-            Risk.LOW if was_test_skipped(context, candidate) or context.has_few_requests else Risk.VERY_LOW,
+            Risk.LOW if _is_little_known(context, candidate) else Risk.VERY_LOW,
         ),
         RiskResource.CAPACITY: max(
             _cap_load_risk(load_risk(load, policy), candidate.is_certain),
             quota_risk(count, context.inputs.quotas.get(hardware.name)),
         ),
     }
+
+
+def _is_little_known(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether no option of this type is of very low risk: untested, few requests, or fewer days than act by itself."""
+    policy, moved = context.policy, candidate.hardware.name != context.runs.name
+    few_days = context.demand.confidence < (policy.confidence_smaller if moved else policy.confidence_apply)
+    return was_test_skipped(context, candidate) or context.has_few_requests or few_days
 
 
 def _facts(context: EvaluationContext, candidate: CandidateType, hours: float, cost: FleetCost) -> dict[str, str]:
@@ -163,11 +182,18 @@ def _cap_load_risk(risk: Risk, replayed: bool) -> Risk:
 
 
 def open_questions(
-    context: EvaluationContext, candidate: InstanceType, unstarted: bool, *, alone: bool, hourly: bool
+    context: EvaluationContext, candidate: InstanceType, unstarted: bool, *, alone: bool, fleet: Fleet
 ) -> tuple[str, ...]:
     """Unknown facts about the candidate, a single instance, and counts by the hour."""
-    always = (ALONE if alone else ()) + (WEEKDAYS if hourly else ())
+    always = (ALONE if alone else ()) + _schedule_questions(fleet)
     return _untested_questions(context, candidate, unstarted) + always
+
+
+def _schedule_questions(fleet: Fleet) -> tuple[str, ...]:
+    """What counts by the hour leave open: the days that they were not sized by."""
+    if not fleet.day_counts:
+        return WEEKDAYS if min(fleet.counts) != max(fleet.counts) else ()
+    return (HOLIDAYS.format("; ".join(days_text(one.weekdays) for one in fleet.day_counts)),)
 
 
 def _untested_questions(context: EvaluationContext, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:

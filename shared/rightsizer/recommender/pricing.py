@@ -67,12 +67,12 @@ def type_option(
         restarts=_deployed(now, target),
         in_place=endpoint in CHANGEABLE,
         notes=(TOLD.format(to.accelerator_count, runs[0].accelerator_count),) if fewer else (),
-        facts={**facts, "break-even": _break_even(money)},
+        facts={**facts, "break-even": break_even_text(money)},
         not_checked=not_checked,
     )
 
 
-def _break_even(money: Money) -> str:
+def break_even_text(money: Money) -> str:
     """Until where it saves; the commitment is taken off the saving already."""
     if money.saving <= 0 or money.usd_per_month <= 0:
         return "it saves nothing: it serves what today's fleet does not"
@@ -211,7 +211,7 @@ def cost_of(
     """
     after = monthly_cost(price, instances)
     gross = now_usd - after
-    committed = kept_by_commitment(gross, commitment)
+    committed = kept_by_commitment(gross, now_usd, commitment)
     saving = (gross - committed).quantize(CENT)
     overlap = Decimal(0)
     if new_fleet:
@@ -220,18 +220,27 @@ def cost_of(
     return FleetCost(after, saving, committed, overlap, payback_days(overlap, saving))
 
 
-def kept_by_commitment(gross: Decimal, commitment: Commitment) -> Decimal:
+def kept_by_commitment(gross: Decimal, now_usd: Decimal, commitment: Commitment) -> Decimal:
     """The part of a gross monthly saving that a Savings Plan bills anyway.
 
-    A commitment is US dollars per hour. Use that is covered now and goes away leaves the commitment unused, unless
-    other use takes its place; only spending above the commitment is really saved (pricing.md 2).
+    A commitment is US dollars per hour. Only what is billed on demand above it is saved, however much of the plan is
+    used: what it covers goes on being billed until the plan ends (Savings Plans guide, "How Savings Plans apply").
+    `now_usd`: US dollars a month of what the saving is a part of.
     """
     if gross <= 0 or commitment.usd_per_hour <= 0:
         return Decimal(0)
-    if commitment.utilisation < 1.0:
-        # The plan is not used up today: whatever shrinks was covered, and goes on being billed.
-        return min(gross, commitment.usd_per_hour * HOURS_PER_MONTH)
-    return Decimal(0)
+    on_demand = max(now_usd - commitment.usd_per_hour * HOURS_PER_MONTH, Decimal(0))
+    return (gross - on_demand).quantize(CENT) if gross > on_demand else Decimal(0)
+
+
+def share_commitment(commitment: Commitment, now_usd: Decimal, account_usd: Decimal | None) -> Commitment:
+    """The part of the commitment that an endpoint bears: its share of what the account's endpoints cost a month.
+
+    Shares add up to the plan, and so what all endpoints save is on demand. All of it where that cost is not known.
+    """
+    if account_usd is None or account_usd <= now_usd:
+        return commitment
+    return replace(commitment, usd_per_hour=commitment.usd_per_hour * now_usd / account_usd)
 
 
 def risk_level(probability: float, policy: Policy) -> Risk:

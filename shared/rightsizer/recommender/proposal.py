@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rightsizer.autoscaling.count_schedule import scheduled_counts
 from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
@@ -130,6 +131,10 @@ def proposal_key(target: Target) -> str:
         later.append(_value(target.placement))
     if target.metric:  # its value follows the latency from day to day, and asks nobody anew
         later.append(f"metric={_value(target.metric)}")
+    if target.others:
+        later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
+    for one in target.day_counts:
+        later.append(_record("DayCounts", (("weekdays", one.weekdays), ("counts", one.counts))))
     return "|".join((_record("Target", rows), *later))
 
 
@@ -212,8 +217,13 @@ def permission_instructions(endpoint: Endpoint, recommendation: Recommendation, 
         recommendation.instance_count,
         (target.minimum, target.maximum) if target is not None else None,
     )
-    diff = property_diff(endpoint.owned_by, recommendation.variant, today, option.target)
-    return f"{why}\n{diff}"
+    diff = [property_diff(endpoint.owned_by, recommendation.variant, today, option.target)]
+    runs = {v.name: v for v in endpoint.variants}
+    for one in option.target.others:
+        was, then = runs[one.name], Target(one.instance_type, one.instance_count)
+        now = CurrentFleet(was.instance_type, was.current_count)
+        diff.append(property_diff(endpoint.owned_by, one.name, now, then))
+    return "\n".join((why, *diff))
 
 
 def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Target) -> str:
@@ -237,7 +247,7 @@ def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Targ
     if bounds:
         rows += ["  # the scalable target of the variant", *_diff(hcl, bounds)]
     if target.hourly_counts:
-        rows += _schedule_lines(hcl, target.hourly_counts)
+        rows += _schedule_lines(hcl, target.week_counts)
     return "\n".join(rows)
 
 
@@ -295,11 +305,9 @@ def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
 
 
 def _schedule_lines(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
-    """One scheduled action for each hour (UTC) at which the count changes."""
-    for hour, count in enumerate(counts):
-        if count == counts[hour - 1]:
-            continue
-        when = f"cron(0 {hour} * * ? *)"
+    """One scheduled action for each change of count in the week (UTC)."""
+    for one in scheduled_counts(counts):
+        when, count = one.schedule, one.count
         if hcl:
             yield f'+ schedule = "{when}" scalable_target_action {{ min_capacity = {count}, max_capacity = {count} }}'
         else:

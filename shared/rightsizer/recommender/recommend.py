@@ -16,6 +16,7 @@ from rightsizer.autoscaling import policies
 from rightsizer.autoscaling.target_tracking import TRACKING
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
+from rightsizer.domain.environment import read_environment
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
@@ -23,42 +24,30 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.domain.usage import DailyUsage, MetricWindow, NoMetrics, VariantUsage
+from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
-from rightsizer.recommender.context import AccountInputs, analyse_workload
+from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
 from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_of
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
-from rightsizer.recommender.pricing import monthly_cost
+from rightsizer.recommender.late_share import with_accepted_share
+from rightsizer.recommender.pricing import monthly_cost, share_commitment
 from rightsizer.recommender.usage_cache import complete_until, known_until
+from rightsizer.recommender.variants import join_variants
+from rightsizer.recommender.workload import analyse_workload
 
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
     " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
 )
-
-
-def recommend_from_metrics(
-    endpoint: Endpoint,
-    metrics: Sequence[MetricWindow | NoMetrics],
-    inputs: AccountInputs,
-    dimensions: Sequence[Offering],
-) -> Recommendation:
-    """The recommendation of one endpoint from its metric windows. Every answer has a reason; nothing is written."""
-    unread = next((m for m in metrics if isinstance(m, NoMetrics)), None)
-    windows = [m for m in metrics if isinstance(m, MetricWindow)]
-    variant = endpoint.variants[0] if endpoint.variants else None
-    hardware = inputs.catalogue.find(variant.instance_type) if variant else None
-    if unread is not None and not windows:
-        return add_unchanged_parts(empty_recommendation(endpoint, inputs, unread.reason), endpoint, inputs.prices)
-    if variant is None or hardware is None:
-        return recommend(endpoint, None, inputs, dimensions)
-    usage = add_daily_usage(endpoint, windows, hardware, inputs.history, inputs.policy)
-    return recommend(endpoint, usage, inputs, dimensions)
+PARTITIONED = (
+    "its GPUs are partitioned (MIG), and the use of a partition is not published: sums over the GPUs do not tell what"
+    " it needs"
+)
 
 
 def add_daily_usage(
@@ -82,29 +71,43 @@ def add_daily_usage(
 
 
 def recommend(
-    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
+    endpoint: Endpoint,
+    usage: VariantUsage | EndpointUsage | NoMetrics | None,
+    inputs: AccountInputs,
+    dimensions: Sequence[Offering],
 ) -> Recommendation:
-    """The recommendation of one endpoint from digests already folded; of several variants of the first."""
-    return add_unchanged_parts(
-        _recommend_first_variant(endpoint.with_first_variant, usage, inputs, dimensions), endpoint, inputs.prices
-    )
+    """The recommendation of one endpoint from digests already folded; of several variants each by its own."""
+    here = inputs.for_endpoint(endpoint)
+    if endpoint.other_variants:
+        read = (
+            usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
+        )
+        parts = tuple(_recommend_view(view, endpoint, read, here, dimensions) for view in endpoint.views)
+        found = join_variants(endpoint, parts, here)
+    else:
+        mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
+        found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
+    found = replace(found, environment=read_environment(endpoint, inputs.policy))
+    return add_unread_tags(add_unknown_savings_plans(found, inputs.prices), endpoint)
 
 
-def add_unchanged_parts(found: Recommendation, endpoint: Endpoint, prices: PriceTable) -> Recommendation:
-    """The recommendation with what it leaves alone or does not know whatever it finds.
-
-    Targets of policies, other variants, tags that could not be read, Savings Plans that another account bought.
-    """
-    found = add_unknown_savings_plans(
-        limit_to_first_variant(add_unchanged_policies(found, endpoint.with_first_variant), endpoint), prices
-    )
-    return add_unread_tags(found, endpoint)
+def _recommend_view(
+    view: Endpoint, endpoint: Endpoint, usage: EndpointUsage, inputs: AccountInputs, dimensions: Sequence[Offering]
+) -> Recommendation:
+    """The recommendation of one of several variants, by its own metrics, its own autoscaling and its own past."""
+    name = view.variants[0].name
+    past = inputs.history.of_variant(name, is_first=name == endpoint.variants[0].name)
+    mine = replace(inputs, history=past)
+    return add_unchanged_policies(_recommend_first_variant(view, usage.of_variant(name), mine, dimensions), view)
 
 
 def _recommend_first_variant(
-    endpoint: Endpoint, usage: VariantUsage | None, inputs: AccountInputs, dimensions: Sequence[Offering]
+    endpoint: Endpoint, usage: VariantUsage | NoMetrics | None, inputs: AccountInputs, dimensions: Sequence[Offering]
 ) -> Recommendation:
+    if isinstance(usage, NoMetrics):
+        return empty_recommendation(endpoint, inputs, usage.reason)
     variant = endpoint.variants[0] if endpoint.variants else None
+    inputs = _share_plan(endpoint, inputs)
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
@@ -118,12 +121,23 @@ def _recommend_first_variant(
         return empty_recommendation(
             endpoint, inputs, Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
         )
-    days = _look_back(usage, inputs.policy, inputs.now)
+    days = days_since_growth(_look_back(usage, inputs.policy, inputs.now), inputs.history)
     if not days:
         since = _configuration_start(endpoint, inputs.history, inputs.policy)
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
     found = _recommend(endpoint, hardware, days, inputs, dimensions)
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+
+
+def _share_plan(endpoint: Endpoint, inputs: AccountInputs) -> AccountInputs:
+    """The inputs with the part of the account's Savings Plans that this endpoint bears."""
+    variant, prices = endpoint.variants[0] if endpoint.variants else None, inputs.prices
+    price = prices.find(variant.instance_type) if variant and variant.instance_type else None
+    if variant is None or price is None:
+        return inputs
+    now_usd = monthly_cost(price, variant.current_count)
+    plan = share_commitment(prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
+    return replace(inputs, prices=replace(prices, commitment=plan))
 
 
 def _without_savings(found: Recommendation) -> Recommendation:
@@ -164,9 +178,12 @@ def _recommend(
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if quiet is not None:
         return recommend_for_idle(plain, quiet, demand, plain.price, endpoint, inputs)
+    if EndpointKind.MIG in endpoint.kinds:
+        why = Reason(Code.NO_GPU_METRICS, PARTITIONED)
+        return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
-    context = seen.evaluation_context(plain.price, demand.latency)
+    context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
     found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
@@ -202,6 +219,15 @@ def _look_back(usage: VariantUsage | None, policy: Policy, now: datetime) -> lis
     return [d for d in days if d.day >= first]
 
 
+def days_since_growth(days: Sequence[DailyUsage], history: History) -> list[DailyUsage]:
+    """The days since the last growth in force. What was short before it says nothing of what runs now.
+
+    A change is remembered when it ended, which is a day of watching or more after it served.
+    """
+    grown = [past.at.date() for past in history.endpoint if past.grows and past.is_in_force]
+    return [d for d in days if not grown or d.day >= grown[-1]]
+
+
 def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reason) -> Recommendation:
     """A recommendation that recommends nothing, for `reason`."""
     variant = endpoint.variants[0] if endpoint.variants else None
@@ -228,22 +254,6 @@ def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reas
         notes=endpoint.bad_tags,
         owned_by=endpoint.owned_by,
     )
-
-
-def limit_to_first_variant(found: Recommendation, endpoint: Endpoint) -> Recommendation:
-    """The recommendation, said to be of the first variant alone where the endpoint has several."""
-    if not endpoint.other_variants:
-        return found
-    first = endpoint.variants[0].name
-    beside = tuple(
-        f"{v.name} ({v.current_count} x {v.instance_type or 'no type of its own'})" for v in endpoint.other_variants
-    )
-    left = (
-        f"the other variants, {', '.join(beside)}: their use and cost were not read; every figure is of {first} alone"
-    )
-    reason = Reason(found.reason.code, f"variant {first}: {found.reason.sentence}")
-    why = reason if found.gate_reason == found.reason else found.gate_reason
-    return replace(found, beside=beside, not_checked=(left, *found.not_checked), reason=reason, gate_reason=why)
 
 
 def add_unknown_savings_plans(found: Recommendation, prices: PriceTable) -> Recommendation:

@@ -16,10 +16,6 @@ from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, busy_da
 
 LAGS = (2, 3, 4)
 """Slots after which added instances serve (alarm, provisioning: ten minutes), and for which they stay."""
-ENOUGH = 100
-"""Requests of an hour and its neighbours from which they have a level of their own."""
-FARTHEST = 4
-"""Hours on either side that an hour of few requests borrows from; more only where the whole day has few."""
 WATCH_S = 1800.0
 WATCH_REQUESTS, WATCH_LATE, WATCH_SHARE = 5, 3, 0.10
 """The guard of a change: in half an hour at least so many requests, so many of them late, and such a share."""
@@ -149,58 +145,6 @@ def _random_queues(
     return out
 
 
-def concurrency_by_hour(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
-    """Requests in service when each request arrives, itself included, were there workers enough; sorted, by hour."""
-    by_hour: list[list[int]] = [[] for _ in range(24)]
-    for arrivals, services in stream.days:
-        leaving: list[float] = []
-        for at, work in zip(arrivals, services, strict=True):
-            while leaving and leaving[0] <= at:
-                heapq.heappop(leaving)
-            heapq.heappush(leaving, at + work * slower)
-            by_hour[int(at // 3600)].append(len(leaving))
-    near = _neighbour_hours(by_hour, ENOUGH * stream.copies)
-    return tuple(tuple(sorted(level for other in hours for level in by_hour[other])) for hours in near)
-
-
-def _neighbour_hours(by_hour: Sequence[Sequence[int]], enough: int) -> list[set[int]]:
-    """The hours that each hour borrows from: the two beside it, and further ones until there are requests enough.
-
-    Slopes begin early, and an hour of few requests is a matter of luck: one burst in the night needs what ten quiet
-    nights did not. The quieter side is asked first, so that a night does not take the count of the morning.
-    """
-    calls = [len(levels) for levels in by_hour]
-    farthest = min(max(math.ceil((24 * enough / max(sum(calls), 1) - 1) / 2), FARTHEST), 12)
-    out = []
-    for hour in range(24):
-        near = {(hour + far) % 24 for far in (-1, 0, 1)}
-        before, after = 1, 1
-        while sum(calls[h] for h in near) < enough and before + after < 2 * farthest:
-            left, right = (hour - before - 1) % 24, (hour + after + 1) % 24
-            if after == farthest or (before < farthest and calls[left] <= calls[right]):
-                near.add(left)
-                before += 1
-            else:
-                near.add(right)
-                after += 1
-        out.append(near)
-    return out
-
-
-def hourly_plan(
-    levels: Sequence[Sequence[int]], share: float, margin: float, workers: int, most: int
-) -> tuple[int, ...]:
-    """Counts by hour that hold the `share` quantile of the concurrency with room to grow, at most `most`.
-
-    The busiest hour's room is `margin` times its need; a quieter hour's shrinks with the square root of its need, for
-    chance weighs more where few are served at once (square-root staffing: Halfin and Whitt 1981).
-    """
-    need = [quantile(values, share) / workers if values else 1.0 for values in levels]
-    top = max(need)
-    room = [(margin - 1) * (math.sqrt(level * top) - level) for level in need]
-    return tuple(min(max(math.ceil(n + r - 1e-9), 1), most) for n, r in zip(need, room, strict=True))
-
-
 def replay_of(
     days: Sequence[DailyUsage],
     service_s: float,
@@ -218,9 +162,10 @@ def replay_of(
     """
     loads: list[float | None] = []
     for usage in days:
+        counts = fleet.on(usage.day.weekday()).counts
         for hour in range(24):
             known = [v for v in usage.requests[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
-            room = 3600 * fleet.counts[hour] * max(fleet.workers, 1)
+            room = 3600 * counts[hour] * max(fleet.workers, 1)
             loads.append(round(sum(known) * service_s / room, 4) if known else None)
     seen = [load for load in loads if load is not None]
     return Replay(

@@ -18,6 +18,7 @@ STOPPED_MINUTES = 240
 EXPECTED = 20.0
 """Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
 COLD_TAG = "rightsizer:cold-start-ok"
+UNREAD_VARIANTS = "it has several variants, and the calls of one do not tell whether all are"
 ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
 
@@ -110,7 +111,7 @@ def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Rea
     if queued and any(target.minimum == 0 for target in endpoint.scaling):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     if len(endpoint.variants) > 1:
-        text = "it has several variants, and the calls of one do not tell whether all are used"
+        text = f"{UNREAD_VARIANTS} used"
         return Reason(Code.OTHER_KIND, text)
     if endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
         return Reason(Code.OTHER_KIND, f"sleep is not looked at for the kind {endpoint.kind.value}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from rightsizer.autoscaling.target_tracking import choose_metric, metric_reason, target_text
 from rightsizer.domain.demand import Fleet
-from rightsizer.domain.option import Target
+from rightsizer.domain.option import Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import FleetShape, may_add_tracking, mean_instances, replay_if_carried
@@ -27,7 +27,7 @@ harm-free saving of six seeds from 36 to 28 % of a clairvoyant's, and no probati
 """
 LATE = "how fast an instance of this model starts: added ones serve ten minutes after the load in the replay"
 LEAST = 2
-"""Instances at least, unless the owner said how few: one is in one Availability Zone alone."""
+"""Instances at least, unless the owner or the environment says how few: one is in one Availability Zone alone."""
 
 
 def no_tracking_reason(context: EvaluationContext) -> Reason | None:
@@ -88,7 +88,8 @@ def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | 
     By bisection: what a minimum carries, a larger one does. A fleet that failed is not tried again.
     """
     failed = failed_instances(context, shape.name, shape.slower, shape.workers)
-    least = context.owner_minimum if context.endpoint.objective.min_instances else LEAST
+    one_may_do = context.endpoint.objective.min_instances or context.policy.lone_instance is Risk.VERY_LOW
+    least = context.owner_minimum if one_may_do else LEAST
     low = max(least, math.floor((1 + context.policy.failed_room) * failed) + 1)
     most, best = context.peak_count, None
     high = most - 1

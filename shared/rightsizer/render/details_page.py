@@ -19,6 +19,7 @@ def details_page(proposal: Proposal) -> str:
         tag("p", sentences.standing_sentence(proposal), class_="soft"),
         _cards(found),
         section("Why", tag("p", found.reason.sentence), _notes(found)),
+        _variants(found),
         _weeks(found),
         section("Evidence", _evidence(found)),
         section("Options, best first", _options(proposal)),
@@ -35,9 +36,12 @@ def _cards(found: Recommendation) -> HtmlNode:
     if option is None:
         return tag("div", today, class_="cards")
     then = fleet(option.target)
+    money = card("saved a month, estimated", _usd(option.saving_usd_per_month), "main")
+    if option.grows:
+        money = card("more a month, to end the shortage", _usd(-option.saving_usd_per_month), "bad")
     return tag(
         "div",
-        card("saved a month, estimated", _usd(option.saving_usd_per_month), "main"),
+        money,
         today,
         card(f"a month then: {then}", _usd(option.usd_per_month)),
         card("performance risk", sentences.risk(option.risk)),
@@ -48,6 +52,23 @@ def _cards(found: Recommendation) -> HtmlNode:
 
 def _usd(amount: Decimal | None) -> str:
     return "not known" if amount is None else sentences.money(amount)
+
+
+def _variants(found: Recommendation) -> HtmlNode:
+    """Each of several variants with its cost and its finding; nothing where there is one."""
+    if not found.variants:
+        return ""
+    panels = [
+        tag(
+            "div",
+            tag("h3", one.name),
+            facts([(name[0].upper() + name[1:], said) for name, said in pairs]),
+            class_="panel",
+        )
+        for one in found.variants
+        if (pairs := sentences.variant_facts(one))
+    ]
+    return section("Variants", *panels)
 
 
 def _weeks(found: Recommendation) -> Markup:
@@ -76,6 +97,8 @@ def _evidence(found: Recommendation) -> Markup:
             ("Known from", sentences.signals(seen.rung)),
             *sentences.figures(seen),
         ]
+    if found.environment is not None:
+        pairs.append(("Environment", sentences.environment(found.environment)))
     panel: list[HtmlNode] = [facts(pairs) if pairs else "Nothing was measured."]
     if found.replay:
         said = tag("p", sentences.replay_heading(found), class_="note", style="margin-top:12px")

@@ -15,9 +15,9 @@ LONGEST = 100_000
 """Characters of one text on a page: a diff of a template fits, and so do the points of a course."""
 STYLE = """
 :root{--ink:#17211b;--soft:#5a675f;--paper:#fbfbf8;--card:#fff;--rule:#dfe4df;--accent:#0b6e4f;--wash:#0b6e4f22;
---warn:#a4480b;--good:#0b6e4f;color-scheme:light dark}
+--warn:#a4480b;--bad:#b3261e;--good:#0b6e4f;color-scheme:light dark}
 @media(prefers-color-scheme:dark){:root{--ink:#e9eee9;--soft:#a3afa7;--paper:#121714;--card:#1a211d;--rule:#313b35;
---accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--good:#5fd3a8}}
+--accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--bad:#ff8a80;--good:#5fd3a8}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:1240px;margin:0 auto;padding:32px 20px 64px}
@@ -29,7 +29,7 @@ p{margin:0 0 10px}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin:24px 0 8px}
 .card{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:14px 16px}
 .card b{display:block;font-size:1.4rem;line-height:1.25;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
-.card.main b{color:var(--accent)}
+.card.main b{color:var(--accent)}.card.bad b{color:var(--bad)}
 .card span{font-size:.85rem;color:var(--soft)}
 .panel{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:16px}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--rule);border-radius:8px}
@@ -46,7 +46,8 @@ th[aria-sort=descending] button::after{content:" \\2193"}
 .why{min-width:240px}.name{overflow-wrap:anywhere;min-width:150px;max-width:220px}
 .tag{display:inline-block;padding:1px 8px;border-radius:99px;border:1px solid var(--rule)}
 .tag{font-size:.8rem;white-space:nowrap}
-.tag.good{color:var(--good);border-color:currentColor}.tag.warn{color:var(--warn);border-color:currentColor}
+.tag.good{color:var(--good);border-color:currentColor}.tag.bad{color:var(--bad);border-color:currentColor}
+.tag.warn{color:var(--warn);border-color:currentColor}
 code,pre{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
 a{color:var(--accent)}

@@ -34,13 +34,18 @@ class LineChart:
     foot: str = ""
 
 
-def line_chart_png(chart: LineChart) -> bytes:
-    """The chart as a PNG picture. InputError names the extra to install where matplotlib is missing."""
+def figure_class() -> Any:
+    """The class of matplotlib that draws. InputError names the extra to install where matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise InputError(EXTRA) from None
-    figure: Any = Figure(figsize=(9, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
+    return Figure
+
+
+def line_chart_png(chart: LineChart) -> bytes:
+    """The chart as a PNG picture. InputError names the extra to install where matplotlib is missing."""
+    figure = figure_class()(figsize=(9, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.subplots()
     for line in chart.lines:
         mark = "o" if len(line.points) <= FEW else ""

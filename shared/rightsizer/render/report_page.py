@@ -12,7 +12,8 @@ from rightsizer.render import charts, report_promises, report_tables, sentences
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
-LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "warn", Finding.IDLE: "warn"}
+SHORT = "in need of more than they have"
+LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "bad", Finding.IDLE: "warn"}
 STATES: Mapping[ProposalState, str] = {
     ProposalState.PROVEN: "good",
     ProposalState.ROLLED_BACK: "warn",
@@ -24,13 +25,15 @@ def report(report: Report) -> str:
     """The whole report as one file."""
     window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     saves = report_tables.could_be_saved(report)
-    open_ones = {one.ref for one in saves}
+    short = report_tables.shortages(report)
+    open_ones = {one.ref for one in (*saves, *short)}
     left = [one for one in report.recommendations if one.ref not in open_ones]
     return page(
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
         tag("p", f"{window} · account {report.account} · {report.region}", class_="soft"),
         _cards(report),
+        section("Needs more than it has", _shortages(short)) if short else "",
         section("Where the money goes, by owner", _owners(report)),
         section("What could still be saved", _recommendations(saves)),
         section("Small endpoints that would fit on one card", _packs(report)),
@@ -55,10 +58,16 @@ def _cards(report: Report) -> Markup:
     own = "not known" if report.running_cost is None else sentences.money(report.running_cost.usd)
     return tag(
         "div",
+        *(
+            card(text, str(len(report_tables.shortages(report))), "bad")
+            for text in [SHORT]
+            if report_tables.shortages(report)
+        ),
         card("saved in this window", sentences.exact_money(totals.realised), "main"),
         card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact_money(totals.spend)),
         card("a month could still be saved", sentences.exact_money(totals.open)),
         *(card(f"a month {name}", sentences.exact_money(usd)) for name, usd in report_tables.funnel(totals)),
+        *(card(name.lower(), sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
         card("rightsizer itself, this window, estimated", own),
         class_="cards",
     )
@@ -81,6 +90,26 @@ def _owners(report: Report) -> Markup:
     drawn = tag("div", bars(spent, "Spend a month by owner"), class_="panel") if spent else None
     listed = table("By owner", heads, rows, "No endpoint was found.")
     return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
+
+
+def _shortages(found: list[Recommendation]) -> Markup:
+    rows = [
+        [
+            _name(one),
+            Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
+            Cell(_change(one)),
+            Cell(sentences.money(-one.saving_usd_per_month), float(-one.saving_usd_per_month), "n"),
+            Cell(_reason_cell(one), look="why"),
+        ]
+        for one in found[:SHOWN]
+    ]
+    heads = ("Endpoint", "Finding", "Change", "Costs more a month", "Why")
+    return _cut_table("Needs more than it has", heads, rows, "", len(found))
+
+
+def _change(one: Recommendation) -> HtmlNode:
+    option = one.chosen_option
+    return join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
 
 
 def _recommendations(found: list[Recommendation]) -> Markup:
@@ -124,11 +153,10 @@ def _row(one: Recommendation) -> list[Cell]:
     option = one.chosen_option
     label = f"Requests of {one.ref.name} in the look-back period"
     drawn: HtmlNode = charts.line_chart(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
-    change = join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
     return [
         _name(one),
         Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-        Cell(change),
+        Cell(_change(one)),
         Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
         Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),

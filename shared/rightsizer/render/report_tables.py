@@ -54,6 +54,30 @@ def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
     return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
 
 
+def growth_added(totals: Totals) -> list[tuple[str, Decimal]]:
+    """Cost of growth in the window, with its name; nothing where nothing grew."""
+    return [("Added by growth in this window", totals.growth)] if totals.growth else []
+
+
+def shortages(report: Report) -> list[Recommendation]:
+    """The endpoints that need more than they have: those with a way to grow first, then by cost."""
+    found = [one for one in report.recommendations if one.is_short]
+    return sorted(found, key=lambda one: (not one.grows, -(one.usd_per_month or Decimal(0)), one.ref.name))
+
+
+def short_text(report: Report) -> str:
+    """How many endpoints need more than they have; empty where none does."""
+    return shortage_text(len(shortages(report)))
+
+
+def shortage_text(number: int) -> str:
+    """``1 endpoint needs more than it has``; empty for none."""
+    if not number:
+        return ""
+    needs = "needs more than it has" if number == 1 else "need more than they have"
+    return f"{sentences.count(number, 'endpoint')} {needs}"
+
+
 def could_be_saved(report: Report) -> list[Recommendation]:
     """The recommendations behind what could still be saved, the largest saving first."""
     asked = {one.id: one.recommendation for one in report.proposals}

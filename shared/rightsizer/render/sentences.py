@@ -10,13 +10,14 @@ from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation
+from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
 from rightsizer.render import blocks
 
 RISKS = {
@@ -60,6 +61,7 @@ SIGNALS = {
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures that earlier releases stored: the requests stand beside them, and an option has the confidence."""
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
+RED = "\N{LARGE RED CIRCLE} "
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
 
@@ -132,12 +134,35 @@ def risk(level: Risk) -> str:
     return f"{RISKS[level]} ({int(level)} of 4)"
 
 
+def environment(found: EnvironmentReading) -> str:
+    """``development (tag env=dev): one instance is enough; ...``."""
+    changed = f": {'; '.join(found.effects)}" if found.effects else ""
+    return f"{found.environment.value} ({found.source}){changed}"
+
+
 def today(recommendation: Recommendation) -> str:
     """Fleet that the endpoint runs now."""
     if not recommendation.instance_type and recommendation.kind is not EndpointKind.SERVERLESS:
         return str(recommendation.kind)
+    if recommendation.variants:
+        each = (f"{fleet(Target(v.instance_type, v.instance_count))} ({v.name})" for v in recommendation.variants)
+        return " and ".join(each)
     runs = fleet(Target(recommendation.instance_type, recommendation.instance_count))
     return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
+
+
+def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
+    """Cost, requests and finding of one of several variants, with their names."""
+    cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
+    requests = "not read" if one.requests is None else f"{one.requests:,}"
+    first = one.options[0] if one.options else None
+    could = "" if first is None else f"; it can {change(first)}: saves {monthly_price(first.saving_usd_per_month)}"
+    return [
+        ("fleet", f"{fleet(Target(one.instance_type, one.instance_count))}, weight {one.weight:g}"),
+        ("cost", cost),
+        ("requests", requests),
+        ("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}{could}"),
+    ]
 
 
 def change(option: Option) -> str:
@@ -156,8 +181,21 @@ def headline(recommendation: Recommendation) -> str:
     saving = option.saving_usd_per_month
     if option.kind in ORDERED:
         return one_line(f"{name} can {change(option)}: no saving is promised")
+    if option.grows:
+        return one_line(f"{name} needs more: it can {change(option)}, {growth_price(option)}")
     verb = f"saves {monthly_price(saving)}" if saving >= 0 else f"costs {monthly_price(-saving)} more"
     return one_line(f"{name} can {change(option)}: {verb}")
+
+
+def growth_price(option: Option) -> str:
+    """Cost of growth: ``which costs $822 a month more``, ``which costs nothing more``."""
+    more = -option.saving_usd_per_month
+    return f"which costs {monthly_price(more)} more" if more > 0 else "which costs nothing more"
+
+
+def shortage_mark(recommendation: Recommendation) -> str:
+    """A red mark before what is too small for its load; empty before everything else."""
+    return RED if recommendation.is_short else ""
 
 
 def figures(seen: Evidence) -> list[tuple[str, str]]:
@@ -230,7 +268,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.REJECTED:
             words = f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
-            words = f"Snoozed{by}. It comes back after 30 days if the saving is still there."
+            still = "it still needs more" if proposal.recommendation.grows else "the saving is still there"
+            words = f"Snoozed{by}. It comes back after 30 days if {still}."
         case ProposalState.EXPIRED:
             words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:

@@ -28,7 +28,7 @@ from rightsizer.render.charts import highest_value, sparkline
 
 def proposal_text(proposal: Proposal) -> str:
     """Text of the notification: one line."""
-    said = sentences.headline(proposal.recommendation)
+    said = _headline(proposal)
     whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing_sentence(proposal)}"
     return escape(whole, SECTION)
 
@@ -40,7 +40,7 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     """
     found = proposal.recommendation
     option = found.chosen_option
-    blocks = [header(sentences.headline(found)), section(_standing(proposal))]
+    blocks = [header(_headline(proposal)), section(_standing(proposal))]
     if option:
         blocks.append(fields(_facts(proposal, option)))
     blocks.append(section(escape(found.reason.sentence, SECTION)))
@@ -58,6 +58,13 @@ def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
     return blocks
 
 
+def _headline(proposal: Proposal) -> str:
+    """The headline; red while an endpoint waits for what it needs."""
+    waits = proposal.state in (ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING)
+    mark = sentences.shortage_mark(proposal.recommendation) if waits else ""
+    return f"{mark}{sentences.headline(proposal.recommendation)}"
+
+
 def report_blocks(report: Report, page: str = "") -> list[Block]:
     """The summary of a report for the channel; `page` is where the whole is kept, empty where it is not."""
     totals = report.totals
@@ -66,9 +73,14 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         ("Could still be saved", f"{sentences.exact_money(totals.open)} a month"),
         *((name.capitalize(), f"{sentences.exact_money(usd)} a month") for name, usd in report_tables.funnel(totals)),
         ("Saved in this window", sentences.exact_money(totals.realised)),
+        *((name, sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
     ]
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     blocks = [header(title), fields(facts)]
+    blocks += [
+        section(f"{sentences.RED}{escape(sentences.headline(one), SECTION)}")
+        for one in report_tables.shortages(report)[:5]
+    ]
     blocks += [
         section(f"• {escape(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]
     ]

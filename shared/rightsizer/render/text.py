@@ -8,6 +8,9 @@ from rightsizer.domain.report import Report
 from rightsizer.render import effects, report_promises, report_tables, sentences
 from rightsizer.render.charts import sparkline
 
+SHORT = 5
+"""Endpoints that need more in the e-mail about the report; the page has all."""
+
 
 def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
     """Subject and body."""
@@ -42,6 +45,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
     lines = [
         f"GPU endpoints of {report.account} in {report.region}, {window}",
         "",
+        *_shortage_lines(report),
         f"Spend:      {sentences.exact_money(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
         f"Still open: {sentences.exact_money(totals.open)} a month could still be saved",
         *(
@@ -49,6 +53,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             for name, usd in report_tables.funnel(totals)
         ),
         f"Saved:      {sentences.exact_money(totals.realised)} in this window",
+        *(f"{name}: {sentences.exact_money(usd)}" for name, usd in report_tables.growth_added(totals)),
     ]
     if totals.unpriced:
         lines.append(f"Not priced: {sentences.count(totals.unpriced, 'endpoint')}; not part of the spend")
@@ -65,10 +70,19 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
     return report_subject(report), body(lines)
 
 
+def _shortage_lines(report: Report) -> list[str]:
+    """Which endpoints need more than they have, before all figures of savings; nothing where none does."""
+    found = report_tables.shortages(report)
+    more = f" and {len(found) - SHORT} more" if len(found) > SHORT else ""
+    names = ", ".join(one.ref.name for one in found[:SHORT])
+    return [f"Needs more: {report_tables.short_text(report)}: {names}{more}", ""] if found else []
+
+
 def report_subject(report: Report) -> str:
     """Subject of the report, on one line."""
     window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
-    return f"rightsizer: {sentences.exact_money(report.totals.realised)} saved, {window}"
+    needs = report_tables.short_text(report)
+    return f"rightsizer: {needs + '; ' if needs else ''}{sentences.exact_money(report.totals.realised)} saved, {window}"
 
 
 def body(lines: Sequence[str]) -> str:

@@ -188,6 +188,7 @@ def totals(records: Records, funnel: Sequence[Saving], start: datetime, end: dat
         - _sum(abs(entry.usd) for entry in billed if entry.kind == "switch-cost"),
         endpoints=len(found),
         unpriced=sum(one.usd_per_month is None for one in found),
+        growth=_sum(entry.usd for entry in billed if entry.kind == "growth-cost"),
     )
 
 

@@ -14,10 +14,11 @@ from rightsizer.advice.cloudformation import cloudformation
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.rules import cited_rules, rules
 from rightsizer.advice.terraform import terraform
+from rightsizer.errors import InputError
 from rightsizer.render.pictures import line_chart_png
 from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document, page, rules_page
-from rightsizer.terminal.app import Exit, app, examples, print_json, write_picture
+from rightsizer.terminal.app import Exit, app, check_picture, examples, print_json, write_picture
 from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
@@ -79,7 +80,10 @@ def advise(
     """
     if all_rules:
         _print_rules(as_json)
+    check_picture(png)
     if from_prometheus is not None:
+        if png is not None:
+            raise InputError("--png draws the costs of one workload over its traffic; leave it out for a cluster")
         _advise_cluster(from_prometheus, namespace, days, given.get("region"), as_json)
     if is_empty(file, given) and sys.stdin.isatty():
         given = dict(ask(_read_answer, _say))

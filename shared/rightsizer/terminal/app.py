@@ -1,6 +1,7 @@
 """The typer application and what every command shares; exit codes, stable for CI (docs/cli.md)."""
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from rightsizer.aws.session import Session
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
 from rightsizer.errors import InputError
+from rightsizer.render.pictures import figure_class
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
@@ -266,6 +268,15 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 def print_json(value: Any) -> None:
     """A document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def check_picture(path: Path | None) -> None:
+    """InputError where a chart could not be drawn or written, before the work for it begins; None: no chart."""
+    if path is None:
+        return
+    figure_class()
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"writing the chart {path}: it cannot be written there; give a path that can be written")
 
 
 def write_picture(path: Path, picture: bytes) -> None:

@@ -45,9 +45,8 @@ def deployed_checks(session: Session, stack: str, progress: Callable[[str], None
         progress(f"{part.part}: {part.count(Outcome.OK)} of {len(part.checks)} ok")
     progress("asking IAM what the roles may write")
     may_change = (parameters_of(session, stack) or {}).get("MayChange", "tagged")
-    simulated = {
-        p.part: p.checks for p in write_checks.simulate_writes(session, resources, session.account(), may_change)
-    }
+    access = write_checks.StackAccess(session, stack, resources, session.account())
+    simulated = {part.part: part.checks for part in write_checks.simulate_writes(access, may_change)}
     both = [Tested(part.part, (*part.checks, *simulated.get(part.part, ()))) for part in found]
     progress("looking at queues, schedules and the table")
     around = deployment.check_surroundings(session, resources, table_of(session, stack))

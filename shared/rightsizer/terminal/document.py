@@ -8,10 +8,11 @@ from typing import Any
 from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, Target
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Recommendation, VariantFinding
+from rightsizer.domain.schedule import WEEKDAYS, DayCounts, days_text
 from rightsizer.render import effects, sentences
 from rightsizer.terminal.survey import Survey
 
@@ -47,9 +48,11 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
         "arn": each.ref.arn,
         "variant": each.variant,
         "other_variants": list(each.beside),
+        "variants": [_variant(one, not each.owned_by) for one in each.variants],
         "kind": each.kind.value,
         "mode": each.mode.value,
         "owner": each.owner,
+        "environment": _environment(each),
         "instance_type": each.instance_type,
         "instance_count": each.instance_count,
         "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
@@ -104,8 +107,14 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "change": sentences.change(option),
         "instance_type": option.target.instance_type,
         "instance_count": option.target.instance_count,
+        "other_variants": [
+            {"name": v.name, "instance_type": v.instance_type, "instance_count": v.instance_count}
+            for v in option.target.others
+        ],
+        **_schedule(option.target),
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
+        "growth_usd_per_month": None if option.growth_usd is None else str(option.growth_usd),
         "switch_usd": str(option.switch_usd),
         "test_usd": str(option.test_usd),
         "payback_days": option.payback_days,
@@ -124,6 +133,36 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "price": _price(option.price),
         "not_checked": list(option.not_checked),
     }
+
+
+def _variant(one: VariantFinding, ours: bool) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "instance_type": one.instance_type,
+        "instance_count": one.instance_count,
+        "weight": one.weight,
+        "usd_per_month": None if one.usd_per_month is None else str(one.usd_per_month),
+        "requests": one.requests,
+        "finding": one.finding.value,
+        "reason": reason_document(one.reason),
+        "gate": one.gate.value,
+        "recommended": option_document(one.options[0], ours) if one.options else None,
+    }
+
+
+def _environment(each: Recommendation) -> dict[str, Any] | None:
+    found = each.environment
+    if found is None:
+        return None
+    return {"name": found.environment.value, "source": found.source, "effects": list(found.effects)}
+
+
+def _schedule(target: Target) -> dict[str, Any]:
+    """Counts by the hour in UTC, by the days that they are for; nothing without a schedule."""
+    if target.hourly_counts is None:
+        return {}
+    classes = target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
+    return {"hourly_counts": {days_text(one.weekdays): list(one.counts) for one in classes}}
 
 
 def _price(price: Price) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rightsizer.ports.evaluation import EndpointSummary
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Recommendations of an account, the largest saving first."""
+    """Recommendations of an account: what needs more before the savings, the largest first."""
 
     region: str
     at: datetime
@@ -90,10 +90,14 @@ def survey(
         region=region,
         at=now,
         minimum_saving=minimum_saving,
-        recommendations=tuple(sorted(found, key=lambda each: (-each.saving_usd_per_month, each.ref.name))),
+        recommendations=tuple(sorted(found, key=_survey_order)),
         unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
         incomplete=tuple(dict.fromkeys(incomplete)),
     )
+
+
+def _survey_order(each: Recommendation) -> tuple[bool, Decimal, str]:
+    return not each.is_short, -each.saving_usd_per_month, each.ref.name
 
 
 def _named_endpoints(ports: EvaluatePorts, names: Iterable[str]) -> list[EndpointSummary]:

@@ -15,14 +15,14 @@ from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.render import effects, sentences
+from rightsizer.render import effects, report_tables, sentences
 from rightsizer.render.charts import sparkline
 from rightsizer.terminal.survey import Survey
 
 COLOURS = {
     Finding.IDLE: "red",
     Finding.OVER_PROVISIONED: "yellow",
-    Finding.UNDER_PROVISIONED: "magenta",
+    Finding.UNDER_PROVISIONED: "bold red",
     Finding.OPTIMIZED: "green",
     Finding.NOT_ENOUGH_DATA: "dim",
 }
@@ -75,7 +75,7 @@ def _lines(found: Survey) -> RenderableType:
     for each in found.recommendations:
         option = each.chosen_option
         cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
-        saves = f", saves {option.saving_usd_per_month:,.0f}, risk {int(option.risk)}" if option else ""
+        saves = f", {_saving_text(option)}, risk {int(option.risk)}" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
         parts += [Padding(_reason_text(each), (0, 0, 0, 2))]
@@ -85,8 +85,13 @@ def _lines(found: Survey) -> RenderableType:
     return Group(*parts, Text(), totals(found))
 
 
+def _saving_text(option: Option) -> str:
+    usd = option.saving_usd_per_month
+    return f"saves {usd:,.0f}" if usd >= 0 else f"costs {-usd:,.0f} more"
+
+
 def table(found: Survey) -> RenderableType:
-    """The scan as a table, the largest saving first, and the totals."""
+    """The scan as a table: what needs more, then the largest saving first, and the totals."""
     rows = Table(box=None, pad_edge=False, header_style="bold")
     rows.add_column("Endpoint", overflow="fold", min_width=12)
     rows.add_column("Runs", overflow="fold", min_width=12)
@@ -116,13 +121,13 @@ def totals(found: Survey) -> Text:
     number = len(found.recommendations) + len(found.unobserved)
     if number == 0:
         return Text("No endpoint exists in this account and Region.")
-    several = sum(bool(each.beside) for each in found.recommendations)
-    left = f" (of {several} with several variants the first alone)" if several else ""
+    short = report_tables.shortage_text(sum(each.is_short for each in found.recommendations))
+    needs = f"{short}; " if short else ""
     small = len(found.possible_savings) - len(found.large_enough)
     below = f", {small} of them less than USD {found.minimum_saving:,f} each" if small else ""
     return Text(
-        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month{left}; "
-        f"{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
+        f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
+        f"{needs}{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
         f"(On-Demand prices)",
         style="bold",
     )
@@ -145,6 +150,8 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
     if any(each.hourly_requests):
         parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    for one in each.variants:
+        parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
@@ -179,6 +186,8 @@ def _current_facts(each: Recommendation) -> dict[str, str]:
     if each.price is not None:
         facts["price"] = _price(each.price)
     facts["cost"] = "unknown" if each.usd_per_month is None else f"USD {each.usd_per_month:,.2f} per month"
+    if each.environment is not None:
+        facts["environment"] = sentences.environment(each.environment)
     facts["owner"] = each.owner or "nobody is named (tag rightsizer:owner)"
     return {name: value for name, value in facts.items() if value}
 
@@ -191,7 +200,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
     risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
     facts = {
         "change": sentences.change(option),
-        "saves": f"USD {option.saving_usd_per_month:,.2f} per month, then USD {option.usd_per_month:,.2f}",
+        "costs more" if option.grows else "saves": _money_text(option),
         "price": _price(option.price),
         "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
         "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
@@ -205,6 +214,11 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         **dict(sentences.option_facts(option)),
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _money_text(option: Option) -> str:
+    usd = -option.saving_usd_per_month if option.grows else option.saving_usd_per_month
+    return f"USD {usd:,.2f} per month, then USD {option.usd_per_month:,.2f}"
 
 
 def _switch(option: Option) -> str:

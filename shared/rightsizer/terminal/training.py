@@ -27,6 +27,7 @@ from rightsizer.terminal.app import (
     Profile,
     Region,
     app,
+    check_picture,
     examples,
     print_json,
     progress_of,
@@ -61,6 +62,7 @@ def training(
     Compares finished jobs by cost and time. Reads the jobs and their metrics in CloudWatch; changes nothing.
     Runs whose names differ in a stamp only count as one work. Exit code 10: something can be saved.
     """
+    check_picture(png)
     session, now = Session(region, profile, endpoint_url), bootstrap.now()
     market = snapshot(session.region)
     with progress_of("reading training jobs") as progress:
@@ -70,7 +72,7 @@ def training(
         write_picture(png, line_chart_png(training_chart(work, session.region, days)))
     if as_json:
         whole = {"version": VERSION, "region": session.region, "days": days, "jobs": len(runs)}
-        print_json({**whole, "work": document(work)})
+        print_json({**whole, "work": [{**document(each), "saving_usd": each.saving_usd} for each in work]})
     else:
         show.output().print(training_page(work, len(runs), days))
     saves = any(each.saving_usd > 0 for each in work)

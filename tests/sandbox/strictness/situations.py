@@ -115,6 +115,20 @@ def scaled(box: Sandbox) -> str:
     return made
 
 
+def scheduled_often(box: Sandbox) -> str:
+    """A scalable target with as many scheduled actions as there may be."""
+    made = scaled(box)
+    who = TARGET | {"ResourceId": f"endpoint/{made}/variant/{VARIANT_NAME}"}
+    for number in range(200):
+        box.client("application-autoscaling").put_scheduled_action(
+            **who,
+            ScheduledActionName=f"s-{number}",
+            Schedule="cron(30 6 ? * MON *)",
+            ScalableTargetAction={"MinCapacity": 1},
+        )
+    return made
+
+
 def same_config(box: Sandbox) -> Change:
     """An update to the configuration in use."""
     made = endpoint(box)

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from rightsizer.autoscaling import policies
 from rightsizer.changes import clone, guardrail
+from rightsizer.changes.baseline import usual_p95_s
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan.fleet import capacity_exchange, fleet_after
 from rightsizer.domain.change import Change
@@ -81,15 +82,21 @@ def plan_keeping_counts(
 
 
 def alarm_steps(change: Change, config: str, after: tuple[VariantCount, ...], limits: ChangeLimits) -> tuple[Step, ...]:
-    """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow."""
-    usual = {k: v for k, v in change.baseline.items() if not (change.option.restores and k == "p95_s")}
+    """The steps that put the roll-back alarms of a change. What ends a slowness is not undone for being slow.
+
+    Growth is slower than the objective when it begins, so that only what is far worse than before undoes it.
+    """
+    option, objective, before = change.option, change.objective_p95_s, usual_p95_s(change.baseline, change.variant)
+    usual = {k: v for k, v in change.baseline.items() if not (option.restores and k.startswith("p95_s"))}
+    if option.grows and objective is not None:
+        objective = max(objective, guardrail.LATENCY_FACTOR * before)
     return guardrail.rollback_alarms(
         change.id,
         change.ref.name,
         [v.name for v in after],
         config,
         limits.alarm_prefix,
-        None if change.option.restores else change.objective_p95_s,
+        None if option.restores else objective,
         usual,
     )
 
@@ -187,7 +194,9 @@ def _excluded_guardrails(inputs: PreflightInput, before: Before, after: tuple[Va
 
 
 def _hourly(change: Change) -> Decimal:
-    return change.option.price.usd_per_hour * change.option.target.instance_count
+    target = change.option.target
+    others = sum((one.usd_per_hour * one.instance_count for one in target.others), Decimal(0))
+    return change.option.price.usd_per_hour * target.instance_count + others
 
 
 def autoscaling_steps(change: Change, inputs: PreflightInput) -> tuple[tuple[Step, ...], tuple[Step, ...]]:

@@ -31,6 +31,9 @@ def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) 
 
     An autoscaled fleet keeps the share of its size that is needed at this hour.
     """
+    other = next((one for one in change.option.target.others if one.name == variant.name), None)
+    if other is not None:
+        return VariantCount(variant.name, other.instance_type, other.instance_count, variant.weight)
     if variant.name != change.variant:
         return variant
     target, count = change.option.target, change.option.target.instance_count
@@ -51,6 +54,11 @@ def missing_autoscaling_reasons(change: Change, inputs: PreflightInput) -> tuple
     policies; a restore of what served the load before waits for nothing.
     """
     target, own = change.option.target, target_of_variant(inputs, change.variant)
+    scaled = [one.name for one in (*target.others,) if target_of_variant(inputs, one.name) is not None]
+    if scaled or (target.others and own is not None):
+        names = ", ".join(scaled or [change.variant])
+        text = f"{names} of {change.ref.name} is autoscaled since this was decided, and such a variant is changed alone"
+        return (Reason(Code.CHANGED_SINCE, text),)
     fixed = max(target.instance_count, *(target.hourly_counts or (0,)))
     moved = target.instance_type != inputs.proposal.recommendation.instance_type
     if own is not None and (own.policies or (moved and own.scheduled)):

@@ -18,7 +18,7 @@ from rightsizer.changes.preflight.images import image_difference, tagged_images
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
-from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind
+from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind, changed_types
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.reason import Code, Reason
@@ -65,7 +65,7 @@ def preflight_deferral(inputs: PreflightInput, now: datetime, window_opens: date
     if held is not None and not urgent:
         return Deferral(held.until, held.reason.sentence)
     rested = inputs.last_change_at is None or now - inputs.last_change_at >= inputs.limits.cooldown
-    if inputs.last_change_at is not None and not rested and not urgent:
+    if inputs.last_change_at is not None and not rested and not (urgent or inputs.option.grows):
         until = inputs.last_change_at + inputs.limits.cooldown
         return Deferral(until, f"the last change of this endpoint was at {inputs.last_change_at:%Y-%m-%d %H:%M} UTC")
     if inputs.endpoint.status in ("Updating", "SystemUpdating"):
@@ -121,7 +121,7 @@ def _permission_refusals(endpoint: Endpoint, option: Option, deploys: bool, cata
         yield clone.unknown_fields(endpoint.config_name, endpoint.unknown_fields)
     yield from clone.key_refusals(endpoint.config_name, endpoint.kms_key, endpoint.ref.account)
     runs = {variant.instance_type for variant in endpoint.variants}
-    for name in option.target.pools or (option.target.instance_type,):
+    for name in changed_types(option.target):
         hardware = catalogue.find(name) if name not in runs else None
         yield from clone.nvme_key_refusals(endpoint.kms_key, hardware)
 
@@ -269,6 +269,7 @@ _CHECKS: tuple[PreflightCheck, ...] = (
     consent.deletion_refusal,
     consent.mode_refusal,
     consent.dimension_refusal,
+    consent.growth_refusal,
     _owner_refusal,
     _kind_refusal,
     _in_place_refusal,

@@ -4,8 +4,11 @@ A person counts whom the stack's list `Approvers` lets decide. What is the owner
 minimum that only goes up again, within the maximum that they registered.
 """
 
+from decimal import Decimal
+
 from rightsizer.domain.approvers import Approvers, Caller, may_decide
 from rightsizer.domain.endpoint import MODE_TAG, Mode
+from rightsizer.domain.endpoint import growth_refusal as budget_refusal
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.proposal import DecidedBy, DecisionSource
@@ -75,11 +78,25 @@ def is_minimum_given_back(inputs: PreflightInput) -> bool:
     return bool(own) and all(t.minimum <= target.minimum <= t.maximum == target.maximum for t in own)
 
 
-def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
-    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does, or where there is no list.
+def growth_refusal(inputs: PreflightInput) -> Reason | None:
+    """Automatic mode grows within the owner's tag and the maximum of their autoscaling, as both are now."""
+    option = inputs.option
+    if not option.grows or not is_by_policy(inputs):
+        return None
+    variant, target = inputs.proposal.recommendation.variant, option.target
+    most = max((t.maximum for t in inputs.scaling if t.variant_name == variant), default=None)
+    if most is not None and max(target.maximum or 0, target.instance_count) > most:
+        text = f"up to {max(target.maximum or 0, target.instance_count)} instances, and the maximum of its autoscaling"
+        return Reason(Code.NEEDS_APPROVAL, f"{text} is {most}: only a person goes beyond it")
+    return budget_refusal(inputs.tags, option.growth_usd or Decimal(0))
 
-    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets everybody, and
-    is meant to: `may_decide` has the reason, and why a click is held otherwise.
+
+def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
+    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does.
+
+    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets whoever decided at a
+    terminal, where IAM is the wall, and nobody who decided in Slack (`may_decide`): who empties the list takes
+    everybody off it.
     """
     decider = DecidedBy.read(by)
     if decider.source is DecisionSource.POLICY:
@@ -88,10 +105,11 @@ def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
     is_slack = decider.source is DecisionSource.SLACK
     caller = Caller.from_arn(who) if decider.source is DecisionSource.CLI else None
     is_listed = who in approvers.slack_users if is_slack else caller is not None and approvers.has_entry_for(caller)
-    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=True):
+    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=not is_slack):
         return None
     if is_slack:
-        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers")
+        empty = "" if approvers.entries else ", which is empty, so that nobody decides in Slack"
+        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers{empty}")
     if caller is None:
         who = f"{who or by or 'nobody'}"[:200]
         return Reason(

@@ -16,6 +16,8 @@ from rightsizer.domain.recommendation import Gate
 def quota_refusal(inputs: PreflightInput) -> Reason | None:
     """The green fleet at the largest that its autoscaling may ask for, with other variants of the same type."""
     target = inputs.option.target
+    if target.others:
+        return _joint_refusal(inputs)
     most = max(target.instance_count, 0 if is_minimum_given_back(inputs) else target.maximum or 0, inputs.most)
     beside = _instances(_other_variants(inputs), inputs, target.instance_type)
     limit = _limit(inputs, target.instance_type)
@@ -48,6 +50,23 @@ def _pools_refusal(inputs: PreflightInput, most: int) -> Reason | None:
         return None
     said = ", ".join(f"{_quota_name(kind)} is {limit} and {needs[kind]} are needed" for kind, limit in short.items())
     return Reason(Code.NO_QUOTA, f"no pool could hold the fleet: {said}")
+
+
+def _joint_refusal(inputs: PreflightInput) -> Reason | None:
+    """A deployment of several variants never rolls: every fleet starts anew while the old one runs."""
+    target, types = inputs.option.target, _types(inputs)
+    wanted = {inputs.proposal.recommendation.variant: (target.instance_type, target.instance_count)}
+    wanted |= {one.name: (one.instance_type, one.instance_count) for one in target.others}
+    green: dict[str, int] = {}
+    for variant in inputs.endpoint.variants:
+        kind, count = wanted.get(variant.name, (types.get(variant.name, ""), variant.desired_count))
+        green[kind] = green.get(kind, 0) + count
+    for kind, new in green.items():
+        limit, blue = _limit(inputs, kind), _instances(inputs.endpoint.variants, inputs, kind)
+        if limit is not None and blue + new > limit:
+            text = f"{_quota_name(kind)} is {limit}; while the old and the new fleets overlap, {blue} and {new} "
+            return Reason(Code.NO_QUOTA, f"{text}run at once")
+    return None
 
 
 def _overlap_refusal(inputs: PreflightInput) -> Reason | None:

@@ -7,7 +7,7 @@ edits a policy, the window closes, an incident begins.
 
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.drift import foreign_configs, hand_over, old_config
+from rightsizer.changes.reconcile.drift import close_rolled_back, foreign_configs, hand_over, old_config
 from rightsizer.changes.reconcile.journal import (
     additions_of_owner,
     is_given_back,
@@ -60,7 +60,7 @@ def forward_action(
         return unseen
     if plan.turn is not None and was_update_rolled_back(change, plan.turn, endpoint):
         text = endpoint.failure_reason or "AWS gave no reason"
-        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
+        return close_rolled_back(Code.ROLLED_BACK, text, FailureClass.UNKNOWN)
     if change.asked_back_by:
         return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the rollback", FailureClass.ASKED)
     late = expiry_action(change, now)
@@ -94,11 +94,6 @@ def _prepare_action(change: Change, live: LiveState, endpoint: EndpointSight, no
         move = _alarm_wait(change, live, now)
     move = move or unsettled_action(change, live, endpoint, now, may_have_changed_autoscaling(change))
     return move or first_action(change, live, (*plan.clear, *(plan.settle if plan.turn is None else ())), now)
-
-
-def close_rolled_back(code: Code, text: str, failure: FailureClass) -> Steer:
-    """Close the change as rolled back, for this reason and with this class of failure."""
-    return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
 def _has_arrived(change: Change, live_state: LiveState, endpoint: EndpointSight) -> bool:
@@ -164,7 +159,7 @@ def watch_action(change: Change, live: LiveState, endpoint: EndpointSight, now: 
     """Forward, after the new configuration has arrived: autoscaling, then proof."""
     if change.plan.new_config and endpoint.config_name != change.plan.new_config:
         text = f"somebody brought {change.ref.name} back to {endpoint.config_name} after the change"
-        return Steer(Reason(Code.ROLLED_BACK, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+        return close_rolled_back(Code.ROLLED_BACK, text, FailureClass.OUTSIDE)
     if change.state is not ChangeState.APPLIED:
         text = f"{change.ref.name} runs what was asked; it is not proven yet"
         if change.plan.settle:

@@ -42,7 +42,7 @@ def lost_action(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
     theirs = foreign_configs(change, endpoint)
     if theirs and change.plan.kind is PlanKind.DELETE:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} after it was marked for deletion"
-        return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+        return close_rolled_back(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
     if theirs:
         text = f"somebody deployed configuration {min(theirs)} to {change.ref.name} during the change"
         kept = f"; {LEFT_ALONE}" if is_given_back(change) else ""
@@ -54,6 +54,11 @@ def foreign_configs(change: Change, endpoint: EndpointSight) -> frozenset[str]:
     """Configurations that the endpoint runs or takes on, and that neither ran before nor are of this change."""
     ours = {"", old_config(change), change.plan.new_config, change.plan.back_config}
     return frozenset({endpoint.config_name, endpoint.pending_config} - ours)
+
+
+def close_rolled_back(code: Code, text: str, failure: FailureClass) -> Steer:
+    """Close the change as rolled back, for this reason and with this class of failure."""
+    return Steer(Reason(code, text), Course.CLOSE, ChangeState.ROLLED_BACK, failure)
 
 
 def hand_over(code: Code, text: str, failure: FailureClass, *commands: str) -> Steer:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from rightsizer.changes.reconcile.drift import close_rolled_back
 from rightsizer.changes.reconcile.journal import (
     GONE_AFTER,
     added_targets,
@@ -101,7 +102,7 @@ def _registration_action(change: Change, live: LiveState, now: datetime) -> Stee
     theirs = targets_of_owner(change, live, now)
     if theirs:
         text = f"somebody registered autoscaling of {min(theirs)} again, which is left as it is"
-        return Steer(Reason(Code.CHANGED_SINCE, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+        return close_rolled_back(Code.CHANGED_SINCE, text, FailureClass.OUTSIDE)
     listed = targets_registered_again(change, live)
     until = max(listed.values(), default=now) + GONE_AFTER
     return Wait(until, f"autoscaling of {min(listed)} is still listed after it was taken away") if listed else None
@@ -149,8 +150,7 @@ def _autoscaling_differences(change: Change, live: LiveState) -> str:
 
 def give_back_action(code: Code, text: str, failure: FailureClass) -> Steer:
     """Close the change as rolled back, with its autoscaling restored."""
-    said = Reason(code, f"{text}; autoscaling goes back as it was")
-    return Steer(said, Course.CLOSE, ChangeState.ROLLED_BACK, failure)
+    return close_rolled_back(code, f"{text}; autoscaling goes back as it was", failure)
 
 
 def refuse_action(code: Code, text: str, failure: FailureClass) -> Steer:

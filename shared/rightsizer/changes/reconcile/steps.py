@@ -8,7 +8,7 @@ components, and a roll that fails leaves the component InService with its old sp
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rightsizer.changes.reconcile.drift import next_look
+from rightsizer.changes.reconcile.drift import close_rolled_back, next_look
 from rightsizer.changes.reconcile.journal import may_have_written
 from rightsizer.domain.change import (
     Change,
@@ -158,7 +158,7 @@ def step_obstacle(change: Change, live_state: LiveState, step: Step, now: dateti
     live, forward = live_state.components.get(step.component), change.course is Course.FORWARD
     if live is None and forward:
         text = f"component {step.component} was deleted by somebody"
-        return Steer(Reason(Code.VANISHED, text), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.OUTSIDE)
+        return close_rolled_back(Code.VANISHED, text, FailureClass.OUTSIDE)
     if live is None or live.is_moving or live_state.has_effect_of(step):
         return None
     if live.unknown_fields:
@@ -171,7 +171,7 @@ def step_obstacle(change: Change, live_state: LiveState, step: Step, now: dateti
         return None
     said = live.failure_reason or f"component {live.name} has its old specification again, and AWS gave no reason"
     if forward:
-        return Steer(Reason(Code.ROLLED_BACK, said), Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.UNKNOWN)
+        return close_rolled_back(Code.ROLLED_BACK, said, FailureClass.UNKNOWN)
     return f"its roll was taken back by AWS: {said}"
 
 

@@ -1,0 +1,111 @@
+"""The best step that automatic mode may take now, where the best option of all waits for a person.
+
+What is stopped hides nothing behind it: another option may pass the gate, or the same one on more instances. The next
+evaluation looks further from there, once the step is proven.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from rightsizer.domain.demand import Fleet
+from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.option import Option, OptionKind, fleet
+from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.schedule import HOURS
+from rightsizer.recommender.candidates import CandidateType, check_candidate
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.fleet_size import latency_ratio, replayed_p95_s
+from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
+from rightsizer.recommender.hourly_counts import requests_of_week
+from rightsizer.recommender.options import saving_share
+from rightsizer.recommender.priced_option import price_fleet
+
+TWO_ZONES = 2
+"""Instances that stay where one alone would leave one Availability Zone and nobody accepted that."""
+
+
+def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, bool, Decimal, str, str]:
+    """Sort key: options that can be carried out, types with capacity, the cheapest; ties by type and kind."""
+    name = option.target.instance_type
+    return not option.in_place, name in context.types_without_capacity, option.usd_per_month, name, option.kind.value
+
+
+def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
+    """Permitted step with the option, and its reason."""
+    then = context.inputs.catalogue.find(option.target.instance_type)
+    case = GateCase(
+        context.endpoint,
+        option,
+        context.demand,
+        context.runs.name,
+        saving_share(context, option),
+        gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
+        requests=requests_of_week(context.days),
+    )
+    return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
+
+
+def may_apply(context: EvaluationContext, option: Option) -> bool:
+    """Whether automatic mode may apply the option."""
+    return gate_of(context, option)[0] is Gate.APPLY
+
+
+def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tuple[Option, ...]:
+    """Put the best step that automatic mode may take now in front; unchanged where there is none.
+
+    The step names what it leaves for later, and why a person is asked about that.
+    """
+    best = sure[0]
+    verdict, why = gate_of(context, best)
+    if context.endpoint.mode is not Mode.AUTO or best.saving_usd_per_month <= 0 or verdict is Gate.APPLY:
+        return tuple(sure)
+    steps = (step for option in sure for step in (option, *_on_more_instances(context, option)))
+    allowed = [step for step in steps if may_apply(context, step)]
+    if not allowed:
+        return tuple(sure)
+    step = min(allowed, key=lambda o: cost_order(context, o))
+    more = best.saving_usd_per_month - step.saving_usd_per_month
+    rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
+    later = f"a first step: {rest}; {why.sentence}"
+    kept = (o for o in sure if o != step)
+    return (replace(step, notes=(*step.notes, later)), *kept)
+
+
+def _on_more_instances(context: EvaluationContext, option: Option) -> Iterator[Option]:
+    """The same option on as many instances as one step may leave: two, for two zones, or half of today's."""
+    today = context.variant.desired_count
+    scaled = context.endpoint.scaling and option.kind is not OptionKind.AUTOSCALING
+    if scaled or not option.in_place:
+        return
+    tried = {option.target.week_counts}
+    for least in sorted({TWO_ZONES, math.ceil(today / 2)}):
+        step = _with_at_least(context, option, least)
+        if step is not None and step.target.week_counts not in tried and step.saving_usd_per_month > 0:
+            tried.add(step.target.week_counts)
+            yield step
+
+
+def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Option | None:
+    """The option with no hour below so many instances; None where the type is no candidate."""
+    target = option.target
+    hardware = context.inputs.catalogue.find(target.instance_type)
+    candidate = check_candidate(context, hardware) if hardware is not None else None
+    if hardware is None or not isinstance(candidate, CandidateType):
+        return None
+    counts = tuple(max(count, least) for count in target.hourly_counts or (target.instance_count,) * HOURS)
+    classes = tuple(replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
+    if len(set(n for one in classes for n in one.counts)) == 1:
+        classes = ()
+    random_routing = context.is_random_routing and target.routing is None
+    larger = Fleet(
+        counts,
+        candidate.workers,
+        random_routing,
+        latency_ratio(option),
+        maximum=target.maximum or 0,
+        day_counts=classes,
+    )
+    step = price_fleet(context, candidate, larger, target.routing)
+    return replace(step, p95_s=replayed_p95_s(context, step, hardware))

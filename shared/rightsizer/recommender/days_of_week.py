@@ -1,0 +1,69 @@
+"""Days of the week that are judged apart: their own past days, and a plan with counts of its own on each of them."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import date
+
+from rightsizer.domain.demand import Fleet, ReplayResult
+from rightsizer.domain.schedule import WEEKDAYS
+from rightsizer.recommender.context import EvaluationContext
+
+
+def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Collection[date] = ()) -> EvaluationContext:
+    """The same endpoint judged by its days of these weekdays (Monday is 0), and by those dates, alone.
+
+    Fewer days are less evidence: the margin of the load grows with it. The latency is that of all days.
+    """
+    wanted = set(weekdays)
+    days = [day for day in context.days if day.day.weekday() in wanted or day.day in also]
+    base = [day for day in context.base if day.day.weekday() in wanted] or context.base
+    return replace(context, days=days, base=base, _replays={})
+
+
+def like_last_day(context: EvaluationContext) -> EvaluationContext:
+    """The days that run the counts of the last day; all where no schedule by weekdays is in force."""
+    last = next((past for past in reversed(context.inputs.history.endpoint) if past.is_in_force), None)
+    day = context.days[-1].day.weekday()
+    weekdays = next((one.weekdays for one in last.day_counts if day in one.weekdays), None) if last else None
+    return on_weekdays(context, weekdays) if weekdays is not None else context
+
+
+def replay_plan(context: EvaluationContext, fleet: Fleet) -> tuple[ReplayResult, ReplayResult]:
+    """The replay of a plan and of the reference fleet on the same days, each request counted once.
+
+    Where days of the week differ each class is replayed alone: quiet days too, which say nothing of a plan that is the
+    same on all days.
+    """
+    if not fleet.day_counts:
+        copies = context.stream.copies
+        return _once(context.replay(fleet), copies), _once(context.reference_replay, copies)
+    then, today = [], []
+    for one in fleet.day_counts:
+        apart = on_weekdays(context, one.weekdays)
+        share = len(one.weekdays) / len(WEEKDAYS)
+        if not any(day.request_count > 0 for day in apart.days):
+            then.append(ReplayResult(0, 0, 0.0, mean_instances=share * sum(one.counts) / len(one.counts)))
+            continue
+        copies = apart.stream.copies
+        plan = apart.replay(replace(fleet, counts=one.counts, day_counts=()))
+        then.append(replace(_once(plan, copies), mean_instances=share * plan.mean_instances))
+        today.append(_once(apart.reference_replay, copies))
+    return _together(then), _together(today)
+
+
+def _once(found: ReplayResult, copies: int) -> ReplayResult:
+    """The result without the other chances that few requests were given."""
+    return replace(found, requests=round(found.requests / copies), late=round(found.late / copies))
+
+
+def _together(found: list[ReplayResult]) -> ReplayResult:
+    """The results as one; the latencies are those of the slowest class."""
+    return ReplayResult(
+        sum(one.requests for one in found),
+        sum(one.late for one in found),
+        max((one.worst_p95_s for one in found), default=0.0),
+        sum(one.rings_alarm for one in found),
+        sum(one.mean_instances for one in found),
+        sum(one.late_in_backlog for one in found),
+        max((one.p95_s for one in found), default=0.0),
+    )

@@ -1,0 +1,97 @@
+"""How many requests are served at once in each hour of the day, and the instances that hold them."""
+
+import heapq
+import math
+from collections.abc import Collection, Sequence
+
+from rightsizer.domain.demand import Stream
+from rightsizer.domain.usage import PER_HOUR, DailyUsage, quantile
+
+ENOUGH = 100
+"""Requests of an hour and its neighbours from which they have a level of their own."""
+FARTHEST = 4
+"""Hours on either side that an hour of few requests borrows from; more only where the whole day has few."""
+HABIT_DAYS, HABIT_SHARE = 3, 0.5
+"""Days, and share of the days, on which an hour of enough requests has to have some for its load to be a habit.
+
+Three days are those before an hour-of-day profile is believed at all (`Policy.days_for_hours`).
+"""
+
+
+def concurrency_by_hour(stream: Stream, slower: float) -> tuple[tuple[int, ...], ...]:
+    """Requests in service when each request arrives, itself included, were there workers enough; sorted, by hour."""
+    by_hour: list[list[int]] = [[] for _ in range(24)]
+    for arrivals, services in stream.days:
+        leaving: list[float] = []
+        for at, work in zip(arrivals, services, strict=True):
+            while leaving and leaving[0] <= at:
+                heapq.heappop(leaving)
+            heapq.heappush(leaving, at + work * slower)
+            by_hour[int(at // 3600)].append(len(leaving))
+    enough = ENOUGH * stream.copies
+    habits = {hour for hour in _hours_of_most_days(stream) if len(by_hour[hour]) >= enough}
+    near = _neighbour_hours(by_hour, enough, habits)
+    return tuple(tuple(sorted(level for other in hours for level in by_hour[other])) for hours in near)
+
+
+def _hours_of_most_days(stream: Stream) -> list[int]:
+    """The hours that had requests on most days; of busy days the stream keeps some requests, and counts them all."""
+    least = max(HABIT_DAYS * stream.copies, HABIT_SHARE * len(stream.days))
+    parts = [slice(hour * PER_HOUR, (hour + 1) * PER_HOUR) for hour in range(24)]
+    return [hour for hour, part in enumerate(parts) if sum(1 for calls, _ in stream.slots if any(calls[part])) >= least]
+
+
+def _neighbour_hours(by_hour: Sequence[Sequence[int]], enough: int, habits: Collection[int]) -> list[set[int]]:
+    """The hours that each hour borrows from: the two beside it, and further ones until there are requests enough.
+
+    Slopes begin early, and an hour of few requests is a matter of luck: one burst in the night needs what ten quiet
+    nights did not. The quieter side is asked first, so that a night does not take the count of the morning. A load that
+    comes at the same hour day by day is no luck: `habits` lend nothing beyond the hours beside them.
+    """
+    calls = [len(levels) for levels in by_hour]
+    farthest = min(max(math.ceil((24 * enough / max(sum(calls), 1) - 1) / 2), FARTHEST), 12)
+    out = []
+    for hour in range(24):
+        near = {(hour + far) % 24 for far in (-1, 0, 1)}
+        before, after = 1, 1
+        while sum(calls[h] for h in near) < enough and before + after < 2 * farthest:
+            left, right = (hour - before - 1) % 24, (hour + after + 1) % 24
+            if after == farthest or (before < farthest and calls[left] <= calls[right]):
+                lender = left
+                before += 1
+            else:
+                lender = right
+                after += 1
+            if lender not in habits:
+                near.add(lender)
+        out.append(near)
+    return out
+
+
+def hourly_plan(
+    levels: Sequence[Sequence[int]], share: float, margin: float, workers: int, most: int
+) -> tuple[int, ...]:
+    """Counts by hour that hold the `share` quantile of the concurrency, 1 to `most` instances.
+
+    `levels` contain the margin already (the requests were served that much longer), and the busiest hour gets no other
+    room. A quieter hour's shrinks only with the square root of its need, for chance weighs more where few are served at
+    once (square-root staffing: Halfin and Whitt 1981). An hour that one instance holds with the margin, or without a
+    request, gets one: the replay decides whether it survives beside the busy ones.
+    """
+    need = [quantile(values, share) / workers if values else 0.0 for values in levels]
+    top = max(need)
+    return tuple(min(1 if n <= 1 else math.ceil(n + _room(n, top, margin) - 1e-9), most) for n in need)
+
+
+def _room(need: float, top: float, margin: float) -> float:
+    """Instances beyond the need of an hour, where the busiest hour needs `top`."""
+    return (margin - 1) * (math.sqrt(need * top) - need)
+
+
+def requests_of_week(days: Sequence[DailyUsage]) -> tuple[float, ...]:
+    """Requests of the 168 hours of the week, from Monday 00:00 UTC on, over all days."""
+    week = [0.0] * (24 * 7)
+    for day in days:
+        for slot, value in enumerate(day.requests):
+            week[24 * day.day.weekday() + slot // PER_HOUR] += value or 0.0
+    return tuple(week)

@@ -1,0 +1,79 @@
+"""Counts of the day or of the week as scheduled actions: as few as there are changes, each in time."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rightsizer.autoscaling.count_schedule import MOST_ACTIONS, ScheduledCount, early_hours, scheduled_counts
+from rightsizer.autoscaling.scheduled_actions import last_fired
+from rightsizer.domain.schedule import DayCounts, days_text, week_of
+
+OFFICE = (1,) * 8 + (3,) * 10 + (1,) * 6
+WEEK = (*OFFICE * 5, *(1,) * 48)
+MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
+
+
+def rows(counts: Sequence[int]) -> list[tuple[int, str, str]]:
+    return [(one.count, one.schedule, one.label) for one in scheduled_counts(counts)]
+
+
+def running(actions: Sequence[ScheduledCount], at: datetime) -> int:
+    """The count that was set last, in the week before."""
+    fired = [(last_fired({"Schedule": one.schedule}, at - timedelta(days=7), at), one.count) for one in actions]
+    return max((when, count) for when, count in fired if isinstance(when, datetime))[1]
+
+
+def test_a_rise_is_asked_for_a_quarter_of_an_hour_early_and_a_fall_at_its_hour() -> None:
+    assert rows(OFFICE) == [(3, "cron(45 7 * * ? *)", "08"), (1, "cron(0 18 * * ? *)", "18")]
+
+
+def test_days_that_are_alike_share_one_action() -> None:
+    assert rows(WEEK) == [(3, "cron(45 7 ? * MON-FRI *)", "mon-fri-08"), (1, "cron(0 18 ? * MON-FRI *)", "mon-fri-18")]
+    assert rows(OFFICE * 7) == rows(OFFICE)
+
+
+def test_mondays_count_is_asked_for_on_sunday() -> None:
+    whole = (*(4,) * 120, *(1,) * 48)
+    assert rows(whole) == [(1, "cron(0 0 ? * SAT *)", "sat-00"), (4, "cron(45 23 ? * SUN *)", "mon-00")]
+
+
+def test_days_that_wrap_around_the_week_are_named_in_crons_order() -> None:
+    gulf = (*OFFICE * 4, *(1,) * 48, *OFFICE)
+    assert [schedule for _, schedule, _ in rows(gulf)] == ["cron(45 7 ? * SUN-THU *)", "cron(0 18 ? * SUN-THU *)"]
+    split = (*OFFICE, *(1,) * 24, *OFFICE, *(1,) * 96)
+    assert [schedule for _, schedule, _ in rows(split)] == ["cron(45 7 ? * MON,WED *)", "cron(0 18 ? * MON,WED *)"]
+
+
+def test_one_count_needs_no_action() -> None:
+    assert scheduled_counts((2,) * 24) == scheduled_counts((2,) * 168) == ()
+
+
+def test_early_instances_cost_a_quarter_of_an_hour_for_each_that_is_added() -> None:
+    assert early_hours(OFFICE) == 0.5
+    assert early_hours(WEEK) == 0.5 * 5 / 7
+    assert early_hours((2,) * 24) == 0
+
+
+@given(st.lists(st.integers(1, 4), min_size=168, max_size=168))
+def test_every_hour_begins_with_its_count_and_no_two_actions_share_a_name(week: list[int]) -> None:
+    actions = scheduled_counts(week)
+    assert len({one.label for one in actions}) == len(actions) <= 168 < MOST_ACTIONS
+    if actions:
+        hours = [MONDAY + timedelta(days=7, hours=hour) for hour in range(168)]
+        assert [running(actions, at) for at in hours] == week
+        assert [running(actions, at + timedelta(minutes=44)) for at in hours] == week
+
+
+def test_days_are_named_as_people_do() -> None:
+    names = [days_text(days) for days in ((0, 1, 2, 3, 4), (5, 6), (6, 0, 1), (2,), (0, 2), range(7))]
+    assert names == ["Mon-Fri", "Sat-Sun", "Sun-Tue", "Wed", "Mon, Wed", "every day"]
+
+
+def test_classes_make_a_week_only_where_each_day_is_in_one_of_them() -> None:
+    five, two = DayCounts((0, 1, 2, 3, 4), OFFICE), DayCounts((5, 6), (1,) * 24)
+    assert week_of((five, two)) == WEEK
+    assert week_of((five,)) is None
+    assert week_of((five, two, DayCounts((6,), OFFICE))) is None
+    assert week_of((five, DayCounts((5, 6), (1, 2)))) is None

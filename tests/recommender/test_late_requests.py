@@ -1,0 +1,81 @@
+"""Late requests since our own changes, held against days that were as hard for the owner's fleet."""
+
+import math
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.usage import SLOTS, DailyUsage
+from rightsizer.recommender.context import AccountInputs, EvaluationContext
+from rightsizer.recommender.late_requests import hardness, late_budget_used
+from rightsizer.recommender.workload import evaluation_context
+from tests.recommender import kit
+
+FIRST = date(2026, 11, 6)
+
+
+def bin_of(seconds: float) -> int:
+    return round(math.log(1000 * seconds) / math.log(1.02))
+
+
+def day(number: int, late: float, instances: float, crowd: float = 1.0) -> DailyUsage:
+    """A day of 5,760 requests, twelve busy hours, with that share of them at nine seconds in place of six."""
+    calls = tuple((40.0 if 96 <= slot < 240 else 0.0) * crowd for slot in range(SLOTS))
+    total = sum(calls)
+    return DailyUsage(
+        FIRST + timedelta(days=number),
+        "ml.g6e.xlarge",
+        1,
+        calls,
+        tuple(n * 5.0 for n in calls),
+        (instances,) * 24,
+        ((bin_of(6.0), total * (1 - late)), (bin_of(9.0), total * late)),
+        total * 6.0,
+        0.0,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def context(after: list[DailyUsage]) -> EvaluationContext:
+    """Seven days of sixteen instances with 4 % late, then ours with eight."""
+    days = [day(number, 0.04, 16.0) for number in range(7)] + after
+    changed = PastChange(
+        kit.NOW - timedelta(days=len(after) + 0.9), "ml.g6e.xlarge", "ml.g6e.xlarge", 16, 8, PastEnd.PROVEN
+    )
+    inputs = AccountInputs(
+        kit.prices(),
+        kit.catalogue(),
+        {},
+        History((replace(changed, at=_morning(7)),)),
+        Policy(),
+        _morning(7 + len(after)),
+    )
+    found = evaluation_context(kit.endpoint(count=8, p95_s=8.0), days, inputs)
+    assert found is not None
+    return found
+
+
+def _morning(number: int) -> datetime:
+    return kit.NOW.replace(year=FIRST.year, month=FIRST.month, day=FIRST.day, hour=0) + timedelta(days=number)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_days_like_all_others_are_no_harder_however_few_they_are(count: int) -> None:
+    found = context([day(7 + number, 0.04, 8.0) for number in range(count)])
+    assert hardness(found, found.days[-count:]) == 1.0
+
+
+def test_days_that_crowd_the_old_fleet_too_are_harder() -> None:
+    found = context([day(7, 0.04, 8.0, crowd=25.0)])
+    assert hardness(found, found.days[-1:]) > 1.3
+
+
+def test_late_requests_of_one_usual_day_use_the_budget() -> None:
+    found = context([day(7, 0.06, 8.0)])
+    assert (late_budget_used(found) or 0.0) > 1.0, "two per cent more of them are late than before, and 0.2 % may be"
