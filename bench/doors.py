@@ -224,7 +224,7 @@ def jobs(at: Scene, spot: Spot, wanted: set[str]) -> None:
     at.drive(ASKED)
     at.pass_time(minutes=10)
     wanted |= {"respond", "apply"}
-    at.click(ASKED, "Approve", APPROVER)
+    at.click(ASKED, "Approve without it", APPROVER)
     at.stack.settle()
     for name in OTHERS:
         at.box.add_endpoint(name, instance_type="ml.g5.2xlarge", count=1)

@@ -12,7 +12,8 @@
 A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
 the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
 dies there and goes on by the ticks. The run without options also makes 506 runs of a deployed stack in which the
-event of a decision is lost (`tests.faults.lost`). Exits with 1 when a law broke.
+event of a decision is lost (`tests.faults.lost`), and kills a decision "test first" after every write
+(`tests.faults.tested`). Exits with 1 when a law broke.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from tests.faults.laws import LAWS
 from tests.faults.lost import LAWS as LOST_LAWS
 from tests.faults.lost import PLACES, Case, cases, lost
 from tests.faults.lost_errands import LAWS as ERRAND_LAWS
+from tests.faults.tested import runs_with_test
 
 LOST = -(-500 // len(PLACES)) * len(PLACES)
 """Runs in which a decision is lost: the same number for each place, and at least 500 in all."""
@@ -121,6 +123,16 @@ def run_lost(pool: Executor, count: int) -> int:
     return len(bad)
 
 
+def run_tested(every: int) -> int:
+    """Kill a decision "test first" between its writes, print what broke, and return how many runs broke a law."""
+    began, rows = time.monotonic(), runs_with_test(every=every)
+    bad = [row for row in rows if row.violations]
+    for row in bad:
+        print(f"    {row.name} ({row.ended}): {'; '.join(row.violations)}", flush=True)
+    print(f"test first, then its change: {len(rows) - 1} points, {len(bad)} failures, {time.monotonic() - began:.0f} s")
+    return len(bad)
+
+
 def main() -> int:
     """Run, print, and say by the exit code whether all laws held."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -143,6 +155,7 @@ def main() -> int:
         for job, rows in zip(todo, pool.map(carried_out, todo), strict=True):
             sums.add(job, rows)
         sums.failures += run_lost(pool, LOST) if whole else 0
+    sums.failures += run_tested(given.every) if whole else 0
     laws = len(LAWS)
     print(f"\n{sums.pairs} pairs of scenario and ending x {sums.copies} kill points, {sums.runs} runs in all")
     print(f"{laws} laws in each, {laws * sums.runs} checks, {sums.failures} failures, {time.monotonic() - began:.0f} s")

@@ -14,7 +14,7 @@ from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.overruled import overruling_reason
+from rightsizer.changes.overruled import ApprovedAs, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
@@ -247,18 +247,28 @@ class ShippedApproved(ShippedAuto):
         super().__init__()
         self._approved: dict[str, tuple[Recommendation, str]] = {}
         """What was proposed the day before and is approved now, with the state that it was decided on."""
+        self._tested: set[str] = set()
+        """Endpoints whose approved option had its test, and whose change may follow."""
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         asked, state = self._approved.pop(view.endpoint_name, (None, ""))
+        after = view.endpoint_name in self._tested
+        self._tested.discard(view.endpoint_name)
         if asked is None or asked.chosen_option is None or state != self._now[view.endpoint_name].fingerprint:
             self._ask(found)
             return None
-        refused = overruling_reason(asked.chosen_option, asked, found)
+        begins = ApprovedAs.TEST if asked.offers_test else ApprovedAs.CHANGE
+        begins = ApprovedAs.CHANGE_AFTER_TEST if after else begins
+        refused = overruling_reason(asked.chosen_option, asked, found, approved_as=begins)
         if refused is not None:
             self._say(found, f"approved, then overruled: {refused.code.value}")
             return None
-        answer = self._done(actions, found, asked, view)
-        if answer is None and self.causes[-1][2] == NO_ROOM:
+        untested = replace(asked, options=(replace(asked.chosen_option, test_usd=Decimal(0)),))
+        answer = self._done(actions, found, untested if after else asked, view)
+        waits = answer is None and self.causes[-1][2] == NO_ROOM
+        if (begins is ApprovedAs.TEST and answer is not None) or (waits and after):
+            self._tested.add(view.endpoint_name)
+        if waits or view.endpoint_name in self._tested:
             self._approved[view.endpoint_name] = (asked, state)
         return answer
 
@@ -285,7 +295,7 @@ def carried(actions: Actions, found: Recommendation, option: Option, view: View)
     dimension = dimension_of(option.kind)
     if not option.in_place or not dimension.keeps or KINDS[view.hosting] not in dimension.applies_to:
         return None
-    if found.gate is Gate.TEST:
+    if found.gate is Gate.TEST or option.test_usd > 0:  # who is asked about an option with a test runs the test
         return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
     if option.kind is OptionKind.SCALE_TO_ZERO:
         return actions.ScaleToZeroWhenIdle(option.target.idle_minutes or 60)

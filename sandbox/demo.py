@@ -39,6 +39,8 @@ APPROVER = "U0ADA"
 STORY = ("search-embeddings", "image-tagging", "product-ranking")
 """Changed well, brought back by its alarm, approved by a person."""
 ALARMED = "doc-layout"
+YES = ("Run the test", "Approve")
+"""The buttons that say yes, the first that there is."""
 GROUP = "gpu-batch"
 """An Auto Scaling group of Spot instances, opted in."""
 
@@ -82,9 +84,11 @@ class Demo:
                 box.clock.advance(timedelta(hours=2))
             approved = asked(slack, list(works))
             drive(box, works, approved)
-            with self.scene(f"{APPROVER} approves {approved} in Slack, signed"):
+            with self.scene(f"{APPROVER} answers for {approved} in Slack, signed: the shadow test first"):
                 self.approve(box, stack, slack, approved)
                 box.clock.advance(timedelta(hours=2))
+            with self.scene("the test runs over the busiest hour, a sweep judges by it, the change follows"):
+                self.follow(box, stack)
             with self.scene("a day and a half of traffic proves the changes"):
                 self.prove(box, works)
             with self.scene(f"EC2 takes a Spot instance of {GROUP} back; its replacement starts at once"):
@@ -136,12 +140,26 @@ class Demo:
         box.clock.advance(timedelta(minutes=10))
 
     def approve(self, box: Sandbox, stack: Stack, slack: Workspace, endpoint: str) -> None:
-        """A person presses Approve on the message about the endpoint."""
+        """A person presses the first button of the message about the endpoint: the test where one is offered."""
         message = next(message for message in slack.messages if about(message, endpoint))
-        answer = stack.invoke("respond", slack.click(message, "Approve", APPROVER, box.clock.now), "Slack")
+        button = next(button for button in YES if button in message.buttons())
+        answer = stack.invoke("respond", slack.click(message, button, APPROVER, box.clock.now), "Slack")
         if answer["statusCode"] != 200:
             raise SystemExit(f"the respond function refused the click: {answer}")
         box.clock.advance(timedelta(minutes=1))
+
+    def follow(self, box: Sandbox, stack: Stack) -> None:
+        """Time goes on until the test is over, and some hours later the endpoints are swept again."""
+        running = {ProposalState.APPROVED, ProposalState.APPLYING}
+
+        def over() -> bool:
+            tested = [one for one in bootstrap.store().proposals() if one.is_test_first]
+            return all(one.state not in running or "the change follows" in one.outcome for one in tested)
+
+        box.clock.run_until(over, timedelta(hours=16), timedelta(minutes=10))
+        box.clock.advance(timedelta(hours=4))
+        stack.fire("Sweep.Daily")
+        box.clock.advance(timedelta(hours=1))
 
     def rest(self, box: Sandbox, stack: Stack) -> None:
         """The weekend, of which nothing needs to be told: no traffic is made up, and no schedule fires."""
@@ -193,7 +211,7 @@ class Demo:
 
 def about(message: Message, endpoint: str) -> bool:
     """Whether a message asks about the endpoint."""
-    return endpoint in message.text and "Approve" in message.buttons()
+    return endpoint in message.text and any(button in message.buttons() for button in YES)
 
 
 def asked(slack: Workspace, endpoints: Sequence[str]) -> str:

@@ -31,13 +31,13 @@ WORDS = {
     " tests_this_month account limits policy neighbours expect",
     "source": "url fact",
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
-    " scaled policies beside status owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
+    " scaled policies beside status no_tags owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours burst_minutes on_days quiet stops_after_days gap_hours gap_hours_each_day"
     " leak_per_day errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
     " grows late_share",
-    "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips",
+    "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips eight_gpus",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly weekly routing pools"
     " target_value rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
@@ -74,7 +74,8 @@ def unread(case: Mapping[str, Any]) -> list[str]:
 def judged(case: Mapping[str, Any]) -> Recommendation:
     """The judgement of the case's endpoint; with `before`, of days on two fleets."""
     endpoint, account = _endpoint(case.get("endpoint", {})), case.get("account", {})
-    types = kit.catalogue(kit.OTHERS if account.get("other_chips") else None)
+    others = (kit.OTHERS if account.get("other_chips") else {}) | (kit.EIGHT if account.get("eight_gpus") else {})
+    types = kit.catalogue(others)
     limits = ChangeLimits(dimensions=frozenset(map(OptionKind, case.get("limits", {}).get("dimensions", ()))))
     policy = replace(Policy(by_itself=limits.by_itself), **case.get("policy", {}))
     windows = [_window(case.get("usage", {})), *_of_others(case.get("beside_usage", {}))]
@@ -201,7 +202,7 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         owned_by=given.get("owned_by", ""),
         unknown_fields=tuple(given.get("unknown_fields", ())),
         configuration_replaced=given.get("configuration_replaced", False),
-        tags={**made.tags, **given.get("tags", {})},
+        tags={k: v for k, v in {**made.tags, **given.get("tags", {})}.items() if k not in given.get("no_tags", ())},
         model_data_bytes=int(given["model_gib"] * 1024**3) if "model_gib" in given else None,
         scaling=(
             *([_scaled(scaled[0], scaled[1], given.get("policies", {}))] if scaled else ()),

@@ -10,7 +10,7 @@ import pytest
 
 from rightsizer import wire
 from rightsizer.domain.change import Change, Entry
-from rightsizer.domain.checks import SCHEMA
+from rightsizer.domain.checks import SCHEMA, SCHEMA_TEST_FIRST
 from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.policy import Switch
@@ -72,7 +72,10 @@ def test_a_document_that_is_replaced_leaves_what_only_a_newer_program_knows() ->
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        (newer(schema=SCHEMA + 1), "its schema number is 2 and this release knows numbers up to 1; deploy the release"),
+        (
+            newer(schema=SCHEMA_TEST_FIRST + 1),
+            "its schema number is 3 and this release knows numbers up to 2; deploy the",
+        ),
         (newer(schema="later"), "its schema number is later"),
         (newer(state="paused"), "reading a Change: state: 'paused' is no value that this release knows"),
         (newer(created_at="2026-01-01T00:00:00"), "created_at"),

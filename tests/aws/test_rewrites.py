@@ -16,6 +16,7 @@ from rightsizer.aws.ledger import HistoryTable
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
+from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
@@ -54,7 +55,7 @@ class Shelf:
 
     def age(self, pk: str, sk: str) -> dict[str, Any]:
         """The row as a later release of another schema would have written it."""
-        doc = json.loads(self.row(pk, sk)["doc"]["S"]) | {"schema": 2, "novel": 1}
+        doc = json.loads(self.row(pk, sk)["doc"]["S"]) | {"schema": SCHEMA_TEST_FIRST + 1, "novel": 1}
         return self.add(pk, sk, doc={"S": json.dumps(doc)}, **UNKNOWN)
 
 
@@ -161,7 +162,7 @@ def test_a_row_of_a_newer_schema_is_never_written_over(shelf: Shelf, name: str) 
 def test_a_person_is_told_which_proposal_cannot_be_read(shelf: Shelf) -> None:
     ask(shelf)
     shelf.age(*PROPOSAL)
-    with pytest.raises(UnreadableError, match="reading the proposal p-1: its schema number is 2"):
+    with pytest.raises(UnreadableError, match="reading the proposal p-1: its schema number is 3"):
         approve(shelf)
     shelf.add(*PROPOSAL, version={"S": "1"}, doc={"S": json.dumps({"approvable": True})})
     with pytest.raises(UnreadableError, match="p-1: its attribute version is no whole number"):

@@ -22,6 +22,7 @@ DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
 ONCALL = "cli:arn:aws:sts::111122223333:assumed-role/ml-oncall/ada"
 LIST = replace(LIMITS, approvers=Approvers.parse("U1,role/ml-oncall", HOME))
 AUTO = {"rightsizer:mode": "auto"}
+CLOSED = replace(LIMITS, dimensions=frozenset())
 
 
 @pytest.mark.parametrize("by", ["slack:U1", ONCALL])
@@ -139,7 +140,7 @@ def raising(low: int, high: int, *, restores: bool = True) -> Option:
 def test_automatic_mode_gives_back_a_minimum_within_the_owners_bounds_and_moves_no_other(
     option: Option, given: bool
 ) -> None:
-    w = world(option, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(1, 4))
+    w = world(option, limits=CLOSED, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(1, 4))
     change = w.start()
     (target,) = w.account.targets.values()
     assert change.state is (ChangeState.APPLIED if given else ChangeState.REFUSED), change.outcome
@@ -147,7 +148,8 @@ def test_automatic_mode_gives_back_a_minimum_within_the_owners_bounds_and_moves_
 
 
 def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
-    w = world(raising(3, 4), by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(4, 4), count=4)
+    scaling = autoscaled(4, 4)
+    w = world(raising(3, 4), limits=CLOSED, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=scaling, count=4)
     assert w.start().state is ChangeState.REFUSED
     assert next(iter(w.account.targets.values())).minimum == 4
 

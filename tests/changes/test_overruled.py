@@ -261,6 +261,7 @@ def test_a_reason_that_nobody_has_thought_about_stands_against_an_approval() -> 
     asked = {
         *(Code.NEEDS_APPROVAL, Code.NOT_IN_PLACE, Code.OTHER_KIND, Code.AUTOSCALED),
         *(Code.NO_OBJECTIVE, Code.RISK_TOO_HIGH, Code.TOO_LITTLE_CONFIDENCE, Code.TOO_MANY_ERRORS),
+        Code.TEST_WORTH_IT,
     }
     assert {code for code in Code if not is_against(code, answered=False)} == milder
     assert {code for code in Code if not is_against(code, answered=True)} == milder | asked

@@ -98,7 +98,8 @@ REFUSED: list[tuple[Code, dict[str, Any]]] = [
 
 def test_a_dimension_is_changed_by_itself_only_while_the_settings_name_it() -> None:
     hours = samples.option(kind=OptionKind.SCHEDULE, target=Target("ml.g5.xlarge", 2))
-    auto: dict[str, Any] = {"tags": {"rightsizer:mode": "auto"}, "option": hours}
+    closed = ChangeLimits(dimensions=frozenset())
+    auto: dict[str, Any] = {"tags": {"rightsizer:mode": "auto"}, "option": hours, "limits": closed}
     by_policy = preflight_input(proposal=proposed(POLICY, gate=Gate.APPLY, options=(hours,)), **auto)
     (reason,) = preflight_refusals(by_policy)
     assert reason.code is Code.NEEDS_APPROVAL

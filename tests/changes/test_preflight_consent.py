@@ -85,8 +85,9 @@ def judged(kind: OptionKind) -> dict[str, Any]:
 
 
 def test_automatic_mode_changes_only_the_dimensions_that_the_settings_name_now() -> None:
-    routing = by_policy(judged=judged(OptionKind.ROUTING))
-    known = ", ".join(sorted(ChangeLimits().by_itself))
+    closed = ChangeLimits(dimensions=frozenset())
+    routing = by_policy(judged=judged(OptionKind.ROUTING), limits=closed)
+    known = ", ".join(sorted(closed.by_itself))
     said = f"routing is changed only after an approval; by itself only {known}"
     assert dimension_refusal(routing) == Reason(Code.NEEDS_APPROVAL, said)
     opened = replace(routing, limits=ChangeLimits(dimensions=frozenset({OptionKind.ROUTING})))
@@ -125,7 +126,8 @@ def test_a_minimum_goes_up_within_the_bounds_that_are_registered_now() -> None:
 
 
 def test_a_minimum_that_is_given_back_is_no_other_dimension() -> None:
-    inputs = restoring(3, 4, proposal=proposed(POLICY, gate=Gate.APPLY, **judged(OptionKind.AUTOSCALING)))
+    auto = proposed(POLICY, gate=Gate.APPLY, **judged(OptionKind.AUTOSCALING))
+    inputs = restoring(3, 4, proposal=auto, limits=ChangeLimits(dimensions=frozenset()))
     assert dimension_refusal(inputs) is None
     assert dimension_refusal(replace(inputs, scaling=())) is not None
 

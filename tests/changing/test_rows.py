@@ -87,7 +87,7 @@ def test_a_field_of_a_newer_program_is_there_after_a_tick_at_every_depth() -> No
     ("fields", "cause"),
     [
         ({"state": "paused"}, "state: 'paused' is no value that this release knows"),
-        ({"schema": 2}, "its schema number is 2"),
+        ({"schema": 3}, "its schema number is 3"),
         ({"id": None}, "id"),
     ],
 )

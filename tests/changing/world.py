@@ -17,13 +17,14 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
+from rightsizer.changes.shadow_test_result import passed_test
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import Apply, change_id_of
+from rightsizer.flows.apply import Apply, change_id_after, change_id_of
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
@@ -85,9 +86,11 @@ class World:
 
     @property
     def change(self) -> Change:
+        """The change of the proposal; after a shadow test that led on, the one that follows it."""
         found = self.journal.load(change_id_of(self.proposal))
         assert found is not None
-        return found
+        test = passed_test(found)
+        return (self.journal.load(change_id_after(test)) if test is not None else None) or found
 
     def start(self) -> Change:
         return self.apply.start(self.proposal.id, self.now)

@@ -58,7 +58,7 @@ def test_a_backtest_says_what_automatic_mode_would_have_done_and_how_it_would_ha
     assert after["requests"] == pytest.approx(10 * 288 * after["days"], rel=0.01)
     assert Decimal(changed["saved_usd"]) == Decimal(after["saved_usd"]) > 50
     assert (chat["acted_on"], chat["change"], chat["saved_usd"], chat["changes"]) == (None, None, "0", [])
-    assert "shadow test" in chat["reason"]
+    assert "worth a test first" in chat["reason"]
     assert (found["calibration"]["told"], found["calibration"]["held"]) == (1, 1)
     assert [row["endpoint"] for row in found["unobserved"]] == ["quiet"]
     assert "quiet" in err

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.table import Table
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import ChangeState
+from rightsizer.domain.option import Risk
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
-from tests.changing.world import NAME, World, world
+from tests.changing.world import NAME, World, an_option, world
 
 PENDING = {"state": ProposalState.PENDING, "decision": None}
 
@@ -46,6 +49,45 @@ def test_an_approval_is_recorded_with_who_gave_it_and_starts_the_change(
     assert found["proposal"]["state"] == "approved"
     assert found["proposal"]["by"].startswith("cli:arn:aws:")
     assert asked.start().state is ChangeState.RUNNING
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A deployed table with one pending proposal that offers a shadow test."""
+    option = an_option(test_usd=Decimal("9.10"), test_hours=2.0, test_tells="how fast it is", untested_risk=Risk.HIGH)
+    with world(option, proposed=PENDING) as w:
+        monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
+        bootstrap.set_clock(lambda: w.box.clock.now)
+        yield w
+        bootstrap.reset()
+
+
+def test_the_test_of_a_proposal_is_recorded_as_test_first_and_begins(
+    offered: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, _ = said(capsys, "test", offered.proposal.id)
+    assert (code, found["proposal"]["state"], found["proposal"]["test_first"]) == (Exit.NOTHING_TO_DO, "approved", True)
+    assert offered.start().plan.kind is PlanKind.SHADOW_TEST
+    _, listed, _ = said(capsys, "proposals")
+    (row,) = listed["proposals"]
+    assert (row["offers_test"], row["decision"]["test_first"]) == (True, True)
+    assert [row["recommended"][key] for key in ("test_usd", "test_hours", "test_tells", "untested_risk")] == [
+        "9.10",
+        2.0,
+        "how fast it is",
+        3,
+    ]
+
+
+def test_approve_goes_without_the_test(offered: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found, _ = said(capsys, "approve", offered.proposal.id)
+    assert found["proposal"]["test_first"] is False
+    assert offered.start().plan.kind is PlanKind.CHANGE
+
+
+def test_a_proposal_without_a_test_has_none_to_run(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "test", asked.proposal.id)
+    assert (code, "has no shadow test to run" in " ".join(err.split())) == (Exit.FAILED, True)
 
 
 def test_a_second_answer_is_refused_and_says_who_was_first(asked: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,9 +113,17 @@ def test_every_endpoint_has_a_finding_and_a_reason(demo: Ran) -> None:
 
 @ONE_RUN
 def test_the_alarm_and_the_sweep_both_lead_to_recommendations(demo: Ran) -> None:
-    at = {one["ref"]["name"]: one["evaluated_at"] for one in demo.report["recommendations"]}
-    assert at["doc-layout"] < "2026-11-20T04:20"
-    assert at["checkout-risk"].startswith("2026-11-20T04:20")
+    asked = sorted((one["created_at"], one["recommendation"]["ref"]["name"]) for one in demo.report["proposals"])
+    first = {name: at for at, name in reversed(asked)}
+    assert first["doc-layout"] < "2026-11-20T04:20"
+    assert first["image-tagging"].startswith("2026-11-20T04:20")
+
+
+@ONE_RUN
+def test_a_person_runs_the_test_and_the_change_follows_it(demo: Ran) -> None:
+    (tested,) = (one for one in demo.report["proposals"] if one["decision"] and one["decision"].get("test_first"))
+    assert (tested["recommendation"]["ref"]["name"], tested["state"]) == ("product-ranking", "proven")
+    assert "before it tested: the mean latency on ml.g4dn.xlarge was" in tested["outcome"]
 
 
 @ONE_RUN

@@ -23,7 +23,7 @@ def test_asynchronous_is_priced_at_the_hours_that_it_is_awake() -> None:
     assert (option.target.minimum, option.target.idle_minutes) == (0, 15)
 
 
-@pytest.mark.parametrize("kind", [EndpointKind.MULTI_MODEL, EndpointKind.MIG, EndpointKind.INFERENCE_COMPONENTS])
+@pytest.mark.parametrize("kind", [EndpointKind.MULTI_MODEL, EndpointKind.INFERENCE_COMPONENTS])
 def test_other_kinds_are_told_that_nobody_looked(kind: EndpointKind) -> None:
     found = judged(replace(tolerant(), kind=kind, kinds=(kind,)), bursts())
     assert not [o for o in found.options if o.kind is OptionKind.ASYNC]

@@ -23,7 +23,7 @@ def test_no_role_refuses_anything_from_the_sweep_to_the_report() -> None:
         at.add("autoscaled-feed")
         at.drive(BIG)
         at.sweep()
-        assert at.click("product-ranking", "Approve")["statusCode"] == 200
+        assert at.click("product-ranking", "Approve without it")["statusCode"] == 200
         at.box.script_deployment("product-ranking", "alarm")
         at.pass_time(hours=3)
         at.sweep("Hourly")

@@ -10,7 +10,7 @@ import pytest
 from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
 from rightsizer.aws.write_checks import WRITES, writes_of_door
 from rightsizer.bootstrap import self_test
-from rightsizer.domain.checks import SCHEMA
+from rightsizer.domain.checks import SCHEMA, SCHEMA_TEST_FIRST
 from sandbox.account import Sandbox
 from sandbox.functions import InProcess
 from sandbox.slack import CHANNEL, Workspace, listening
@@ -171,9 +171,9 @@ def test_a_document_of_a_later_release_is_named_by_the_function_that_would_act_o
 
     store(SCHEMA, "2026-10-01")
     assert ask(deployed, "apply")["schema"]["outcome"] == "ok"
-    store(SCHEMA + 1, "2026-10-02")
+    store(SCHEMA_TEST_FIRST + 1, "2026-10-02")
     found = ask(deployed, "apply")["schema"]
-    assert (found["outcome"], f"its schema number is {SCHEMA + 1}" in found["detail"]) == ("failed", True)
+    assert (found["outcome"], f"its schema number is {SCHEMA_TEST_FIRST + 1}" in found["detail"]) == ("failed", True)
     assert "deploy the release that wrote it, or a later one" in found["remedy"]
 
 

@@ -85,6 +85,15 @@ def test_a_click_of_an_approver_is_recorded(verb: Verb, state: ProposalState) ->
     assert person.told == [f"Recorded: {state}."]
 
 
+def test_run_the_test_is_an_approval_with_the_test_first_and_says_what_follows() -> None:
+    recorder, person = Recorder(), Person()
+    answered(click("test"), APPROVERS, recorder, person=person)
+    assert recorder.recorded == [("p-1", Decision(ProposalState.APPROVED, "slack:U1", NOW, test_first=True))]
+    assert person.told == ["Recorded: the shadow test runs first. The change follows where the test proves well."]
+    answered(click("test", user="U2"), APPROVERS, recorder)
+    assert len(recorder.recorded) == 1, "the list of approvers holds for it as for any approval"
+
+
 def test_a_stranger_records_nothing_and_is_told_what_to_do() -> None:
     recorder, person = Recorder(), Person()
     answer = answered(click(user="U2"), APPROVERS, recorder, person=person)

@@ -37,6 +37,7 @@ TYPES = {
     "ml.p5.4xlarge": (16, 256, 1, "7.0"),
 }
 CHIPS |= {
+    "p4d": Accelerator("A100", "NVIDIA", 312, 1555, 40, 39.5, (8, 0)),
     "inf2": Accelerator("Inferentia2", "AWS", 190, 880.5, 32, 31.5, None),
     "trn1": Accelerator("Trainium1", "AWS", 190, 880.5, 32, 31.5, None),
 }
@@ -51,6 +52,11 @@ OTHERS = {
     "ml.m8g.4xlarge": (16, 64, 0, "0.862"),
 }
 """Types with other chips, and without any."""
+EIGHT = {
+    "ml.p4d.24xlarge": (96, 1152, 8, "25.25"),
+    "ml.g6.48xlarge": (192, 768, 8, "16.69"),
+}
+"""Types with eight GPUs."""
 
 
 def catalogue(more: Mapping[str, tuple[int, int, int, str]] | None = None) -> Catalogue:
@@ -69,7 +75,7 @@ def prices(without: Sequence[str] = (), commitment: Commitment | None = None) ->
     """Prices of all types."""
     known = {
         name: Price(name, "us-east-1", Decimal(row[3]), "snapshot", "direct-hosting", "2026-09")
-        for name, row in (TYPES | OTHERS).items()
+        for name, row in (TYPES | OTHERS | EIGHT).items()
         if name not in without
     }
     return PriceTable("us-east-1", known, commitment or Commitment(Decimal(0), 0.0, known=True))

@@ -174,7 +174,8 @@ def test_requests_that_take_longer_need_more_of_the_pool() -> None:
 
 def test_the_option_needs_no_test_of_the_memory_but_a_person() -> None:
     before, found = judged(window(None)), judged(window(0.02))
-    assert before.chosen_option is None or before.chosen_option.risks[RiskResource.GPU_MEMORY] is Risk.HIGH
+    assert before.chosen_option is not None
+    assert before.chosen_option.untested_risk is Risk.HIGH
     assert found.chosen_option is not None
     assert found.chosen_option.risks[RiskResource.GPU_MEMORY] is Risk.MEDIUM
     assert any("prefixes" in said for said in found.chosen_option.not_checked)

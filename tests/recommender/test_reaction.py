@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
+from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -133,8 +133,7 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
 @pytest.mark.parametrize(
     ("endpoint", "history", "policy"),
     [
-        (kit.endpoint(framework="vllm", mode=Mode.PROPOSE), History(), Policy()),
-        (replace(kit.endpoint(framework="vllm"), tags={}), History(), Policy()),
+        (replace(kit.endpoint(framework="vllm"), tags={"rightsizer:shadow-ok": "no"}), History(), Policy()),
         (kit.endpoint(framework="vllm", kind=EndpointKind.ASYNC), History(), Policy()),
         (kit.endpoint(framework="vllm"), History(tests_this_month=4), Policy()),
         (
@@ -172,8 +171,7 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
     sure, policy = Decimal(0), Policy()
     said = [
         no_test_reason(item, sure, kit.endpoint(), History(), policy),
-        no_test_reason(item, sure, kit.endpoint(mode=Mode.PROPOSE), History(), policy),
-        no_test_reason(item, sure, replace(kit.endpoint(), tags={}), History(), policy),
+        no_test_reason(item, sure, replace(kit.endpoint(), tags={"rightsizer:shadow-ok": "no"}), History(), policy),
         no_test_reason(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
         no_test_reason(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
         no_test_reason(item, sure, kit.endpoint(), History(), Policy(tests=False)),
@@ -183,8 +181,7 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
     ]
     words = (
         "30 %",
-        "mode=auto",
-        "rightsizer:shadow-ok=true",
+        "rightsizer:shadow-ok=no",
         "asynchronous",
         "4 shadow tests",
         "switched off",

@@ -170,7 +170,9 @@ def said(
 
 def test_why_a_test_is_not_run_now() -> None:
     assert said(unsure(), policy=replace(POLICY, tests=False)) == "shadow tests are switched off"
-    assert said(unsure(), of=endpoint(tags={})).startswith("a shadow test serves each request twice")
+    assert said(unsure(), of=endpoint(tags={"rightsizer:shadow-ok": "no"})).startswith(
+        "a shadow test serves each request twice"
+    )
     assert said(unsure(), tests_this_month=4) == "4 shadow tests ran this month, 4 are allowed"
     assert said(unsure(chance=0.29)) == "a shadow test takes a chance of 30 % at least"
     spent: dict[str, Any] = {"gpu_usd_per_month": Decimal(1000), "tests_usd_this_month": Decimal("20.5")}

@@ -142,7 +142,9 @@ def test_a_fleet_that_the_policy_would_hardly_leave_is_not_offered_as_one() -> N
 
 
 @pytest.mark.parametrize("by_day_count", [3.0, 4.0])
-@pytest.mark.parametrize("policy", [Policy(by_itself=TYPE_AND_COUNT), OPEN, BOTH], ids=["closed", "open", "schedules too"])
+@pytest.mark.parametrize(
+    "policy", [Policy(by_itself=TYPE_AND_COUNT), OPEN, BOTH], ids=["closed", "open", "schedules too"]
+)
 @pytest.mark.parametrize("days_ago", [2, 5, 13])
 def test_once_it_follows_the_load_nothing_more_is_asked(by_day_count: float, policy: Policy, days_ago: int) -> None:
     wanted = Target("ml.g6.xlarge", 2, minimum=2, maximum=4, metric=REQUESTS, target_value=85.0)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
-from rightsizer.domain.history import History
+from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.usage import SLOTS, DailyUsage, KeptUsage
 from rightsizer.recommender.usage_cache import (
     ReadPlan,
     complete_until,
+    configured_at,
     known_until,
     page_of,
     plan_reading,
@@ -125,3 +126,36 @@ def test_a_page_follows_from_the_name_alone_and_pages_double() -> None:
     assert page_of("chat", 129, days=28) == f"2/{check % 2:04}"
     assert page_of("chat", 256 * 4096) == f"4096/{check % 4096:04}"
     assert page_of("other", 256 * 4096) != page_of("chat", 256 * 4096)
+
+
+TESTED = NOW - timedelta(hours=3)
+"""When a shadow test of ours ended, which was the endpoint's last modification."""
+OUR_TEST = replace(past(ended=PastEnd.TESTED), at=TESTED + timedelta(minutes=15), configured_at=OLD)
+
+
+def test_a_shadow_test_of_ours_left_the_configuration_as_it_was() -> None:
+    since = replace(endpoint(), modified_at=TESTED)
+    assert configured_at(since, History(endpoint=(OUR_TEST,))) == OLD
+    twice = replace(OUR_TEST, at=NOW - timedelta(days=9, hours=-1), configured_at=OLD)
+    second = replace(OUR_TEST, configured_at=NOW - timedelta(days=9))
+    assert configured_at(since, History(endpoint=(twice, second))) == OLD
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [(), (replace(OUR_TEST, configured_at=None),), (replace(OUR_TEST, at=NOW - timedelta(days=2)),)],
+    ids=["nobody's test", "kept by an older release", "a release came after it"],
+)
+def test_any_other_modification_is_a_new_configuration(changes: tuple[PastChange, ...]) -> None:
+    since = replace(endpoint(), modified_at=TESTED)
+    assert configured_at(since, History(endpoint=changes)) == TESTED
+
+
+def test_the_days_before_a_test_are_used_or_read_again_where_an_evaluation_beside_it_forgot_them() -> None:
+    since = replace(endpoint(), modified_at=TESTED)
+    assert read(KEPT, since, NOW, OUR_TEST).known == DAYS[1:14]
+    forgot = replace(KEPT, modified_at=TESTED, days=())
+    assert read(forgot, since, NOW, OUR_TEST).start == midnight(FIRST)
+    assert read(forgot, since, NOW).start == midnight(date(2026, 11, 19)), "without a test nothing is missing"
+    whole = replace(KEPT, modified_at=TESTED)
+    assert read(whole, since, NOW, OUR_TEST).start == midnight(date(2026, 11, 19)), "they are read again once"

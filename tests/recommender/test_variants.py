@@ -78,10 +78,15 @@ def test_the_overlap_of_a_joint_deployment_is_that_of_every_fleet() -> None:
 
 
 def test_a_commitment_keeps_its_part_of_the_sum_once() -> None:
-    plan = Commitment(Decimal(1), 0.5, known=True)
-    option = judged(several(variant(B)), window(A), window(B), prices=kit.prices(commitment=plan)).chosen_option
-    assert option is not None
-    assert option.saving_usd_per_month == usd(3) + usd(4) - usd(1) * 2 - Decimal(730)
+    def saving(usd_per_hour: int) -> Decimal:
+        plan = Commitment(Decimal(usd_per_hour), 0.5, known=True)
+        option = judged(several(variant(B)), window(A), window(B), prices=kit.prices(commitment=plan)).chosen_option
+        assert option is not None
+        return option.saving_usd_per_month
+
+    now = usd(3) + usd(4)
+    assert saving(1) == now - usd(1) * 2, "more than that is bought on demand above the plan"
+    assert saving(4) == now - Decimal(4 * 730), "what is on demand above the plan, counted once for both variants"
 
 
 def test_each_variant_is_listed_with_its_own_finding_and_cost() -> None:

@@ -70,11 +70,12 @@ def test_an_endpoint_that_was_just_changed_is_said_to_have_been_changed_when_it_
 
 
 def test_of_a_type_that_hardly_fits_no_shadow_test_is_spoken_of() -> None:
-    hardly, perhaps = found("memory-prealloc-undeclared").reason.sentence, found("test-needs-opt-in").reason.sentence
+    hardly = found("memory-prealloc-undeclared").reason.sentence
+    perhaps = found("test-needs-idempotent-requests").reason.sentence
     assert hardly == (
         "no cheaper type fits: ml.g6.xlarge, which comes closest, is 3 % likely to be fast and large enough"
     )
-    assert "a shadow test needs the tag rightsizer:mode=auto" in perhaps
+    assert "the tag rightsizer:shadow-ok=false forbids that" in perhaps
 
 
 def test_of_a_deletion_it_is_said_what_an_approval_does() -> None:

@@ -107,6 +107,6 @@ def test_an_approved_test_says_which_hour_it_waits_for() -> None:
     judged = recommendation(gate=Gate.TEST, peak=Peak(9, (0, 1, 2, 3, 4)))
     said = sentences.standing_sentence(proposal(state=ProposalState.APPROVED, recommendation=judged))
     assert "The test starts within minutes, or waits for the busiest hour (09:00 UTC) in the change window." in said
-    for other in (recommendation(gate=Gate.TEST), recommendation(peak=Peak(9, (0,)))):
+    for what, other in (("test", recommendation(gate=Gate.TEST)), ("change", recommendation(peak=Peak(9, (0,))))):
         said = sentences.standing_sentence(proposal(state=ProposalState.APPROVED, recommendation=other))
-        assert "The change starts within minutes, or when the change window opens." in said
+        assert f"The {what} starts within minutes, or when the change window opens." in said

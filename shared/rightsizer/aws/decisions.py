@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
+from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.proposal import UNDOABLE, Decision, ProposalState
+from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
 PREFIX = "PROPOSAL#"
@@ -84,7 +86,10 @@ def _record_decision(table: Table, item: Row, decision: Decision, now: datetime)
         "at": stamp(decision.at),
         "comment": decision.comment,
     }
-    after = item_in_state(item, decision.state, now, decision=fields)
+    marks: dict[str, Any] = {"decision": fields}
+    if decision.test_first:
+        marks = {"decision": fields | {"test_first": True}, "schema": SCHEMA_TEST_FIRST}
+    after = item_in_state(item, decision.state, now, **marks)
     try:
         table.swap(after, whole_number(item, "version"))
     except ConflictError:
@@ -130,6 +135,26 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
     if decision.state is ProposalState.APPROVED and body.get("approvable") is not True:
         raise ConflictError(_approval_refusal(name, body))
+    if decision.state is ProposalState.APPROVED and (why := _test_refusal(name, body, decision.test_first)):
+        raise ConflictError(why)
+
+
+def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:
+    """Why an approval with a test, or without one, does not fit what is proposed; empty where it does."""
+    found = body.get("recommendation")
+    options = found.get("options") if isinstance(found, dict) else None
+    chosen = options[0] if isinstance(options, list) and options and isinstance(options[0], dict) else {}
+    offered = _gate(found) == Gate.TEST or bool(str(chosen.get("test_usd") or "0").strip("0."))
+    if test_first and not offered:
+        return f"the proposal {name} has no shadow test to run; approve it, or reject it: nothing was recorded"
+    if test_first or chosen.get("test_needed") is not True or _gate(found) == Gate.TEST:
+        return ""
+    risk = f"its performance risk without that test is {chosen.get('untested_risk')} of 4, above what may be approved"
+    return f"the proposal {name} follows its shadow test only, for {risk}; run it with: rightsizer test {name}"
+
+
+def _gate(found: object) -> str:
+    return str(found.get("gate", "")) if isinstance(found, dict) else ""
 
 
 def _approval_refusal(name: str, body: dict[str, Any]) -> str:

@@ -110,13 +110,18 @@ class Desk:
             raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
         return ""
 
-    def decide(self, proposal_id: str, state: ProposalState, comment: str = "") -> dict[str, Any]:
-        """Record a decision by the same conditional write as a click in Slack; returns the proposal's document."""
+    def decide(
+        self, proposal_id: str, state: ProposalState, comment: str = "", *, test_first: bool = False
+    ) -> dict[str, Any]:
+        """Record a decision by the same conditional write as a click in Slack; returns the proposal's document.
+
+        `test_first`: of an approval, that the shadow test runs before the change.
+        """
         from rightsizer.aws import decisions
         from rightsizer.domain.proposal import Decision
 
         at = now()
-        return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment), at)
+        return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
 
     def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
         """Record that the old policy of a group is wanted back; None where the id is not a capacity change's."""

@@ -206,6 +206,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         others=tuple(_past_variants(change)),
         grows=change.option.grows,
         late_share=change.option.late_share,
+        configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )
     return add_lessons(past, change, catalogue)
 
@@ -222,7 +223,8 @@ def _past_variants(change: Change) -> Iterator[PastVariant]:
 def _stated_risk(change: Change) -> int | None:
     """The risk that users were told; None where it was none of theirs (a shadow), a rollback, or a person's order."""
     silent = change.plan.kind is PlanKind.SHADOW_TEST or change.option.restores or change.option.kind in ORDERED
-    return None if silent else int(change.option.risk)
+    untested = change.option.untested_risk if change.after is None else None
+    return None if silent else int(change.option.risk if untested is None else untested)
 
 
 def _past_end(change: Change) -> PastEnd:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from enum import StrEnum
 
-from rightsizer.domain.change import Change
+from rightsizer.domain.change import Change, PassedTest
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import Proposal
@@ -32,8 +33,23 @@ def is_independent_of_recommendation(option: Option) -> bool:
     return option.restores or option.kind in ORDERED
 
 
+class ApprovedAs(StrEnum):
+    """Begin that an approval allows."""
+
+    CHANGE = "change"
+    TEST = "test"
+    """A shadow test of the option."""
+    CHANGE_AFTER_TEST = "change-after-test"
+    """The option itself, since its shadow test ended."""
+
+
 def overruling_reason(
-    option: Option, decided: Recommendation, newest: Recommendation | None, *, by_policy: bool = False
+    option: Option,
+    decided: Recommendation,
+    newest: Recommendation | None,
+    *,
+    by_policy: bool = False,
+    approved_as: ApprovedAs = ApprovedAs.CHANGE,
 ) -> Reason | None:
     """Why the newest recommendation stops an option approved on `decided`; None where the option may go on.
 
@@ -54,15 +70,16 @@ def overruling_reason(
         return _growth_reason(option, newest, when, by_policy=by_policy)
     if newest.finding is Finding.UNDER_PROVISIONED:
         return _refusal(f"{when} finds the endpoint under-provisioned: {newest.reason.sentence}")
-    tested = decided.gate is Gate.TEST  # what was approved is a test
-    if newest.gate is Gate.TEST and not tested:
+    if decided.gate is Gate.TEST and approved_as is ApprovedAs.CHANGE:
+        approved_as = ApprovedAs.TEST
+    if newest.gate is Gate.TEST and approved_as is ApprovedAs.CHANGE:
         return _refusal(f"{when} asks for a shadow test first: {newest.gate_reason.sentence}")
     answered = newest.gate is Gate.PROPOSE and not by_policy
     held = newest.gate in (Gate.SILENT, Gate.PROPOSE)
     if held and is_against(newest.gate_reason.code, answered=answered):
         return _refusal(f"{when} holds it back: {newest.gate_reason.sentence}")
     targets = [(decided.variant, option), *_of_others(option)]
-    needs = (_need_reason(one, newest.of_variant(name), when, tested=tested) for name, one in targets)
+    needs = (_need_reason(one, newest.of_variant(name), when, approved_as) for name, one in targets)
     return next((reason for reason in needs if reason is not None), None)
 
 
@@ -88,6 +105,19 @@ def _growth_reason(option: Option, newest: Recommendation, when: str, *, by_poli
 
 def _fleet_text(target: Target) -> str:
     return f"{_target_text(target)} of {target.instance_type}"
+
+
+def slow_test_reason(test: PassedTest, option: Option, decided: Recommendation) -> Reason | None:
+    """Why a change does not follow its test by itself: the shadow answered later than the objective allows.
+
+    None where the new fleet has more instances than today's, for then the shadow had more to do than one of them will.
+    """
+    objective = decided.replay.objective_s if decided.replay is not None else None
+    more = max(option.target.week_counts) > decided.instance_count
+    if more or objective is None or test.p95_s is None or test.p95_s <= objective:
+        return None
+    text = f"at the speed of its shadow test the p95 would be {test.p95_s:.2f} s, and {objective:.2f} s are allowed"
+    return Reason(Code.TOO_SLOW, f"{option.target.instance_type} does not follow its test: {text}")
 
 
 def recommendation_at_start(newest: Recommendation, change: Change) -> Recommendation:
@@ -122,13 +152,15 @@ def is_against(code: Code, *, answered: bool) -> bool:
             return False  # preflight goes by the tag as it is then
         case Code.NEEDS_APPROVAL | Code.NOT_IN_PLACE | Code.OTHER_KIND | Code.AUTOSCALED:
             return not answered
+        case Code.TEST_WORTH_IT:
+            return not answered  # a person was told of the test, and decided with it or without it
         case Code.NO_OBJECTIVE | Code.RISK_TOO_HIGH | Code.TOO_LITTLE_CONFIDENCE | Code.TOO_MANY_ERRORS:
             return not answered
         case _:
             return True
 
 
-def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _need_reason(option: Option, newest: Recommendation, when: str, approved_as: ApprovedAs) -> Reason | None:
     """Why the endpoint needs more, or something else, than the option gives; None where it does not."""
     if option.kind is OptionKind.DELETE:
         return (
@@ -138,21 +170,22 @@ def _need_reason(option: Option, newest: Recommendation, when: str, *, tested: b
         )
     if newest.finding is Finding.IDLE:
         return None  # nobody calls it, so that no target is too small
-    return _capacity_reason(option, newest, when, tested=tested)
+    return _capacity_reason(option, newest, when, approved_as)
 
 
-def _capacity_reason(option: Option, newest: Recommendation, when: str, *, tested: bool) -> Reason | None:
+def _capacity_reason(option: Option, newest: Recommendation, when: str, approved_as: ApprovedAs) -> Reason | None:
     """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
     alike = [one for one in newest.options if _is_same_type(one, option)]
-    sure = [o for o in alike if tested or not o.test_usd]
-    most = _largest_risk(option, newest)
-    if any(_is_within(o.target, target) and o.risk <= most for o in sure):
+    untested = approved_as is ApprovedAs.CHANGE and option.untested_risk is not None  # a person took the risk
+    sure = [o for o in alike if untested or approved_as is ApprovedAs.TEST or not o.test_usd]
+    most = _largest_risk(option, newest, approved_as)
+    if any(_is_within(o.target, target) and _risk_of(o, approved_as) <= most for o in sure):
         return None
     if alike and not sure:
         return _refusal(f"{when} asks for a shadow test of {target.instance_type} first")
-    if sure and sure[0].risk > most:
-        return _refusal(f"{when} rates {target.instance_type} with performance risk {sure[0].risk:d}, above {most:d}")
+    if sure and (risk := _risk_of(sure[0], approved_as)) > most:
+        return _refusal(f"{when} rates {target.instance_type} with performance risk {risk:d}, above {most:d}")
     if sure:
         needs, gives = _target_text(sure[0].target), _target_text(target)
         at, given_at = _scaling_text(sure[0].target), _scaling_text(target)
@@ -179,15 +212,21 @@ def _unlisted_reason(option: Option, newest: Recommendation, when: str) -> Reaso
     return _refusal(f"{when} no longer lists {what} among what serves: {newest.reason.sentence}")
 
 
-def _largest_risk(option: Option, newest: Recommendation) -> Risk:
+def _risk_of(option: Option, approved_as: ApprovedAs) -> Risk:
+    """The risk of the option as it was approved: without the shadow test that is proposed before it, or with it."""
+    without = option.untested_risk if approved_as is ApprovedAs.CHANGE else None
+    return option.risk if without is None else without
+
+
+def _largest_risk(option: Option, newest: Recommendation, approved_as: ApprovedAs) -> Risk:
     """The largest risk that is allowed: that of what was approved, or of what the newest gate lets pass.
 
     What a person is asked about counts only where it is the same fleet: another type's risk was agreed to by nobody.
     """
     first = newest.chosen_option if newest.gate in (Gate.PROPOSE, Gate.APPLY) else None
     if first is None or (newest.gate is Gate.PROPOSE and not _is_same_type(first, option)):
-        return option.risk
-    return max(option.risk, first.risk)
+        return _risk_of(option, approved_as)
+    return max(_risk_of(option, approved_as), _risk_of(first, approved_as))
 
 
 def _is_same_type(one: Option, other: Option) -> bool:

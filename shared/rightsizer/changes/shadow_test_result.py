@@ -21,8 +21,9 @@ from rightsizer.changes.baseline import (
     REQUESTS,
     SAMPLE_S,
 )
-from rightsizer.domain.change import Change, FailureClass
+from rightsizer.domain.change import Change, ChangeState, FailureClass, PassedTest
 from rightsizer.domain.live_state import ProofVerdict
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
@@ -66,6 +67,35 @@ def shadow_test_verdict(change: Change, production: Sequence[Window], shadow: Wi
             "not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {since + lasts:%Y-%m-%d %H:%M} UTC")
         )
     return _measured_verdict(change, production, shadow, now - since)
+
+
+def passed_test(change: Change) -> PassedTest | None:
+    """The shadow test whose change follows by the same approval. None where it proved nothing, or was decided alone.
+
+    It proved well where it ended as planned and measured the type. Whether the type is fast enough, and for which
+    fleet, is for the next evaluation, which knows what was measured.
+    """
+    if not change.leads_on or not _has_proved_well(change) or change.reason is None:
+        return None
+    mean, live, usual = change.measured.get("mean_s"), change.measured.get("live_mean_s"), change.baseline.get("p95_s")
+    p95_s = usual * mean / live if mean and live and usual else None
+    return PassedTest(change.id, change.journal[-1].at, change.reason.sentence, p95_s)
+
+
+def _has_proved_well(change: Change) -> bool:
+    """Whether it is a shadow test that is over, measured what it should, and was stopped by nobody."""
+    over = change.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.SHADOW_TEST
+    proved = change.reason is not None and change.reason.code is Code.PROVEN
+    return over and proved and change.failure is FailureClass.NONE and not change.asked_back_by
+
+
+def follow_up_text(change: Change) -> str:
+    """Clause about the change that follows a shadow test, as the end of its outcome. Empty where none was decided."""
+    if not change.leads_on or change.plan.kind is not PlanKind.SHADOW_TEST:
+        return ""
+    if _has_proved_well(change):
+        return "; the change follows by the same approval, once an evaluation has judged by what was measured"
+    return "; the change does not follow"
 
 
 def _measured_verdict(change: Change, production: Sequence[Window], shadow: Window, ran: timedelta) -> ProofVerdict:

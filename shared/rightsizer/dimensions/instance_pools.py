@@ -11,7 +11,7 @@ from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Elsewhere
 from rightsizer.domain.option import Effort, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class InstancePools(Elsewhere):
 
     def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
         """Behind a chosen type; a test chooses none yet."""
-        best = found.chosen_option if found.gate is not Gate.TEST else None
+        best = found.chosen_option if not found.offers_test else None
         now = (context.runs.name, context.variant.current_count)
         reason = pool_refusal(best, now, context.endpoint.ref.region, context.endpoint.is_plain)
         if best is None or reason is not None:

@@ -190,6 +190,19 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class PassedTest:
+    """The shadow test that went before a change, by the same approval."""
+
+    change_id: str
+    """Id of the test, which is a change of its own."""
+    ended_at: datetime
+    result: str
+    """What it measured, in one sentence."""
+    p95_s: float | None = None
+    """p95 latency of before at the speed that the shadow showed, waiting included, seconds; None where not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change from its first intent to its end."""
 
@@ -261,6 +274,10 @@ class Change:
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
     ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``."""
+    leads_on: bool = False
+    """Of a shadow test: whether the change itself follows by the same approval, where the test proves well."""
+    after: PassedTest | None = None
+    """The shadow test that the change follows; None where it follows none."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 

@@ -10,9 +10,14 @@ from decimal import Decimal
 from rightsizer.errors import InputError
 
 SCHEMA = 1
-"""The number of the documents that this release writes, and the highest that it reads. One without a number is 1.
+"""The number of most documents that this release writes. One without a number is 1.
 
-A new field with a default needs no new number. Raise it only where an older release must not act on the document.
+A new field with a default needs no new number. A document that an older release must not act on has a higher one.
+"""
+SCHEMA_TEST_FIRST = 2
+"""The number of a proposal that was decided as "test first": an older release would make the change without the test.
+
+It is the highest number that this release reads.
 """
 
 
@@ -54,9 +59,9 @@ def not_empty(name: str, value: str) -> str:
 def newer_than_known(document: object) -> str:
     """Why this release must not act on a stored document; empty when it may."""
     number = document.get("schema", SCHEMA) if isinstance(document, dict) else SCHEMA
-    if isinstance(number, int) and number <= SCHEMA:
+    if isinstance(number, int) and number <= SCHEMA_TEST_FIRST:
         return ""
     return (
-        f"its schema number is {number!s:.20} and this release knows numbers up to {SCHEMA}; deploy the release that "
-        "wrote it, or a later one"
+        f"its schema number is {number!s:.20} and this release knows numbers up to {SCHEMA_TEST_FIRST}; deploy the"
+        " release that wrote it, or a later one"
     )

@@ -88,6 +88,8 @@ class PastChange:
     back_for: str = ""
     """Class of the failure for which the rollback began; `failure` may be that of the rollback itself. Empty where none
     began, and where that was not recorded."""
+    configured_at: datetime | None = None
+    """Of a shadow test: when the configuration was deployed that ran before it and again after it; None elsewhere."""
     restores: bool = False
     """Whether it brought back, while users suffered, what earlier changes had taken; no where that was not recorded."""
     variant: str = ""

@@ -263,6 +263,12 @@ class Option:
     """One-off of the shadow test that is proposed before it, of which the change may never follow; else zero."""
     test_hours: float | None = None
     """Hours of a shadow test of it; None where none was reckoned."""
+    test_tells: str = ""
+    """What that test finds out, as the end of "it tells"; empty where none is proposed."""
+    untested_risk: Risk | None = None
+    """Performance risk of the change without that test, while `risk` counts on it; None where none is proposed."""
+    test_needed: bool = False
+    """Whether nobody may approve it without that test: its risk is above what people are asked about."""
     policy_changes: tuple[PolicyChange, ...] = ()
     """Of another type: what becomes of each scaling policy of the owner."""
     late_share: float | None = None

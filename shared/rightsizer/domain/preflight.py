@@ -102,6 +102,13 @@ class PreflightInput:
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""
+    after_test: bool = False
+    """Whether its shadow test went before by the same approval, so that the change itself begins."""
+
+    @property
+    def is_shadow_test(self) -> bool:
+        """Whether a shadow test of the option begins, and not the option itself."""
+        return self.proposal.runs_test and self.deploys and not self.after_test
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Gate, Recommendation
 
 PATIENCE = timedelta(days=7)
 """How long an approval is good for. What it has not changed by then is closed as expired, and told."""
@@ -77,6 +77,8 @@ class Decision:
     """``slack:U123``, ``cli:arn:aws:iam::...``, ``policy`` for automatic mode."""
     at: datetime
     comment: str = ""
+    test_first: bool = False
+    """Of an approval: whether the shadow test runs first, and the change follows where the test proves well."""
 
     @property
     def decider(self) -> DecidedBy:
@@ -121,6 +123,22 @@ class Proposal:
     def ref(self) -> EndpointRef:
         """The endpoint it is about."""
         return self.recommendation.ref
+
+    @property
+    def is_test_first(self) -> bool:
+        """Whether somebody decided that the shadow test runs, and that the change follows it."""
+        return self.decision is not None and self.decision.test_first
+
+    @property
+    def runs_test(self) -> bool:
+        """Whether an approval begins a shadow test: as decided, or as a recommendation of the gate TEST says."""
+        return self.is_test_first or self.recommendation.gate is Gate.TEST
+
+    @property
+    def may_skip_test(self) -> bool:
+        """Whether a plain approval makes the change itself: there is no test, or a person may go without it."""
+        option = self.recommendation.chosen_option
+        return self.recommendation.gate is not Gate.TEST and not (option is not None and option.test_needed)
 
 
 @dataclass(frozen=True, slots=True)

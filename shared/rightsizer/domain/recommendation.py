@@ -218,6 +218,11 @@ class Recommendation:
         return self.chosen_option is not None and self.chosen_option.grows
 
     @property
+    def offers_test(self) -> bool:
+        """Whether a shadow test of the chosen option is offered before it; of those stored earlier the gate tells."""
+        return self.gate is Gate.TEST or (self.chosen_option is not None and self.chosen_option.test_usd > 0)
+
+    @property
     def saving_usd_per_month(self) -> Decimal:
         """Estimated monthly savings of the chosen option; 0 when there is none."""
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)

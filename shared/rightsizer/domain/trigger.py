@@ -229,7 +229,7 @@ class Received:
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
 
 
-type Verb = Literal["approve", "reject", "snooze", "details", "rollback", "report"]
+type Verb = Literal["approve", "test", "reject", "snooze", "details", "rollback", "report"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent
+from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import TICK, ChangeLimits
@@ -81,24 +82,41 @@ class Apply:
         proposal = self.store.proposal(proposal_id)
         if proposal is None:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
-        known = self.change_of_approval(proposal)
+        known, change_id, test = self._answer_to(proposal)
         if known is not None:
             return self.advance(known.id, now) or known
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
-        first = self.journal.load(change_id_of(proposal))
-        again = first is not None and is_approved_again(proposal, first)
-        change = self._create(proposal, change_id_of(proposal, again=again), now)
+        change = self._create(proposal, change_id, test, now)
         return self.advance(change.id, now) or change
 
     def change_of_approval(self, proposal: Proposal) -> Change | None:
-        """The change that answers the present approval of the proposal, or None where there is none yet."""
-        known = self.journal.load(change_id_of(proposal))
-        if known is not None and is_approved_again(proposal, known):
-            return self.journal.load(change_id_of(proposal, again=True))
-        return known
+        """The change that answers the present approval of the proposal, or None where there is none yet.
 
-    def _create(self, proposal: Proposal, change_id: str, now: datetime) -> Change:
+        After a shadow test that proved well it is the change that follows the test.
+        """
+        return self._answer_to(proposal)[0]
+
+    def approved_since(self, proposal: Proposal) -> datetime:
+        """Since when the approval waits for its change: the decision, or the end of the shadow test before it."""
+        test = self._answer_to(proposal)[2]
+        decided = proposal.decision.at if proposal.decision else proposal.created_at
+        return decided if test is None else test.ended_at
+
+    def _answer_to(self, proposal: Proposal) -> tuple[Change | None, str, PassedTest | None]:
+        """The change that answers the present approval, its id, and the shadow test that went before it."""
+        change_id = change_id_of(proposal)
+        known = self.journal.load(change_id)
+        if known is not None and is_approved_again(proposal, known):
+            change_id = change_id_of(proposal, again=True)
+            known = self.journal.load(change_id)
+        test = passed_test(known) if known is not None and proposal.is_test_first else None
+        if test is None:
+            return known, change_id, None
+        change_id = change_id_after(test)
+        return self.journal.load(change_id), change_id, test
+
+    def _create(self, proposal: Proposal, change_id: str, test: PassedTest | None, now: datetime) -> Change:
         recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
         if option is None:
             raise InputError(f"starting a change: proposal {proposal.id} recommends no option")
@@ -111,9 +129,11 @@ class Apply:
             option=option,
             saving_usd_per_month=option.saving_usd_per_month,
             created_at=now,
-            decided_at=proposal.decision.at if proposal.decision else None,
+            decided_at=test.ended_at if test is not None else proposal.decision.at if proposal.decision else None,
             next_due=now,
             outcome="waits for its preflight",
+            leads_on=test is None and proposal.is_test_first,
+            after=test,
         )
         try:
             return self.journal.create(change)
@@ -225,6 +245,11 @@ def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
     """
     said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def change_id_after(test: PassedTest) -> str:
+    """Id of the change that follows a shadow test; there is one for each test."""
+    return "c-" + hashlib.sha256(f"{test.change_id}#tested".encode()).hexdigest()[:16]
 
 
 def is_approved_again(proposal: Proposal, known: Change) -> bool:

@@ -284,10 +284,11 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if known is not None:
         apply.store.follow(proposal.id, shown_proposal_state(known), known.id, known.outcome)
         return None
-    late = now - _decided_at(proposal)
+    since = apply.approved_since(proposal)
+    late = now - since
     if late > PATIENCE:
         text = (
-            f"It was approved on {_decided_at(proposal):%Y-%m-%d %H:%M} UTC and could not be started within "
+            f"It was approved on {since:%Y-%m-%d %H:%M} UTC and could not be started within "
             f"{PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
         apply.store.follow(proposal.id, ProposalState.EXPIRED, "", text)
@@ -298,12 +299,8 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
         return None
     change = apply.start(proposal.id, now)
     if late > LATE:
-        text = (
-            f"the approval of {_decided_at(proposal):%Y-%m-%d %H:%M} UTC was found by the tick and is carried out now"
-        )
-        _tell_once(
-            apply, LateDecision(proposal, _decided_at(proposal), f"{proposal.ref.name}: started late"), text, now
-        )
+        text = f"the approval of {since:%Y-%m-%d %H:%M} UTC was found by the tick and is carried out now"
+        _tell_once(apply, LateDecision(proposal, since, f"{proposal.ref.name}: started late"), text, now)
     return change
 
 

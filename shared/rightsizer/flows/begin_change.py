@@ -23,7 +23,6 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell
@@ -169,7 +168,8 @@ class ChangeStarter:
             sold=self._is_sold(change, config),
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
-            last_change_at=self.journal.last_change_at(name),
+            last_change_at=self._last_change_at(change),
+            after_test=change.after is not None,
             models=tuple(sorted(models)),
             copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
             components=placed,
@@ -188,6 +188,13 @@ class ChangeStarter:
         found = [self.changer.is_sold(kind, subnets) for kind in kinds]
         return False if False in found else None if None in found else True
 
+    def _last_change_at(self, change: Change) -> datetime | None:
+        """When the endpoint's last change ended; None where that was the shadow test that this change follows."""
+        name, test = change.ref.name, change.after
+        if test is not None and self.journal.last_change(name) == test.change_id:
+            return None  # the test left nothing behind whose effect would have to be seen first
+        return self.journal.last_change_at(name)
+
     def _dimension(self, change: Change) -> Dimension:
         return find(self.dimensions, change.option.kind)
 
@@ -205,7 +212,7 @@ class ChangeStarter:
     ) -> tuple[str, ...]:
         """What IAM denies us of giving autoscaling back; asked where the change takes it away."""
         taken = self._deploys(change) and change.option.kind not in ORDERED
-        taken = taken and proposal.recommendation.gate is not Gate.TEST
+        taken = taken and (not proposal.runs_test or change.after is not None)
         return self.changer.denied_restore_actions(change.ref, scaling) if taken and scaling else ()
 
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:

@@ -13,10 +13,12 @@ from datetime import UTC, datetime, timedelta
 from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
 from rightsizer.changes.measurement import add_instance_hours
 from rightsizer.changes.overruled import (
+    ApprovedAs,
     is_by_policy,
     is_independent_of_recommendation,
     overruling_reason,
     recommendation_at_start,
+    slow_test_reason,
 )
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
 from rightsizer.domain.change import (
@@ -227,8 +229,24 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
     decided = proposal.recommendation if proposal is not None else newest and recommendation_at_start(newest, change)
     if decided is None:
         return None
-    found = overruling_reason(change.option, decided, newest, by_policy=is_by_policy(proposal))
+    if change.after is not None and (newest is None or newest.evaluated_at <= change.after.ended_at):
+        text = f"the shadow test of {name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC ({change.after.result})"
+        wait = "the change waits for an evaluation that knows what it measured, within a day"
+        return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; {wait}")
+    slow = slow_test_reason(change.after, change.option, decided) if change.after is not None else None
+    if slow is not None:
+        return slow
+    by_policy, approved_as = is_by_policy(proposal), _approved_as(change, proposal)
+    found = overruling_reason(change.option, decided, newest, by_policy=by_policy, approved_as=approved_as)
     return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
+
+
+def _approved_as(change: Change, proposal: Proposal | None) -> ApprovedAs:
+    """What the approval of a change lets begin now."""
+    if change.after is not None:
+        return ApprovedAs.CHANGE_AFTER_TEST
+    test = change.leads_on if proposal is None else proposal.runs_test
+    return ApprovedAs.TEST if test else ApprovedAs.CHANGE
 
 
 def _restored_table_reason(newest: Recommendation, name: str, made: datetime) -> Reason | None:
@@ -281,6 +299,8 @@ def check_recommendation(
 def tell_of_wait(change: Change, why: Reason, now: datetime, tell: SafeTell) -> Change:
     """The change with the line of the message that it waits for a recommendation; told once."""
     known = any(entry.step == JournalEvent.JUDGEMENT for entry in change.journal)
+    if change.after is not None:
+        return change  # the end of its test said so
     if known or not tell(f"{change.ref.name}: approved, and waits for a new recommendation", why.sentence):
         return change
     return replace(change, journal=(*change.journal, Entry(now, JournalEvent.JUDGEMENT, "noted", why.sentence)))

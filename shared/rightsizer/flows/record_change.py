@@ -14,6 +14,7 @@ from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
+from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
 from rightsizer.domain.change import (
     Change,
     ChangeState,
@@ -54,7 +55,14 @@ def shown_proposal_state(change: Change) -> ProposalState:
     """State that the proposal shows; applied only once nothing is watched any more."""
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
+    if passed_test(change) is not None:
+        return ProposalState.APPROVED  # it waits for the change that follows the test
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
+
+
+def shown_outcome(change: Change) -> str:
+    """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
+    return f"{change.outcome}; before it {change.after.result}" if change.after is not None else change.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,8 @@ class ChangeRecorder:
             sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
+        ended = replace(change, state=move.state, reason=move.reason)
+        sentence += follow_up_text(ended)
         notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftover_configs(change)
         if left:
@@ -143,7 +153,7 @@ class ChangeRecorder:
 
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
-        self.store.follow(change.proposal_id, shown_proposal_state(change), change.id, change.outcome)
+        self.store.follow(change.proposal_id, shown_proposal_state(change), change.id, shown_outcome(change))
         if change.is_closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",
@@ -185,7 +195,7 @@ class ChangeRecorder:
             saving = after.saving_usd_per_month
             if not after.option.grows:
                 self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
-            self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, after.outcome)
+            self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, shown_outcome(after))
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
         """Remember a lack of capacity that the change leaves behind for another type."""
@@ -249,7 +259,8 @@ def _end_subject(change: Change) -> str:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
-    return f"{name}: shadow test ended"
+    passed = passed_test(change) is not None
+    return f"{name}: shadow test passed, the change follows" if passed else f"{name}: shadow test ended"
 
 
 @dataclass(frozen=True, slots=True)

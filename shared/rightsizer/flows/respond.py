@@ -18,11 +18,13 @@ from rightsizer.errors import ConflictError, RightsizerError, VanishedError
 
 DECIDES: Mapping[str, ProposalState] = {
     "approve": ProposalState.APPROVED,
+    "test": ProposalState.APPROVED,
     "reject": ProposalState.REJECTED,
     "snooze": ProposalState.SNOOZED,
 }
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
 """Buttons that ask for a page: anybody in the channel may read what the channel was told."""
+TEST_RECORDED = "Recorded: the shadow test runs first. The change follows where the test proves well."
 NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 type Decide = Callable[[str, Decision, datetime], Any]
 """Records one decision by a conditional write: proposal id, decision, now."""
@@ -116,8 +118,9 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
             ports.ask_back(click.proposal_id, by, now)
             said = "Recorded: the endpoint goes back to what it ran before."
         else:
-            ports.decide(click.proposal_id, Decision(DECIDES[click.verb], by, now), now)
-            said = f"Recorded: {DECIDES[click.verb]}."
+            test_first = click.verb == "test"
+            ports.decide(click.proposal_id, Decision(DECIDES[click.verb], by, now, test_first=test_first), now)
+            said = TEST_RECORDED if test_first else f"Recorded: {DECIDES[click.verb]}."
     except (ConflictError, VanishedError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:

@@ -25,6 +25,7 @@ LARGEST_BODY = 256 * 1024
 ACTION_PREFIX = "rightsizer_"
 VERBS: Mapping[str, Verb] = {
     "approve": "approve",
+    "test": "test",
     "reject": "reject",
     "snooze": "snooze",
     "details": "details",

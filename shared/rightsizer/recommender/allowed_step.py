@@ -32,10 +32,10 @@ def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, bool, 
     return not option.in_place, name in context.types_without_capacity, option.usd_per_month, name, option.kind.value
 
 
-def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
-    """Permitted step with the option, and its reason."""
+def gate_case(context: EvaluationContext, option: Option) -> GateCase:
+    """Everything the gate looks at for the option."""
     then = context.inputs.catalogue.find(option.target.instance_type)
-    case = GateCase(
+    return GateCase(
         context.endpoint,
         option,
         context.demand,
@@ -44,7 +44,11 @@ def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
         gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
         requests=requests_of_week(context.days),
     )
-    return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
+
+
+def gate_of(context: EvaluationContext, option: Option) -> GateAnswer:
+    """Permitted step with the option, and its reason."""
+    return decide_gate(gate_case(context, option), context.inputs.history, context.policy, context.inputs.now)
 
 
 def may_apply(context: EvaluationContext, option: Option) -> bool:

@@ -34,6 +34,9 @@ from rightsizer.recommender.slowdown import (
     workers_of,
 )
 
+FEWER_GPUS = 0.8
+"""Chance that a model runs on fewer GPUs where only their sum was seen: a server may split it over all (assumed)."""
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateType:
@@ -242,12 +245,25 @@ def _slowdown(context: EvaluationContext, known: Lesson, hardware: InstanceType)
     return expected_slowdown(old, new, context.policy, bound if taught else None, mid)
 
 
+def _is_counted(context: EvaluationContext, hardware: InstanceType) -> bool:
+    """Whether its number of GPUs is known to be enough: no fewer than today, or fewer of today's card, seen one by one.
+
+    A sum over GPUs is a bound: it does not tell whether the model is split over them. Another card and fewer of them at
+    once are two open questions.
+    """
+    used, count = context.demand.gpus_used, hardware.accelerator_count
+    if count >= context.reference.accelerator_count:
+        return True
+    same = hardware.accelerator == context.reference.accelerator
+    return same and context.demand.gpus_seen and used is not None and used <= count
+
+
 def _fit_chance(context: EvaluationContext, hardware: InstanceType) -> float:
     """Probability that the model fits: certain with a known need, by the share of the card when it is unknown."""
     old, new = context.reference.accelerator, hardware.accelerator
     if old is None or new is None:
         return 0.0
-    share = 0.8 if hardware.accelerator_count < context.reference.accelerator_count else 1.0
+    share = 1.0 if _is_counted(context, hardware) else FEWER_GPUS
     if new.usable_gib >= old.usable_gib:
         return share
     memory = context.demand.memory

@@ -5,13 +5,13 @@ After a change of ours that went wrong, bring back what was good before it, or a
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from itertools import islice
 
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.recommender.allowed_step import cost_order, gate_of, may_apply, put_allowed_first
+from rightsizer.recommender.allowed_step import cost_order, gate_case, gate_of, may_apply, put_allowed_first
+from rightsizer.recommender.asked_test import ask_about_test, with_test
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
@@ -37,7 +37,7 @@ from rightsizer.recommender.late_requests import (
 )
 from rightsizer.recommender.late_share import within_objective, within_p95
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
-from rightsizer.recommender.pricing import cost_of, restore_option, with_test_cost
+from rightsizer.recommender.pricing import cost_of, restore_option
 from rightsizer.recommender.replay import replay_of
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
@@ -85,12 +85,17 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
-    if best is None and (asked := _ask_within_objective(base, context)) is not None:
-        return asked
+    first = put_allowed_first(context, sure) if sure else sure
+    waits = growing or late_budget_refusal(context) is not None
+    asked = None if waits else ask_about_test(base, context, options, first, gate_case)
+    if asked is not None:
+        return _with_replay(asked, context)
+    if best is None and (within := _ask_within_objective(base, context)) is not None:
+        return within
     if best is None:
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
-    return _apply_gate(base, context, put_allowed_first(context, sure), options)
+    return _apply_gate(base, context, first, options)
 
 
 def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
@@ -136,16 +141,11 @@ def _recommend_test(
         base,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(_with_test(test), *sure),
+        options=(with_test(test, context.policy.risk_propose), *sure),
         gate=Gate.TEST,
         gate_reason=why,
     )
     return _with_replay(found, context)
-
-
-def _with_test(item: ShadowTestCandidate) -> Option:
-    """The option with the price of the shadow test that has to come first."""
-    return with_test_cost(item.option, Decimal(str(round(item.cost, 2))))
 
 
 def _apply_gate(
@@ -174,7 +174,7 @@ def _apply_gate(
     small = why if why.code is Code.SAVING_TOO_SMALL else None
     if until is not None:  # it speaks of harm, which no milder reason may hide: an approval is held against it
         verdict, why = Gate.SILENT, until
-    test_candidates = tuple(_with_test(u) for u in options.unsure[:3])
+    test_candidates = tuple(with_test(u, context.policy.risk_propose) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{fleet(best.target)} ({best.kind.value}) can serve the same load for"

@@ -11,7 +11,7 @@ from decimal import Decimal
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import has_load_jumped
@@ -56,7 +56,7 @@ def skip_reason(found: Recommendation, context: EvaluationContext) -> Reason | N
     other = _kind_reason(context)
     if other is not None:
         return other
-    if found.gate is Gate.TEST:
+    if found.offers_test:
         return Reason(Code.TEST_WORTH_IT, "a shadow test of another type comes first")
     if context.runs.name != context.reference.name:
         text = f"it was measured on {context.reference.name}, whose days have to leave the look-back first"

@@ -43,7 +43,7 @@ def fit_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limi
         sentence = f"no price list shows that {limits.price.region} sells {candidate.name} for hosting"
         return Reason(Code.NOT_SOLD, f"{sentence}; its price is an estimate of {limits.price.as_of}")
     return (
-        _hardware_refusal(now, candidate, gpus_per_request(now, demand))
+        _hardware_refusal(now, candidate, min(gpus_per_request(now, demand), demand.gpus_used or now.accelerator_count))
         or _memory_refusal(now, candidate, demand, limits.memory_room)
         or _host_refusal(now, candidate, demand)
         or _quota_refusal(candidate, limits)

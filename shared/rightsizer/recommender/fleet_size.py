@@ -369,14 +369,21 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
 
 
 def registered_reason(context: EvaluationContext, option: Option) -> Reason | None:
-    """Why bounds that are registered already save nothing; None for other options, and where a fleet has to grow."""
+    """Why what is registered leaves nothing to save; None for other options, and where a fleet has to grow.
+
+    Bounds that are there already, or a count that the policies come down to by themselves.
+    """
     target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
-    if option.kind is not OptionKind.AUTOSCALING or context.is_fleet_too_small or context.policy.several_at_once:
+    if context.is_fleet_too_small or context.policy.several_at_once or target.instance_type != context.runs.name:
         return None
-    if target.instance_type != context.runs.name or live != {(target.minimum, target.maximum)}:
-        return None
-    text = f"its autoscaling has the bounds {target.minimum} to {target.maximum} already,"
-    return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+    if option.kind is OptionKind.AUTOSCALING and live == {(target.minimum, target.maximum)}:
+        text = f"its autoscaling has the bounds {target.minimum} to {target.maximum} already,"
+        return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+    low = min((minimum for minimum, _ in live), default=math.inf)
+    if option.kind is OptionKind.INSTANCE_COUNT and target.instance_count >= low:
+        text = f"its autoscaling comes down to {low} instances by itself,"
+        return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+    return None
 
 
 def _scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:

@@ -29,6 +29,7 @@ from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
 from rightsizer.recommender.target_tracking import with_tracking
+from rightsizer.recommender.untested import test_tells, untested_risk
 from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
@@ -126,7 +127,7 @@ def _assume_test_passes(context: EvaluationContext, candidate: CandidateType) ->
     for tried, chance in ((ratio, candidate.fast), (quick, min(candidate.fast, QUICK))):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
         if isinstance(found, Option):
-            return _test_candidate(context, found, candidate.fit * chance)
+            return _test_candidate(context, candidate, found, chance)
         if not candidate.speed.source.is_guess:
             break
     return None
@@ -140,15 +141,22 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
     for tried, chance in ((candidate.ratio.mid, MIDDLE), (_fast_latency_ratio(context, candidate), QUICK)):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
         if isinstance(found, Option):
-            return _test_candidate(context, found, candidate.fit * chance)
+            return _test_candidate(context, candidate, found, chance)
     return None
 
 
-def _test_candidate(context: EvaluationContext, option: Option, chance: float) -> ShadowTestCandidate:
-    """The option with what its test costs beside today's fleet."""
+def _test_candidate(
+    context: EvaluationContext, candidate: CandidateType, option: Option, fast: float
+) -> ShadowTestCandidate:
+    """The option, `fast` enough with that chance, with what its test costs beside today's fleet."""
     fleet = float(context.price.usd_per_hour) * context.instances
     return ShadowTestCandidate(
-        option, chance, cost_of_test(option, fleet, context.policy), context.share_of_wanted_requests
+        option,
+        candidate.fit * fast,
+        cost_of_test(option, fleet, context.policy),
+        context.share_of_wanted_requests,
+        untested_risk(option, candidate.fit, fast, context.policy),
+        test_tells(context, candidate, fast),
     )
 
 

@@ -35,7 +35,7 @@ from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.late_share import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment
-from rightsizer.recommender.usage_cache import complete_until, known_until
+from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until
 from rightsizer.recommender.variants import join_variants
 from rightsizer.recommender.workload import analyse_workload
 
@@ -192,11 +192,13 @@ def _configuration_start(endpoint: Endpoint, history: History, policy: Policy) -
     """Datapoints before this belong to another configuration. Scaling actions are not configuration changes."""
     if endpoint.scaling or endpoint.kind is not EndpointKind.REAL_TIME:
         return None
-    known = any(abs(p.at - endpoint.modified_at) < timedelta(hours=6) for p in history.endpoint)
-    same = [p for p in history.endpoint if p.from_type != p.to_type]
+    since = configured_at(endpoint, history)
+    changes = [p for p in history.endpoint if p.configured_at is None]  # the others are shadow tests, and left it alone
+    known = any(abs(p.at - since) < timedelta(hours=6) for p in changes)
+    same = [p for p in changes if p.from_type != p.to_type]
     if known and not same:
         return None
-    return endpoint.modified_at + timedelta(minutes=policy.mask_minutes)
+    return since + timedelta(minutes=policy.mask_minutes)
 
 
 def _no_data_reason(since: datetime | None, policy: Policy, now: datetime) -> Reason:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode
 from rightsizer.domain.history import History
-from rightsizer.domain.option import CHANGEABLE, Option
+from rightsizer.domain.option import CHANGEABLE, Option, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 
@@ -41,6 +41,10 @@ class ShadowTestCandidate:
     """US dollars of its test."""
     share_of_wanted_requests: float = 1.0
     """0..1 that enough requests come during the test to say so."""
+    untested_risk: Risk = Risk.VERY_HIGH
+    """Performance risk of the option without its test."""
+    tells: str = ""
+    """What its test finds out, as the end of "it tells"."""
 
     @property
     def expected_saving(self) -> float:
@@ -49,7 +53,18 @@ class ShadowTestCandidate:
 
 
 def shadow_test_refusal(endpoint: Endpoint) -> Reason | None:
-    """Why the endpoint cannot have a shadow test, or must not: its requests would run twice. None where it may."""
+    """Why no shadow test is planned without asking: it is impossible, or its requests would run twice. None: it is."""
+    if (reason := impossible_test_reason(endpoint)) is not None:
+        return reason
+    if endpoint.mode is not Mode.AUTO:
+        twice = f" and {SHADOW_TAG}=true (it serves each request twice)" if tag_refusal(endpoint.tags) else ""
+        text = f"a shadow test needs the tag rightsizer:mode=auto{twice}; the mode is {endpoint.mode.value}"
+        return Reason(Code.TEST_NOT_ALLOWED, text)
+    return tag_refusal(endpoint.tags)
+
+
+def impossible_test_reason(endpoint: Endpoint) -> Reason | None:
+    """Why the endpoint cannot have a shadow test, whoever allows it; None where it can."""
     for kind in endpoint.kinds:
         if kind in NO_SHADOW:
             return Reason(
@@ -60,11 +75,16 @@ def shadow_test_refusal(endpoint: Endpoint) -> Reason | None:
             f"no shadow test: it would change the endpoint, and {endpoint.kind.value} ones are changed by their owner"
         )
         return Reason(Code.TEST_NOT_POSSIBLE, text)
-    if endpoint.mode is not Mode.AUTO:
-        twice = f" and {SHADOW_TAG}=true (it serves each request twice)" if tag_refusal(endpoint.tags) else ""
-        text = f"a shadow test needs the tag rightsizer:mode=auto{twice}; the mode is {endpoint.mode.value}"
-        return Reason(Code.TEST_NOT_ALLOWED, text)
-    return tag_refusal(endpoint.tags)
+    return None
+
+
+def declared_refusal(tags: Mapping[str, str]) -> Reason | None:
+    """Why a person may not run a test either: the owner's tag is there and does not say true. None where they may."""
+    said = tags.get(SHADOW_TAG)
+    if said is None or tag_refusal(tags) is None:
+        return None
+    text = f"a shadow test serves each request twice, and the tag {SHADOW_TAG}={said.strip()[:40]} forbids that"
+    return Reason(Code.TEST_NOT_ALLOWED, text)
 
 
 def tag_refusal(tags: Mapping[str, str]) -> Reason | None:
@@ -184,7 +204,7 @@ def no_test_reason(
     """Why the shadow test of `item` is not run now, as the end of a sentence."""
     if not policy.tests:
         return "shadow tests are switched off"
-    if (reason := shadow_test_refusal(endpoint)) is not None:
+    if (reason := impossible_test_reason(endpoint) or declared_refusal(endpoint.tags)) is not None:
         return reason.sentence
     if history.tests_this_month >= policy.tests_per_month:
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"

@@ -42,6 +42,15 @@ def known_until(now: datetime) -> datetime:
     return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
+def configured_at(endpoint: Endpoint, history: History) -> datetime:
+    """When the configuration that runs was deployed; shadow tests of ours since then left it as it was."""
+    at = endpoint.modified_at
+    for past in reversed(history.endpoint):
+        if past.configured_at is not None and abs(past.at - at) < OURS:
+            at = past.configured_at
+    return at
+
+
 def plan_reading(
     endpoint: Endpoint, kept: KeptUsage | None, history: History, lookback_days: int, now: datetime
 ) -> ReadPlan:
@@ -61,6 +70,7 @@ def plan_reading(
         or kept.until <= first
         or kept.until > now.date()
         or (kept.modified_at != endpoint.modified_at and not _is_own_scaling(endpoint, history))
+        or _has_forgotten_days(kept, endpoint, history, first)
     ):
         return ReadPlan(max(_midnight(first), oldest), end, first)
     known = tuple(d for d in kept.days if first <= d.day < kept.until)
@@ -78,6 +88,13 @@ def usage_to_keep(endpoint: Endpoint, done: ReadPlan, days: Sequence[DailyUsage]
 def _is_own_scaling(endpoint: Endpoint, history: History) -> bool:
     """Scaling modifies an endpoint too, but leaves what one request costs as it was."""
     return bool(endpoint.scaling) or any(abs(p.at - endpoint.modified_at) < OURS for p in history.endpoint)
+
+
+def _has_forgotten_days(kept: KeptUsage, endpoint: Endpoint, history: History, first: date) -> bool:
+    """Whether days before a shadow test are missing: an evaluation beside it took its deployments for new ones."""
+    since = configured_at(endpoint, history)
+    oldest = max(first, since.date() + timedelta(days=1))
+    return since != endpoint.modified_at and oldest < kept.until and all(d.day > oldest for d in kept.days)
 
 
 def _midnight(day: date) -> datetime:

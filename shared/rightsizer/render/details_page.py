@@ -5,7 +5,7 @@ from decimal import Decimal
 from rightsizer.domain.option import Option, fleet
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.render import charts, effects, sentences
+from rightsizer.render import asked_test, charts, effects, sentences
 from rightsizer.render.charts import highest_value
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, card, facts, join, page, section, table, tag
 
@@ -44,7 +44,7 @@ def _cards(found: Recommendation) -> HtmlNode:
         money,
         today,
         card(f"a month then: {then}", _usd(option.usd_per_month)),
-        card("performance risk", sentences.risk(option.risk)),
+        card("performance risk", asked_test.risk_text(option)),
         card("of evidence", sentences.days_of_evidence(option.confidence)),
         class_="cards",
     )
@@ -122,7 +122,7 @@ def _option(number: int, option: Option, ours: bool) -> list[Cell]:
         Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
         Cell(_one_time_cost(option), float(option.switch_usd + option.test_usd), "n"),
-        Cell(join(sentences.risk(option.risk), tag("div", risks, class_="note")), int(option.risk)),
+        Cell(join(asked_test.risk_text(option), tag("div", risks, class_="note")), int(option.risk)),
         Cell(
             join(
                 sentences.EFFORTS[option.effort],

@@ -208,7 +208,7 @@ def replay_heading(found: Recommendation) -> str:
     some = found.replay.requests if found.replay else 0
     every = found.evidence.requests if found.evidence else some
     part = f" ({some:,} of {every:,} requests: those of the heaviest minutes)" if 0 < some < every else ""
-    speed = ", at the speed that the test has to show" if found.gate is Gate.TEST else ""
+    speed = ", at the speed that the test has to show" if found.offers_test else ""
     return f"The past days replayed on it{part}{speed}"
 
 
@@ -248,9 +248,14 @@ def signals(rung: str) -> str:
     return SIGNALS.get(rung, rung)
 
 
-def start_sentence(found: Recommendation) -> str:
-    """When what was approved begins, in one sentence."""
-    if found.gate is Gate.TEST and found.peak is not None:
+def start_sentence(proposal: Proposal) -> str:
+    """When what was approved begins, in one sentence. Empty once its shadow test is over, whose outcome says it."""
+    found = proposal.recommendation
+    if proposal.is_test_first and proposal.change_id:
+        return ""
+    if proposal.runs_test:
+        if found.peak is None:
+            return "The test starts within minutes, or when the change window opens."
         hour = f"{found.peak.hour:02d}:00 UTC"
         return f"The test starts within minutes, or waits for the busiest hour ({hour}) in the change window."
     return "The change starts within minutes, or when the change window opens."
@@ -264,7 +269,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.PENDING:
             words = f"Waiting for an answer until {time_text(proposal.expires_at)}."
         case ProposalState.APPROVED:
-            words = f"Approved{by}.{said} {start_sentence(proposal.recommendation)}"
+            what = "Approved with the test first" if proposal.is_test_first else "Approved"
+            words = f"{what}{by}.{said} {start_sentence(proposal)}".strip()
         case ProposalState.REJECTED:
             words = f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
@@ -275,7 +281,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.WITHDRAWN:
             words = "Withdrawn."
         case ProposalState.APPLYING:
-            words = f"Being changed; approved{by}."
+            what = "Being tested, or changed after the test" if proposal.is_test_first else "Being changed"
+            words = f"{what}; approved{by}."
         case ProposalState.APPLIED:
             words = "Changed, and not proven: it served too few requests for that."
         case ProposalState.PROVEN:

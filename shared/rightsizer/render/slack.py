@@ -8,7 +8,7 @@ from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, Propo
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import effects, report_promises, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_promises, report_tables, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -104,7 +104,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     facts = [
         (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
         ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
-        ("Performance risk", sentences.risk(option.risk)),
+        ("Performance risk", asked_test.risk_text(option)),
+        *((("Shadow test", offered),) if (offered := asked_test.offer_text(found)) else ()),
         ("Restart", effects.restart_of(found)),
         ("Rollback", effects.way_back_of(found, proposal.approvable)),
         ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
@@ -143,8 +144,7 @@ def _picture(found: Recommendation) -> str:
 def _buttons(proposal: Proposal, details: str) -> list[Block]:
     buttons: list[Block] = []
     if proposal.state is ProposalState.PENDING:
-        if proposal.approvable:
-            buttons.append(_button("Approve", "approve", proposal, "primary"))
+        buttons += _approvals(proposal) if proposal.approvable else []
         buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
     if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
         buttons.append(_button("Roll back", "rollback", proposal, "danger"))
@@ -153,15 +153,31 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
     return buttons
 
 
+def _approvals(proposal: Proposal) -> list[Block]:
+    """The buttons that say yes: with a shadow test first where one is offered, or without it where that may be."""
+    if not proposal.recommendation.offers_test:
+        return [_button("Approve", "approve", proposal, "primary")]
+    test = [_button("Run the test", "test", proposal, "primary")]
+    return [*test, _button("Approve without it", "approve", proposal)] if proposal.may_skip_test else test
+
+
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     made = button(text, verb, proposal.id, style)
     if verb == "approve":
-        done = effects.guard_sentence(proposal.recommendation)
+        warned = asked_test.untested_warning(proposal.recommendation)
+        done = f"{warned} {effects.guard_sentence(proposal.recommendation)}".strip()
         saved = shorten(sentences.headline(proposal.recommendation), 298 - len(done))
         made["confirm"] = {
             "title": plain("Change this endpoint?"),
             "text": plain(shorten(f"{saved}. {done}", 300)),
             "confirm": plain("Approve"),
+            "deny": plain("Cancel"),
+        }
+    if verb == "test":
+        made["confirm"] = {
+            "title": plain("Run this test?"),
+            "text": plain(shorten(asked_test.test_confirmation(proposal.recommendation), 300)),
+            "confirm": plain("Run the test"),
             "deny": plain("Cancel"),
         }
     if verb == "rollback":
@@ -177,8 +193,9 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
 
 def _commands(proposal: Proposal) -> list[str]:
     if proposal.state is ProposalState.PENDING:
-        answer = "approve" if proposal.approvable else "reject"
-        return [f"At a terminal: `rightsizer {answer} {proposal.id}` · `rightsizer explain {_name(proposal)}`"]
+        answers = [line for line, _ in asked_test.commands(proposal)] or [f"rightsizer reject {proposal.id}"]
+        said = " · ".join(f"`{line}`" for line in (*answers, f"rightsizer explain {_name(proposal)}"))
+        return [f"At a terminal: {said}"]
     if proposal.state in UNDOABLE and proposal.change_id:
         return [f"At a terminal: `rightsizer rollback {proposal.change_id}` · `rightsizer explain {_name(proposal)}`"]
     return [f"At a terminal: `rightsizer proposals` · `rightsizer explain {_name(proposal)}`"]

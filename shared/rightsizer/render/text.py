@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import effects, report_promises, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_promises, report_tables, sentences
 from rightsizer.render.charts import sparkline
 
 SHORT = 5
@@ -20,10 +20,11 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += [
             f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
             f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
-            f"Risk:    {sentences.risk(option.risk)}; effort {sentences.EFFORTS[option.effort]};"
+            f"Risk:    {asked_test.risk_text(option)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
             f"Undo:    {effects.way_back_of(found, asked.approvable)}",
         ]
+        lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(found)) else []
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
     lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
@@ -113,7 +114,8 @@ def _evidence(asked: Proposal) -> str:
 def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
         return [f"More: rightsizer explain {asked.ref.name}"]
-    approve = [f"  rightsizer approve {asked.id}"] if asked.approvable else []
+    approve = [f"  {line}{f'  # {does}' if does else ''}" for line, does in asked_test.commands(asked)]
+    approve += [f"  # {asked_test.CARE}"] if asked.approvable and asked.recommendation.offers_test else []
     enable = [] if asked.approvable else ["It cannot be approved here:", *_indent(asked.enable), ""]
     return [
         *enable,

@@ -8,8 +8,10 @@ from typing import Any
 from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
+from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option, Target
 from rightsizer.domain.price import Price
+from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation, VariantFinding
 from rightsizer.domain.schedule import WEEKDAYS, DayCounts, days_text
@@ -117,6 +119,10 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "growth_usd_per_month": None if option.growth_usd is None else str(option.growth_usd),
         "switch_usd": str(option.switch_usd),
         "test_usd": str(option.test_usd),
+        "test_hours": with_older_facts(option).test_hours if option.test_usd else None,
+        "test_tells": option.test_tells,
+        "test_needed": option.test_needed,
+        "untested_risk": None if option.untested_risk is None else int(option.untested_risk),
         "payback_days": option.payback_days,
         "risk": int(option.risk),
         "risks": {resource: int(risk) for resource, risk in option.risks.items()},
@@ -163,6 +169,34 @@ def _schedule(target: Target) -> dict[str, Any]:
         return {}
     classes = target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
     return {"hourly_counts": {days_text(one.weekdays): list(one.counts) for one in classes}}
+
+
+def proposal_document(one: Proposal) -> dict[str, Any]:
+    """A proposal as it stands, with its option, its decision and its change."""
+    option, decision = one.recommendation.chosen_option, one.decision
+    return {
+        "id": one.id,
+        "endpoint": one.ref.name,
+        "owner": one.recommendation.owner,
+        "state": one.state.value,
+        "approvable": one.approvable,
+        "enable": one.enable,
+        "recommended": option_document(option, one.approvable) if option else None,
+        "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
+        "created_at": one.created_at.isoformat(),
+        "expires_at": one.expires_at.isoformat(),
+        "offers_test": one.recommendation.offers_test,
+        "decision": _decision(decision),
+        "change": one.change_id,
+        "outcome": one.outcome,
+    }
+
+
+def _decision(decision: Decision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    said = {"by": decision.by, "at": decision.at.isoformat(), "comment": decision.comment}
+    return {**said, "test_first": decision.test_first}
 
 
 def _price(price: Price) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def proposals(
     unread: list[UnreadRow] = []
     found = list(options.desk().store.proposals(state or (), unread))
     if options.as_json:
-        listed = [_proposal(one) for one in found]
+        listed = [document.proposal_document(one) for one in found]
         print_json({"version": document.VERSION, "proposals": listed, "unreadable": _unread_rows(unread)})
         return
     grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
@@ -166,10 +166,26 @@ def proposals(
 def approve(options: StackOptions, proposal: ProposalId) -> None:
     """Approve a proposal; the deployed stack carries it out.
 
-    The stack checks everything again first, and goes back by itself where an alarm or the requests say so.
+    Where a shadow test is offered, it is carried out without it: rightsizer test runs the test first. The stack checks
+    everything again, and goes back by itself where an alarm or the requests say so.
     """
     at = options.desk_for_order(f"approving {proposal}")
     _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json)
+
+
+@app.command(epilog=examples("rightsizer test p-1f0c2a  # rightsizer proposals --json: what it costs, lasts and tells"))
+@order
+def test(options: StackOptions, proposal: ProposalId) -> None:
+    """Run the shadow test of a proposal first; then its change.
+
+    One instance of the proposed type serves copies of the requests beside the fleet for some hours, and is removed.
+    An evaluation judges by what was measured, within a day; where it proves well, the change follows by this approval.
+    Each
+    request is served twice meanwhile: do not run it where a request writes, bills or sends something. rightsizer
+    approve makes the change without the test.
+    """
+    at = options.desk_for_order(f"running the test of {proposal}")
+    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json)
 
 
 @app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
@@ -218,7 +234,11 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
     change = at.journal.load(found.change_id) if found.change_id else None
     if options.as_json:
         print_json(
-            {"version": document.VERSION, "proposal": _proposal(found), "change": document.change_document(change)}
+            {
+                "version": document.VERSION,
+                "proposal": document.proposal_document(found),
+                "change": document.change_document(change),
+            }
         )
         return
     tables.say(f"{found.id} is {found.state.value}. {found.outcome or sentences.standing_sentence(found)}")
@@ -332,32 +352,13 @@ def _show_decision(found: dict[str, Any], as_json: bool) -> None:
     decision = found["decision"]
     if as_json:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
+        row |= {"test_first": decision.get("test_first", False)}
         print_json({"version": document.VERSION, "proposal": row})
         return
     tables.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
     if found["state"] == ProposalState.APPROVED:
-        tables.say(f"The stack starts it now; see rightsizer apply {found['id']}.")
-
-
-def _proposal(one: Proposal) -> dict[str, Any]:
-    option, decision = one.recommendation.chosen_option, one.decision
-    return {
-        "id": one.id,
-        "endpoint": one.ref.name,
-        "owner": one.recommendation.owner,
-        "state": one.state.value,
-        "approvable": one.approvable,
-        "enable": one.enable,
-        "recommended": document.option_document(option, one.approvable) if option else None,
-        "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
-        "created_at": one.created_at.isoformat(),
-        "expires_at": one.expires_at.isoformat(),
-        "decision": {"by": decision.by, "at": decision.at.isoformat(), "comment": decision.comment}
-        if decision
-        else None,
-        "change": one.change_id,
-        "outcome": one.outcome,
-    }
+        what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
+        tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")
 
 
 @app.command(epilog=examples("rightsizer report", "rightsizer report --monthly --json > report.json"))

@@ -15,7 +15,7 @@ from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.render import effects, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_tables, sentences
 from rightsizer.render.charts import sparkline
 from rightsizer.terminal.survey import Survey
 
@@ -202,10 +202,10 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "change": sentences.change(option),
         "costs more" if option.grows else "saves": _money_text(option),
         "price": _price(option.price),
-        "shadow test": f"USD {option.test_usd:,.2f} once, whatever it shows" if option.test_usd else "",
+        "shadow test": _test_cost(option),
         "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
-        "risk": f"{sentences.risk(option.risk)} ({risks})" if risks else sentences.risk(option.risk),
+        "risk": f"{asked_test.risk_text(option)} ({risks})" if risks else asked_test.risk_text(option),
         "evidence": sentences.days_of_evidence(option.confidence),
         "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart_text(option)}",
@@ -219,6 +219,14 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
 def _money_text(option: Option) -> str:
     usd = -option.saving_usd_per_month if option.grows else option.saving_usd_per_month
     return f"USD {usd:,.2f} per month, then USD {option.usd_per_month:,.2f}"
+
+
+def _test_cost(option: Option) -> str:
+    """What a shadow test before the option costs, and tells; empty where there is none."""
+    if not option.test_usd:
+        return ""
+    told = f"; it tells {option.test_tells}" if option.test_tells else ""
+    return f"USD {option.test_usd:,.2f} once, whatever it shows{told}"
 
 
 def _switch(option: Option) -> str:

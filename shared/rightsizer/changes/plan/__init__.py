@@ -3,7 +3,7 @@
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.dimension import Approved, PlannedChange, Planning
 from rightsizer.changes.plan.fleet import largest_new_count, live_counts, missing_autoscaling_reasons
-from rightsizer.changes.plan.shadow_test import is_shadow_test, peak_deferral, plan_shadow_test
+from rightsizer.changes.plan.shadow_test import peak_deferral, plan_shadow_test
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
@@ -38,11 +38,11 @@ def make_plan(
     if inputs.option.kind in ORDERED:  # takes no autoscaling away
         return dimension.plan(approved)
     unsafe = policies.autoscaling_refusals(inputs.scaling, limits.rewire_alarms, inputs.customer_alarms)
-    if not unsafe and inputs.deploys and not is_shadow_test(inputs):
+    if not unsafe and inputs.deploys and not inputs.is_shadow_test:
         unsafe = scheduled_actions.unreadable_actions(inputs.scaling)
     if unsafe:
         return unsafe
-    if is_shadow_test(inputs):
+    if inputs.is_shadow_test:
         return plan_shadow_test(approved)
     return missing_autoscaling_reasons(change, inputs) or dimension.plan(approved)
 

@@ -21,8 +21,7 @@ from rightsizer.domain.plan import Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate
-from rightsizer.recommender.shadow_test import tag_refusal
+from rightsizer.recommender.shadow_test import declared_refusal, tag_refusal
 
 PEAK_PATIENCE = timedelta(days=6)
 HOURS = 2.0
@@ -42,11 +41,6 @@ def peak_deferral(change: Change, plan: Plan, limits: ChangeLimits, now: datetim
     return Deferral(begins, text) if begins > now else None
 
 
-def is_shadow_test(inputs: PreflightInput) -> bool:
-    """Whether what was approved is a shadow test of the option, not the option itself."""
-    return inputs.proposal.recommendation.gate is Gate.TEST and inputs.deploys
-
-
 def plan_shadow_test(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     """The plan, or every reason why there is none. One instance of the candidate takes its share of the requests."""
     change, inputs, config = approved.change, approved.inputs, approved.config
@@ -54,7 +48,8 @@ def plan_shadow_test(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     if len(before.variants) != 1 or config.body.get("ShadowProductionVariants"):
         text = f"{change.ref.name} has several variants or a shadow already; a shadow test needs one and none"
         return (Reason(Code.TEST_NOT_POSSIBLE, text),)
-    barred = tag_refusal(inputs.tags)
+    allowed = inputs.proposal.is_test_first  # by a person, for this once, unless the owner forbids it
+    barred = declared_refusal(inputs.tags) if allowed else tag_refusal(inputs.tags)
     if barred is not None:
         return (barred,)
     new = _with_shadow(change, inputs, config, before.variants[0], catalogue)

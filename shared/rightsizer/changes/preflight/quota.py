@@ -10,7 +10,6 @@ from rightsizer.changes.preflight.consent import is_minimum_given_back
 from rightsizer.domain.live_state import VariantSight
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.recommendation import Gate
 
 
 def quota_refusal(inputs: PreflightInput) -> Reason | None:
@@ -72,7 +71,7 @@ def _joint_refusal(inputs: PreflightInput) -> Reason | None:
 def _overlap_refusal(inputs: PreflightInput) -> Reason | None:
     """Both fleets run at once unless the deployment can roll: one variant, two instances or more before and after."""
     variants, target = inputs.endpoint.variants, inputs.option.target
-    if not inputs.deploys or inputs.proposal.recommendation.gate is Gate.TEST:
+    if not inputs.deploys or inputs.is_shadow_test:
         return None
     if len(variants) == 1 and min(variants[0].desired_count, target.instance_count) >= 2:
         return _batch_refusal(inputs)

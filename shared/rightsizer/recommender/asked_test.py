@@ -1,0 +1,161 @@
+"""Ask a person about an option that needs a shadow test (docs/shadow-tests.md, "When you are asked").
+
+The recommendation is a proposal whose chosen option carries the test: its cost, its hours, what it tells, and the risk
+of the change without it. Where requests are too sparse for a test to tell anything, the change is proposed with its
+risk and without a test.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rightsizer.domain.option import Option, Risk, RiskResource
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.gate import GateCase, decide_gate
+from rightsizer.recommender.options import Options, saving_share
+from rightsizer.recommender.pricing import with_test_cost
+from rightsizer.recommender.shadow_test import (
+    ShadowTestCandidate,
+    choose_test,
+    declared_refusal,
+    impossible_test_reason,
+    is_test_first,
+)
+
+FAR_CHEAPER = 4
+"""A sure option that costs so many times an uncertain one is not recommended before that one was asked about.
+
+Machines with four GPUs cost four to six times as much as those with one (g5.xlarge to g5.12xlarge): a sure option
+that is so far off pays for GPUs that nobody uses.
+"""
+SAID_ANYWAY = frozenset(
+    {Code.OWNED_BY_STACK, Code.OTHER_KIND, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED, Code.TOO_MANY_ERRORS}
+)
+"""Reasons for asking that say more than that a test is worth its cost."""
+
+SHOWN_BY_A_TEST = {
+    RiskResource.GPU_MEMORY: Risk.VERY_LOW,
+    RiskResource.LATENCY: Risk.LOW,
+    RiskResource.CAPACITY: Risk.LOW,
+}
+"""Largest risks of a resource after a test that went well."""
+
+type MakeCase = Callable[[EvaluationContext, Option], GateCase]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOption:
+    """An option that is asked about, and why."""
+
+    candidate: ShadowTestCandidate
+    option: Option
+    """With the cost of the test, or without one and with the risk of that."""
+    reason: Reason
+
+
+def ask_about_test(
+    base: Recommendation, context: EvaluationContext, options: Options, sure: Sequence[Option], case: MakeCase
+) -> Recommendation | None:
+    """The recommendation that asks about the most promising uncertain option. None where a sure one comes first."""
+    best = sure[0] if sure else None
+    saving = max(best.saving_usd_per_month, Decimal(0)) if best is not None else Decimal(0)
+    asked = _asked_with_test(context, options, saving) or _asked_untested(context, options, saving)
+    if asked is None:
+        return None
+    verdict, why = _decide(context, case(context, asked.option))
+    if best is not None and not _comes_first(context, asked, best, verdict, case):
+        return None
+    if verdict is not Gate.SILENT and why.code not in SAID_ANYWAY:
+        why = asked.reason
+    name = asked.option.target.instance_type
+    reason = Reason(
+        Code.CHEAPER_OPTION,
+        f"{name} would save ${asked.option.saving_usd_per_month:,.2f} a month if it is fast enough and the model fits",
+    )
+    return replace(
+        base,
+        finding=Finding.OVER_PROVISIONED,
+        reason=reason,
+        options=(asked.option, *sure),
+        gate=Gate.SILENT if verdict is Gate.SILENT else Gate.PROPOSE,
+        gate_reason=why,
+    )
+
+
+def _decide(context: EvaluationContext, case: GateCase) -> tuple[Gate, Reason]:
+    return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
+
+
+def _asked_with_test(context: EvaluationContext, options: Options, saving: Decimal) -> AskedOption | None:
+    """The option with its test, where one can be run, tells enough and is worth its cost."""
+    policy, endpoint = context.policy, context.endpoint
+    found = choose_test(options.unsure, saving, context.inputs.history, policy)
+    if found is None or _is_sparse(context):
+        return None
+    if impossible_test_reason(endpoint) is not None or declared_refusal(endpoint.tags) is not None:
+        return None
+    candidate, why = found
+    option = with_test(candidate, policy.risk_propose)
+    free = "" if option.test_needed else f"; without it the performance risk is {int(candidate.untested_risk)} of 4"
+    return AskedOption(candidate, option, Reason(why.code, f"{why.sentence}{free}"))
+
+
+def with_test(candidate: ShadowTestCandidate, risk_propose: int) -> Option:
+    """The option with the cost of its test, what the test tells, and the risk of going without it.
+
+    Its own risk counts on the test: a model that started there fits, and a type that was measured is fast enough and
+    carries the load in the replay.
+    """
+    option = with_test_cost(candidate.option, Decimal(str(round(candidate.cost, 2))))
+    risks = {name: min(risk, SHOWN_BY_A_TEST.get(name, risk)) for name, risk in option.risks.items()}
+    return replace(
+        option,
+        risks=risks,
+        risk=max(risks.values()),
+        test_tells=candidate.tells,
+        untested_risk=candidate.untested_risk,
+        test_needed=candidate.untested_risk > risk_propose,
+    )
+
+
+def _is_sparse(context: EvaluationContext) -> bool:
+    """Whether a test would meet too few requests to tell anything."""
+    return context.share_of_wanted_requests < context.policy.test_tells
+
+
+def _asked_untested(context: EvaluationContext, options: Options, saving: Decimal) -> AskedOption | None:
+    """The option without a test and with the risk of that, where requests are too sparse for one."""
+    policy, history = context.policy, context.inputs.history
+    if not _is_sparse(context) or not policy.tests or impossible_test_reason(context.endpoint) is not None:
+        return None
+    may_ask = [c for c in options.unsure if c.untested_risk <= policy.risk_propose]
+    found = choose_test([replace(c, share_of_wanted_requests=1.0) for c in may_ask], saving, history, policy)
+    if found is None:
+        return None
+    candidate, _ = found
+    option = replace(
+        candidate.option,
+        risk=candidate.untested_risk,
+        not_checked=(*candidate.option.not_checked, f"by a shadow test, {candidate.tells}"),
+    )
+    text = (
+        f"needs your approval: {100 * candidate.chance:.0f} % likely to be fast and large enough, and its performance"
+        f" risk is {int(candidate.untested_risk)} of 4; requests are too sparse for a shadow test to tell more"
+    )
+    return AskedOption(candidate, option, Reason(Code.RISK_TOO_HIGH, text))
+
+
+def _comes_first(context: EvaluationContext, asked: AskedOption, best: Option, verdict: Gate, case: MakeCase) -> bool:
+    """Whether the uncertain option is asked about before the sure one is applied or asked about."""
+    if saving_share(context, best) < context.policy.minimum_saving_share:
+        return True
+    if FAR_CHEAPER * asked.option.usd_per_month <= best.usd_per_month:
+        return True
+    sure_verdict, _ = _decide(context, case(context, best))
+    if sure_verdict is Gate.APPLY:
+        return False  # the safe step is taken now; what is uncertain is asked about after it
+    if sure_verdict is Gate.SILENT:
+        return verdict is not Gate.SILENT
+    return is_test_first(asked.candidate, max(best.saving_usd_per_month, Decimal(0)))

@@ -1,0 +1,44 @@
+"""Test first, killed between any two requests: one test, then one change, both told, kept and booked."""
+
+from datetime import datetime
+
+import pytest
+
+from rightsizer.domain.change import Change, Finish
+from rightsizer.domain.live_state import LiveState
+from rightsizer.flows.advance_change import ChangeAdvancer
+from tests.faults.drive import SECOND, Disturbance, killed
+from tests.faults.tested import runs_with_test
+
+
+def violations(rows: list[object]) -> dict[str, tuple[str, ...]]:
+    return {row.name: row.violations for row in rows if row.violations}  # type: ignore[attr-defined]
+
+
+def test_a_death_after_any_write_leaves_one_test_and_one_change() -> None:
+    rows = runs_with_test(every=7)
+    assert len(rows) > 8
+    assert violations(list(rows)) == {}
+    assert {row.ended for row in rows} == {"proven"}
+
+
+def test_two_invocations_at_once_begin_no_second_change() -> None:
+    rows = runs_with_test(every=40, disturbance=SECOND)
+    assert violations(list(rows)) == {}
+
+
+def test_the_runs_catch_an_end_that_is_kept_before_what_it_taught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeded: the closed test is saved first, so that a death after it leaves nothing for the evaluation to know."""
+
+    def saved_first(
+        self: ChangeAdvancer, change: Change, due: Change, move: Finish, live: LiveState, now: datetime
+    ) -> Change:
+        closed = self.journal.save(self.following.finish(due, move, live, now))
+        return self.following.publish(closed, now)
+
+    monkeypatch.setattr(ChangeAdvancer, "_finish", saved_first)
+    closing = Disturbance(
+        "killed at a closing save", lambda call: call.operation == "TransactWriteItems", lambda w: killed
+    )
+    broken = violations(list(runs_with_test(disturbance=closing)))
+    assert any("the test passed, and the change is" in said for found in broken.values() for said in found), broken
