@@ -138,6 +138,10 @@ class Seeding:
         for action in scheduled:
             self._do("PutScheduledAction", service, **who, **action)
 
+    def follow_targets(self) -> None:
+        """From now on the target-tracking policies of variants scale them, by the metrics that their load publishes."""
+        self.world.tracking.follows = True
+
     def set_quota(self, instance_type: str, instances: int) -> None:
         """Set the endpoint quota of a type; `Quotas.DEFAULT` holds for the others."""
         self.world.quotas.set(instance_type, instances)

@@ -21,6 +21,7 @@ from sandbox.sagemaker.components import Components
 from sandbox.sagemaker.fleet import Fleet
 from sandbox.scaling.api import ApplicationAutoScaling
 from sandbox.scaling.scheduled import ScheduledScaling
+from sandbox.scaling.tracking import TargetTracking
 from sandbox.tagging import Tagging, Tags
 
 type Event = dict[str, Any]
@@ -49,7 +50,8 @@ class World:
         self.registry = Registry(self)
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
-        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self)):
+        self.tracking = TargetTracking(self)
+        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self), self.tracking):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "iam": self.iam,

@@ -32,8 +32,8 @@ WORDS = {
     "source": "url fact",
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
     " scaled policies beside status no_tags owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
-    "usage": f"{STEADY} days hours on_days quiet stops_after_days gap_hours gap_hours_each_day leak_per_day"
-    " errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
+    "usage": f"{STEADY} days hours burst_minutes on_days quiet stops_after_days gap_hours gap_hours_each_day"
+    " leak_per_day errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
     " grows late_share",
@@ -305,6 +305,8 @@ def _busy(i: int, given: Mapping[str, Any]) -> bool:
     day, hour = i // 288, i % 288 // 12
     low, high = given.get("hours", (0, 24))
     last = given.get("stops_after_days")
+    if i % 12 * 5 >= given.get("burst_minutes", 60):
+        return False
     return low <= hour < high and day in given.get("on_days", range(400)) and (last is None or day < last)
 
 

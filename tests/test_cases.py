@@ -17,6 +17,7 @@ from tests.labelled import judged, outside, partners, read, said, told, unread, 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 APART = {"not_to", "ruled_out", "also", "said", "unsaid", "not_checked", "shares_with", "saves", "p95_s"}
 """Expectations that are not compared word for word."""
+CLOSED = ("bounds-closed", "routing-closed", "schedule-closed")
 AUDITED = [f"D{n}" for n in (*range(1, 10), 11, 12, 15, 16, 17, 18, 21, 27, 28)]
 """Findings of the audit of the decisions that wait for rules of their own (tests/cases/README.md)."""
 
@@ -91,7 +92,7 @@ def test_there_are_two_hundred_cases_each_for_a_reason_of_its_own() -> None:
     assert len(set(reasons)) == len(reasons)
 
 
-@pytest.mark.parametrize("name", ["bounds-closed", "routing-closed", "schedule-closed"])
+@pytest.mark.parametrize("name", [*CLOSED, "tracking-minimum-of-two", "tracking-target-too-low"])
 def test_an_approval_of_a_closed_dimension_is_carried_out_where_the_next_day_asks_the_same(name: str) -> None:
     asked = judged(read(CASES[0].parent / f"{name}.yaml"))
     assert asked.chosen_option is not None

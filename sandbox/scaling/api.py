@@ -1,7 +1,8 @@
 """Application Auto Scaling's operations. Sources: API reference of each; SageMaker guide, endpoint-auto-scaling*.
 
-Policies do not scale by themselves here: capacity moves when a target is registered, when a scheduled action is due,
-and when a test says so. The alarms of target tracking are made and removed as AWS does.
+Policies scale by themselves only where a test asks for it (`sandbox.scaling.tracking`): else capacity moves when a
+target is registered, when a scheduled action is due, and when a test says so. The alarms of target tracking are made
+and removed as AWS does.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal, NotSimulated, invalid
 from sandbox.sagemaker.nouns import Endpoint, Variant
+from sandbox.scaling.tracking import alarm_shape, has_rival
 from sandbox.schedule import cron_problem
 from sandbox.strict import on
 
@@ -136,6 +138,8 @@ class ApplicationAutoScaling:
         }.get(kind or "")
         if config_key is None and on(POLICY, "type"):
             raise invalid(f"PolicyType {kind} is not supported for sagemaker.")  # PredictiveScaling: ECS only
+        if has_rival(target, p) and on(POLICY, "one metric"):
+            raise invalid("Only one TargetTrackingScaling policy for a given metric specification is allowed.")
         if not p.get(config_key or "") and on(POLICY, "configuration"):
             raise invalid(f"{config_key} is required for {kind}.")
         resource, _ = target.identity
@@ -182,11 +186,10 @@ class ApplicationAutoScaling:
             if parts[0] == "endpoint"
             else [{"Name": "InferenceComponentName", "Value": parts[1]}]
         )
-        metric = "InvocationsPerInstance" if parts[0] == "endpoint" else "InvocationsPerCopy"
         self._world.alarms.put(
             {
-                "AlarmName": name, "Namespace": "AWS/SageMaker", "MetricName": metric, "Dimensions": dimensions,
-                "Statistic": "Sum", "Period": 60, "EvaluationPeriods": 3 if side == "High" else 15,
+                "AlarmName": name, "Namespace": "AWS/SageMaker", "Dimensions": dimensions,
+                **alarm_shape(policy, side),
                 "Threshold": goal if side == "High" else goal * 0.9, "AlarmActions": [policy["PolicyARN"]],
                 "ComparisonOperator": "GreaterThanThreshold" if side == "High" else "LessThanThreshold",
                 "AlarmDescription": f"DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {policy['PolicyARN']}.",
@@ -226,15 +229,13 @@ class ApplicationAutoScaling:
         formed = re.fullmatch(r"(at|rate|cron)\(.+\)", p.get("Schedule", "at(x)"))
         if not formed and on(SCHEDULED, "schedule"):
             raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
-        wrong = cron_problem(p.get("Schedule", ""))
-        if wrong and on(SCHEDULED, wrong):
+        if (wrong := cron_problem(p.get("Schedule", ""))) and on(SCHEDULED, wrong):
             raise invalid(f"Schedule expression {p['Schedule']} is not valid.")  # [assumed] text
         if known is None and len(target.scheduled) >= MOST_ACTIONS and on(SCHEDULED, "many"):
             raise AwsRefusal("LimitExceededException", f"More than {MOST_ACTIONS} scheduled actions.")  # [assumed] text
-        resource, _ = target.identity
         arn = self._world.arn(
             "autoscaling",
-            f"scheduledAction:{self._world.unique()}:resource/sagemaker/{resource}:"
+            f"scheduledAction:{self._world.unique()}:resource/sagemaker/{target.identity[0]}:"
             f"scheduledActionName/{p['ScheduledActionName']}",
         )
         base = known or {"ScheduledActionARN": arn, "CreationTime": self._world.clock.now}
@@ -256,8 +257,7 @@ class ApplicationAutoScaling:
     def DeleteScheduledAction(self, p: Params) -> Params:
         """Delete a scheduled action."""
         target = self._target(self._identity(p, "DeleteScheduledAction"), "DeleteScheduledAction")
-        gone = target.scheduled.pop(p["ScheduledActionName"], None)
-        if gone is None and on("DeleteScheduledAction", "no action"):
+        if target.scheduled.pop(p["ScheduledActionName"], None) is None and on("DeleteScheduledAction", "no action"):
             raise _missing("scheduled action", p["ScheduledActionName"])
         return {}
 
@@ -295,10 +295,18 @@ class ApplicationAutoScaling:
         """Scale to the nearer bound when the capacity is outside; refused while the endpoint is busy."""
         if target.identity[1] != VARIANT:
             return
+        _, variant = self._variant(target.identity)
+        self.move(target, min(max(variant.desired_count, target.minimum), target.maximum), cause)
+
+    def count_of(self, target: Target) -> int:
+        """Desired instances of a variant."""
+        return self._variant(target.identity)[1].desired_count
+
+    def move(self, target: Target, wanted: int, cause: str) -> bool:
+        """Ask for so many instances, as an activity; False where nothing is to do or the endpoint is busy."""
         endpoint, variant = self._variant(target.identity)
-        wanted = min(max(variant.desired_count, target.minimum), target.maximum)
         if wanted == variant.desired_count or endpoint.busy:
-            return  # "auto scaling is blocked while the update operation is in progress"
+            return False  # "auto scaling is blocked while the update operation is in progress"
         status, message = "Successful", f"Successfully set desired instance count to {wanted}."
         try:
             if wanted > variant.count and variant.instance_type:
@@ -314,6 +322,7 @@ class ApplicationAutoScaling:
                 "Cause": cause, "StartTime": self._world.clock.now, "StatusCode": status, "StatusMessage": message,
             }
         )  # fmt: skip
+        return True
 
     def _resource(self, identity: Identity) -> int:
         """Refuse a resource that does not exist; the lowest minimum capacity otherwise."""

@@ -66,6 +66,17 @@ def _predefined(p: Params) -> Params:
     return found
 
 
+def _other_kind_of_target(p: Params) -> bool:
+    metric = str(_predefined(p).get("PredefinedMetricType", ""))
+    of_component = str(p.get("ScalableDimension", "")).startswith("sagemaker:inference-component")
+    return metric in _PREDEFINED and metric.startswith("SageMakerInferenceComponent") != of_component
+
+
+def _negative_cooldown(p: Params) -> bool:
+    config = p.get(_TRACKING) or {}
+    return any(config.get(name, 0) < 0 for name in ("ScaleInCooldown", "ScaleOutCooldown"))
+
+
 def _adjustments(p: Params) -> list[Params]:
     return list((p.get(_STEP) or {}).get("StepAdjustments") or [])
 
@@ -177,6 +188,9 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             INVALID,
             lambda p: _predefined(p) and _predefined(p)["PredefinedMetricType"] not in _PREDEFINED,
         ),
+        Check("fits", "a predefined metric of another kind of target", INVALID, _other_kind_of_target),
+        state("one metric", "a second target-tracking policy of the same metric", INVALID, source="guide"),
+        Check("cooldown", "a negative cooldown", INVALID, _negative_cooldown),
         Check("label", "a ResourceLabel", INVALID, lambda p: "ResourceLabel" in _predefined(p)),
         Check(
             "value",

@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from rightsizer.autoscaling.target_tracking import REQUESTS
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, ScaleIn, Target, VariantTarget
 from rightsizer.domain.policy import ChangeLimits
@@ -153,6 +154,15 @@ HOURS = Scenario(
     {"count": 2},
     deploys=False,
 )
+TRACKED = Scenario(
+    "target tracking added",
+    an_option(
+        kind=OptionKind.AUTOSCALING,
+        target=Target("ml.g5.4xlarge", 1, minimum=1, maximum=3, metric=REQUESTS, target_value=84.0),
+    ),
+    {"count": 3},
+    deploys=False,
+)
 SHADOW = Scenario(
     "shadow test",
     an_option(test_hours=1.0),
@@ -232,6 +242,7 @@ ALL = (
     POOLS,
     BOUNDS,
     HOURS,
+    TRACKED,
     SHADOW,
     COMPONENTS,
     SCALE_IN,

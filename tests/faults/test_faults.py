@@ -75,6 +75,11 @@ def test_a_placement_of_which_the_second_roll_fails_ends_old() -> None:
     laws_hold(*runs(scenarios.PLACEMENT, BY_NAME["component timeout"], every=12), ended="rolled-back")
 
 
+@pytest.mark.parametrize(("course", "ended"), [("success", "proven"), ("asked back", "rolled-back")])
+def test_target_tracking_killed_after_any_write_is_there_whole_or_not_at_all(course: str, ended: str) -> None:
+    laws_hold(*runs(scenarios.TRACKED, BY_NAME[course], every=1), ended=ended)
+
+
 @pytest.mark.parametrize("course", ["image pushed meanwhile", "image pushed, then asked back"])
 def test_a_tag_that_moves_under_a_change_and_a_death_end_old(course: str) -> None:
     laws_hold(*runs(scenarios.TAGGED, BY_NAME[course], every=30), ended="rolled-back")

@@ -49,6 +49,28 @@ def test_bounds_are_a_property_of_the_scalable_target(owner: str, lines: list[st
     assert text[-3:] == lines
 
 
+@pytest.mark.parametrize(
+    ("owner", "lines"),
+    [
+        (
+            "CloudFormation stack web",
+            ["+ MinCapacity: 1", "+ MaxCapacity: 4", "+ PredefinedMetricType: M", "+ TargetValue: 84.0"],
+        ),
+        (
+            "Terraform",
+            ["+ min_capacity = 1", "+ max_capacity = 4", '+ predefined_metric_type = "M"', "+ target_value = 84.0"],
+        ),
+    ],
+)
+def test_target_tracking_that_is_added_keeps_the_count_and_brings_target_and_policy(
+    owner: str, lines: list[str]
+) -> None:
+    added = Target("ml.g5.4xlarge", 1, minimum=1, maximum=4, metric="M", target_value=84.0)
+    text = property_diff(owner, "AllTraffic", CurrentFleet("ml.g5.4xlarge", 4), added).splitlines()
+    assert text[-4:] == lines
+    assert not any(row.startswith("- ") for row in text)
+
+
 def test_pools_take_the_place_of_the_instance_type() -> None:
     pools = Target("ml.g5.xlarge", 1, pools=("ml.g5.xlarge", "ml.g5.4xlarge"))
     text = property_diff("CloudFormation stack web", "AllTraffic", PLAIN, pools)

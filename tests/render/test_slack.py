@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer import wire
+from rightsizer.autoscaling.target_tracking import REQUESTS
 from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.render import text
@@ -51,6 +54,23 @@ def test_a_pending_proposal_offers_approve_reject_snooze_and_details() -> None:
     blocks = proposal_blocks(proposal(), "https://example.com/p")
     assert actions(blocks) == ["rightsizer_approve", "rightsizer_reject", "rightsizer_snooze", "rightsizer_details"]
     hold_the_limits(blocks)
+
+
+def test_target_tracking_that_is_added_is_said_with_its_bounds_its_metric_and_its_target() -> None:
+    target = Target("ml.g5.4xlarge", 1, minimum=1, maximum=4, metric=REQUESTS, target_value=84.0)
+    added = recommendation(options=(option(kind=OptionKind.AUTOSCALING, target=target),))
+    words = "scale between 1 and 4 instances by target tracking on SageMakerVariantInvocationsPerInstance at 84"
+    asked = proposal(recommendation=added)
+    assert words in json.dumps(proposal_blocks(asked))
+    assert words in proposal_text(asked)
+    assert words in "\n".join(text.proposal(asked))
+    shown = wire.plain(added)["options"][0]["target"]
+    assert {key: shown[key] for key in ("minimum", "maximum", "metric", "target_value")} == {
+        "minimum": 1,
+        "maximum": 4,
+        "metric": REQUESTS,
+        "target_value": 84.0,
+    }
 
 
 def test_the_value_of_a_button_is_the_opaque_id_and_nothing_else() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
+from rightsizer.autoscaling.target_tracking import tracking_steps
 from rightsizer.backtest.later_days import FleetMove, LaterDay, LaterFleet, usage_as_served
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget, variant_resource_id
 from rightsizer.domain.history import PastChange, PastEnd
@@ -58,6 +59,10 @@ def endpoint_after(endpoint: Endpoint, option: Option) -> Endpoint:
     high = target.maximum if target.maximum is not None else max(target.week_counts)
     if scaling and target.minimum is not None:
         scaling = tuple(replace(t, minimum=low, maximum=high) for t in scaling)
+    elif target.metric:
+        registered, policy = tracking_steps(endpoint.ref.name, variant.name, target)[0]
+        where = registered.subject, str(registered.params["ScalableDimension"])
+        scaling = (ScalableTarget(*where, low, high, policies=(policy.params,)),)
     elif target.hourly_counts:
         resource = variant_resource_id(endpoint.ref.name, variant.name)
         scaling = (ScalableTarget(resource, "sagemaker:variant:DesiredInstanceCount", low, high),)

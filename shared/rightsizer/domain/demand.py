@@ -172,6 +172,8 @@ class Fleet:
     """Factor on the observed load: a request occupies its worker that much longer, but is not itself slower."""
     maximum: int = 0
     """Instances up to which target tracking adds to the counts; 0 without autoscaling."""
+    busy: float | None = None
+    """Share of its workers that target tracking keeps busy; None: as the policies that are added."""
     day_counts: tuple[DayCounts, ...] = ()
     """Counts of each class of days where days of the week differ; `counts` are then the most of each hour."""
 

@@ -148,7 +148,7 @@ class Target:
     pools: tuple[str, ...] = ()
     """Instance pools in order of priority."""
     target_value: float | None = None
-    """Re-targeted value of the target-tracking policy."""
+    """Target value of the target-tracking policy: of the owner's, or with `metric` of the one that is added."""
     per_instance: float | None = None
     """What one instance serves of what one of today's does; the owner's scaling follows it. None: by the counts."""
     copies: tuple[tuple[str, int], ...] = ()
@@ -159,6 +159,8 @@ class Target:
     """Not in the text of a target, from which the ids of proposals are made: those that exist keep theirs."""
     placement: tuple[tuple[str, Literal["SPREAD", "BINPACK"]], ...] = field(default=(), repr=False)
     """(Inference component, how its copies are placed). Not in the text of a target either."""
+    metric: str | None = field(default=None, repr=False)
+    """Predefined metric of the target-tracking policy that is added; None where none is. Not in the text either."""
     others: tuple[VariantTarget, ...] = field(default=(), repr=False)
     """Other variants that the same deployment changes; those that are not named stay. Not in the text either."""
     day_counts: tuple[DayCounts, ...] = field(default=(), repr=False)
@@ -188,8 +190,9 @@ def changed_types(target: Target) -> tuple[str, ...]:
 
 
 def fleet(target: Target) -> str:
-    """``2 × ml.g5.xlarge``; serverless variants have no type."""
-    return f"{target.instance_count} × {target.instance_type}" if target.instance_type else "serverless"
+    """``2 × ml.g5.xlarge``, ``1 to 4 × ml.g5.xlarge`` where target tracking is added; serverless has no type."""
+    count = f"{target.minimum} to {target.maximum}" if target.metric else f"{target.instance_count}"
+    return f"{count} × {target.instance_type}" if target.instance_type else "serverless"
 
 
 NEVER = 1e6

@@ -98,6 +98,8 @@ def _with_options_first(base: Recommendation, context: EvaluationContext, option
     where = "but not on the same endpoint: its owner decides. In place"
     if best.in_place:
         where = "which Limits does not open to automatic mode. Otherwise"
+        if why.code is Code.AUTOSCALED:
+            where = "which its owner decides. Otherwise"
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{best.kind.value} ({_fleet_text(best)}) would save ${best.saving_usd_per_month:,.2f} a month, {where}:"

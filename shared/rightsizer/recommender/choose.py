@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.allowed_step import cost_order, gate_case, gate_of, may_apply, put_allowed_first
@@ -177,7 +177,7 @@ def _apply_gate(
     test_candidates = tuple(with_test(u, context.policy.risk_propose) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{best.target.instance_count} × {best.target.instance_type} ({best.kind.value}) can serve the same load for"
+        f"{fleet(best.target)} ({best.kind.value}) can serve the same load for"
         f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}",
     )
     found = replace(

@@ -47,11 +47,11 @@ def answers(
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
         return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
-    no = _skip_reason(found, context) or _no_use_reason(context, kind) or saves_nothing(context)
+    no = skip_reason(found, context) or _no_use_reason(context, kind) or saves_nothing(context)
     return [no or _answer(context, kind, found.saving_usd_per_month)]
 
 
-def _skip_reason(found: Recommendation, context: EvaluationContext) -> Reason | None:
+def skip_reason(found: Recommendation, context: EvaluationContext) -> Reason | None:
     """Why no closed dimension is looked at: another kind, a test first, users who wait, a type not measured."""
     other = _kind_reason(context)
     if other is not None:

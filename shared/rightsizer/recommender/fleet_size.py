@@ -37,6 +37,14 @@ def _may_open_bounds(context: EvaluationContext, candidate: str) -> bool:
     return context.may_set_bounds and (context.policy.several_at_once or candidate == context.runs.name)
 
 
+def may_add_tracking(context: EvaluationContext, candidate: str) -> bool:
+    """Whether target tracking may be added to that type: the one that runs, as two fixed instances or more."""
+    if context.endpoint.scaling or candidate != context.runs.name or context.policy.several_at_once:
+        return False
+    several = min(context.peak_count, context.variant.current_count) >= 2
+    return several and not context.is_fleet_too_small and context.may_change(OptionKind.AUTOSCALING)
+
+
 def autoscaling_maximum(context: EvaluationContext, candidate: str, most: int) -> int:
     """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
     if not may_choose_bounds(context, candidate):
@@ -54,6 +62,8 @@ def wanted_bounds(context: EvaluationContext, candidate: str, fleet: Fleet) -> t
     low, count = min(fleet.counts), max(fleet.counts)
     if is_minimum_raised_to_grow(context, candidate):
         return low, owner_maximum(context)
+    if fleet.maximum and may_add_tracking(context, candidate):
+        return low, fleet.maximum
     less = count < context.peak_count or low != count or candidate != context.runs.name
     if not less or not may_choose_bounds(context, candidate):
         return None, None
@@ -356,6 +366,24 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
         f"the load needs more, and autoscaling already starts from {low} of at most {owner_maximum(context)} instances:"
     )
     return Reason(Code.AUTOSCALED, f"{text} raise its maximum, or lower the target of its policy")
+
+
+def registered_reason(context: EvaluationContext, option: Option) -> Reason | None:
+    """Why what is registered leaves nothing to save; None for other options, and where a fleet has to grow.
+
+    Bounds that are there already, or a count that the policies come down to by themselves.
+    """
+    target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
+    if context.is_fleet_too_small or context.policy.several_at_once or target.instance_type != context.runs.name:
+        return None
+    if option.kind is OptionKind.AUTOSCALING and live == {(target.minimum, target.maximum)}:
+        text = f"its autoscaling has the bounds {target.minimum} to {target.maximum} already,"
+        return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+    low = min((minimum for minimum, _ in live), default=math.inf)
+    if option.kind is OptionKind.INSTANCE_COUNT and target.instance_count >= low:
+        text = f"its autoscaling comes down to {low} instances by itself,"
+        return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
+    return None
 
 
 def _scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:

@@ -221,6 +221,9 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if endpoint.owned_by:
         return Gate.PROPOSE, Reason(Code.OWNED_BY_STACK, f"it is owned by {endpoint.owned_by}; change it there")
     bounds = option.kind is OptionKind.AUTOSCALING  # these are what autoscaling goes by
+    if bounds and option.target.target_value is not None and option.target.metric is None:
+        text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
+        return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
     every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
     if endpoint.scaling and not bounds and not every:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")

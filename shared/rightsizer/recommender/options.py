@@ -21,12 +21,14 @@ from rightsizer.recommender.fleet_size import (
     find_fleet,
     largest_count,
     may_choose_bounds,
+    registered_reason,
     replayed_p95_s,
 )
 from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
+from rightsizer.recommender.target_tracking import with_tracking
 from rightsizer.recommender.untested import test_tells, untested_risk
 from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
@@ -168,7 +170,8 @@ def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Opti
     found = _size_fleet(context, candidate)
     if not isinstance(found, Option):
         return found
-    refused = _quota_reason(context, found) or _pool_reason(context, candidate, found)
+    refused = registered_reason(context, found) or _quota_reason(context, found)
+    refused = refused or _pool_reason(context, candidate, found)
     found = with_late_share(context, found, candidate.hardware, _sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
@@ -227,14 +230,15 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
         fleet = find_fleet(context, shape, keeps)
     elif keeps:
         fleet = Fleet(context.reference_counts, candidate.workers, random_routing, slower)
+    if fleet is not None and (classes := find_weekly_counts(context, shape, fleet, keeps)):
+        fleet = over_all_days(fleet, classes)
+    fleet = with_tracking(context, shape, fleet, switch and context.is_random_routing)
     if fleet is None:
         return Reason(
             Code.TOO_BUSY,
             f"{candidate.hardware.name} would miss the p95 of {context.objective.p95_s:.2f} s even with {most}"
             f" {'instance' if most == 1 else 'instances'}",
         )
-    if classes := find_weekly_counts(context, shape, fleet, keeps):
-        fleet = over_all_days(fleet, classes)
     option = price_fleet(
         context, candidate, fleet, LEAST if switch and context.is_random_routing and max(fleet.counts) > 1 else None
     )

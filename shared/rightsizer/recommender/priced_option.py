@@ -31,6 +31,7 @@ from rightsizer.recommender.pricing import (
 )
 from rightsizer.recommender.shadow_test import hours_of_test
 from rightsizer.recommender.slowdown import slowdown_bound
+from rightsizer.recommender.target_tracking import LATE, tracked_target
 
 ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
 OLDER = "whether the model runs without what compute capability {} has and {} has not (BF16, FP8, attention kernels)"
@@ -79,6 +80,8 @@ def price_fleet(
         routing=routing,
         day_counts=fleet.day_counts,
     )
+    target, tracking = tracked_target(context, target, fleet)
+    left = open_questions(context, hardware, moved and not candidate.started, alone=alone, fleet=fleet)
     option = type_option(
         context.endpoint.kind,
         (context.runs, context.variant.current_count),
@@ -89,9 +92,10 @@ def price_fleet(
         risks,
         context.demand.confidence,
         _facts(context, candidate, hours, cost),
-        open_questions(context, hardware, moved and not candidate.started, alone=alone, fleet=fleet),
+        (*left, LATE) if tracking else left,
     )
-    return replace(option, mean_instances=round(mean, 4), promise=_promise(context, candidate), test_hours=hours)
+    option = replace(option, mean_instances=round(mean, 4), promise=_promise(context, candidate), test_hours=hours)
+    return replace(option, notes=(*option.notes, *tracking))
 
 
 def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -> dict[RiskResource, Risk]:

@@ -118,7 +118,7 @@ def proposal_key(target: Target) -> str:
         ("maximum", target.maximum),
         ("routing", target.routing),
         ("pools", target.pools),
-        ("target_value", target.target_value),
+        ("target_value", None if target.metric else target.target_value),
         ("per_instance", target.per_instance),
         ("copies", target.copies),
         ("idle_minutes", target.idle_minutes),
@@ -129,6 +129,8 @@ def proposal_key(target: Target) -> str:
         later.append(_record("ScaleIn", (("variant", wanted.variant), ("strategy", wanted.strategy), *limits)))
     if target.placement:
         later.append(_value(target.placement))
+    if target.metric:  # its value follows the latency from day to day, and asks nobody anew
+        later.append(f"metric={_value(target.metric)}")
     if target.others:
         later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
     for one in target.day_counts:
@@ -251,9 +253,10 @@ def property_diff(owned_by: str, variant: str, today: CurrentFleet, target: Targ
 
 def _serving_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
     kind: DiffValue = None if target.pools else target.instance_type
+    count = today.count if target.metric else target.instance_count  # the policy that is added sets it from there
     lines: list[DiffLine] = [
         ("InstanceType", "instance_type", today.instance_type, kind),
-        ("InitialInstanceCount", "initial_instance_count", today.count, target.instance_count),
+        ("InitialInstanceCount", "initial_instance_count", today.count, count),
     ]
     if target.routing:
         lines.append(("RoutingConfig: {RoutingStrategy", "routing_strategy", None, target.routing))
@@ -294,6 +297,8 @@ def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
             ("MinCapacity", "min_capacity", old_least, least),
             ("MaxCapacity", "max_capacity", old_most, most),
         ]
+    if target.metric:
+        lines.append(("PredefinedMetricType", "predefined_metric_type", None, target.metric))
     if target.target_value is not None:
         lines.append(("TargetValue", "target_value", None, target.target_value))
     return lines

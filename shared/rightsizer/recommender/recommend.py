@@ -14,12 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.target_tracking import TRACKING
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
 from rightsizer.domain.environment import read_environment
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.reason import Code, Reason
@@ -48,7 +49,6 @@ PARTITIONED = (
     "its GPUs are partitioned (MIG), and the use of a partition is not published: sums over the GPUs do not tell what"
     " it needs"
 )
-TRACKING = "TargetTrackingScalingPolicyConfiguration"
 
 
 def add_daily_usage(
@@ -298,6 +298,8 @@ def add_policy_changes(found: Recommendation, endpoint: Endpoint) -> Recommendat
 
 def add_unchanged_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation with the scaling policies whose targets it left alone, each under what was not checked."""
+    if any(option.kind is OptionKind.AUTOSCALING and option.target.target_value for option in found.options):
+        return found  # offered only where there is one policy, and for that one
     left = tuple(_unchanged_policy_sentence(policy) for target in endpoint.scaling for policy in target.policies)
     return replace(found, not_checked=(*found.not_checked, *left)) if left else found
 

@@ -9,12 +9,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from rightsizer.autoscaling.target_tracking import BUSY_TARGET
 from rightsizer.domain.demand import Fleet, ReplayResult, Stream
 from rightsizer.domain.recommendation import Replay
 from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, busy_days, quantile
 
-BUSY_TARGET = 0.7
-"""Share of the workers that target tracking keeps busy."""
 LAGS = (2, 3, 4)
 """Slots after which added instances serve (alarm, provisioning: ten minutes), and for which they stay."""
 WATCH_S = 1800.0
@@ -65,7 +64,7 @@ def _slots(work: Sequence[float], fleet: Fleet) -> list[int]:
     counts = [count for count in fleet.counts for _ in range(PER_HOUR)]
     if fleet.maximum <= min(counts):
         return counts
-    factor = fleet.slower / (SLOT_S * BUSY_TARGET * fleet.workers)
+    factor = fleet.slower / (SLOT_S * (fleet.busy or BUSY_TARGET) * fleet.workers)
     for slot in range(LAGS[0], SLOTS):
         seen = max(work[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
         wanted = min(math.ceil(seen * factor - 1e-9), fleet.maximum)

@@ -93,6 +93,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "no target": target(**_SCALING),
         "type": target(scaled, PolicyName="p", PolicyType="PredictiveScaling"),
         "configuration": target(scaled, PolicyName="p", PolicyType="StepScaling"),
+        "one metric": target(scaled, **_SCALING),
     },
     ("application-autoscaling", "DeleteScalingPolicy"): {
         "dimension": target(scaled, PolicyName="p", **_OTHER),

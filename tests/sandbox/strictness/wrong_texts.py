@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from tests.sandbox.strictness.accepted import KEY, VARIANT
+from tests.sandbox.strictness.accepted import KEY, TRACKING, VARIANT
 from tests.sandbox.strictness.wrong import GONE, METRICS, WRONG, Change, component, custom, steps, variant
 from tests.sandbox.strictness.wrong_policies import FINE_POLICIES, MORE_POLICIES, POLICIES
 
 type Wrong = dict[tuple[str, str], dict[str, Change]]
 
 _SERVERLESS = {"MemorySizeInMB": 1024, "MaxConcurrency": 1}
+_TRACKING = "TargetTrackingScalingPolicyConfiguration"
+_OF_COPIES = "SageMakerInferenceComponentInvocationsPerCopy"
 VPC = {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}
 _LOW, _HIGH = {"MetricIntervalUpperBound": 0.0}, {"MetricIntervalLowerBound": 0.0}
 _BARE: Change = METRICS | {
@@ -59,6 +61,8 @@ _TEXTS: Wrong = {
     ("application-autoscaling", "PutScalingPolicy"): {
         "ranges": _adjusted({"MetricIntervalUpperBound": -1.0}, {"MetricIntervalLowerBound": 1.0}),
         "adjustment": steps({"ScalingAdjustment": 1} | _HIGH, AdjustmentType=None),
+        "fits": {_TRACKING: TRACKING | {"PredefinedMetricSpecification": {"PredefinedMetricType": _OF_COPIES}}},
+        "cooldown": {_TRACKING: TRACKING | {"ScaleOutCooldown": -1}},
     },
     ("cloudwatch", "PutMetricAlarm"): {
         "metric period": METRICS

@@ -1,8 +1,9 @@
-"""Plans that deploy nothing: counts and autoscaling bounds of one variant."""
+"""Plans that deploy nothing: counts, autoscaling bounds and added target tracking of one variant."""
 
 from dataclasses import replace
 
 from rightsizer.autoscaling import policies
+from rightsizer.autoscaling.target_tracking import tracking_steps
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan.fleet import fleet_after
 from rightsizer.domain.endpoint import ScalableTarget
@@ -60,6 +61,30 @@ def plan_bounds(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         restore=tuple(step for step in old if step.key in keys),
         after=before.variants,
         guardrail="autoscaling bounds only: no deployment, reversible at once",
+    )
+    return PlannedChange(before, plan)
+
+
+def plan_tracking(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
+    """A scalable target with one target-tracking policy for a variant that has none; the rollback removes both."""
+    change, before, target = approved.change, approved.before, approved.change.option.target
+    name, mine = change.ref.name, [v for v in before.variants if v.name == change.variant]
+    if approved.inputs.scaling:
+        text = f"{name} is autoscaled by now; another target cannot be registered, and its policies are its owner's"
+        return (Reason(Code.AUTOSCALED, text),)
+    if {v.instance_type for v in mine} != {target.instance_type}:
+        runs = ", ".join(v.instance_type for v in mine) or "no instance type"
+        return (Reason(Code.NOT_IN_PLACE, f"target tracking changes no type: {name} runs {runs}"),)
+    most = target.maximum or 0
+    if any(v.count > most for v in mine):
+        text = f"{name} runs {mine[0].count} instances by now, and at most {most} were decided on"
+        return (Reason(Code.CHANGED_SINCE, text),)
+    steps, gone = tracking_steps(name, change.variant, target)
+    plan = Plan(
+        settle=steps,
+        restore=(gone, capacity_step(name, mine)),
+        after=before.variants,
+        guardrail="target tracking: no deployment; the rollback removes it and sets the old count",
     )
     return PlannedChange(before, plan)
 

@@ -50,8 +50,8 @@ def missing_autoscaling_reasons(change: Change, inputs: PreflightInput) -> tuple
     """Why an option that grows with its load would not: it counts on autoscaling that the variant does not have.
 
     It was judged with instances that autoscaling adds, and no policy here is made up for it. The owner's schedule moves
-    the bounds of another type as it moved those of today's. Sleeping brings its own policies; a restore of what served
-    the load before waits for nothing.
+    the bounds of another type as it moved those of today's. Sleeping and added target tracking bring their own
+    policies; a restore of what served the load before waits for nothing.
     """
     target, own = change.option.target, target_of_variant(inputs, change.variant)
     scaled = [one.name for one in (*target.others,) if target_of_variant(inputs, one.name) is not None]
@@ -65,7 +65,7 @@ def missing_autoscaling_reasons(change: Change, inputs: PreflightInput) -> tuple
         return ()
     if change.option.restores or change.option.kind is OptionKind.SCALE_TO_ZERO:
         return ()
-    if (target.maximum or 0) <= fixed:
+    if (target.maximum or 0) <= fixed or target.metric:
         return ()
     text = f"this counts on autoscaling up to {target.maximum} instances, and variant {change.variant} of "
     text += f"{change.ref.name} is not autoscaled: it would stay at {fixed}"

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import close_rolled_back, foreign_configs, hand_over, old_config
 from rightsizer.changes.reconcile.journal import (
+    additions_of_owner,
     is_given_back,
     is_reopened,
     may_have_changed_autoscaling,
@@ -240,6 +241,12 @@ def close_action(change: Change, live: LiveState, now: datetime) -> NextAction:
         goals += _missing_goals(
             change, live, now, plan.settle if carries_new or _has_failed_rollback(change, endpoint) else plan.restore
         )
+    theirs = additions_of_owner(change, live) if goals and ending is ChangeState.ROLLED_BACK else ()
+    if theirs:
+        text = f"the autoscaling that was added carries {', '.join(theirs)} of somebody else by now, and is left"
+        lines = tuple(step.command for step in goals)
+        reason = Reason(Code.CHANGED_SINCE, text)
+        return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.OUTSIDE, remaining=lines)
     goals += plan.tidy
     open_goals = [g for g in goals if not {g.command, live.resolve_step(g).command} & set(change.remaining)]
     move = first_action(change, live, open_goals, now)

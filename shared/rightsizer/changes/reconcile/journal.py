@@ -94,6 +94,29 @@ def _removal_entry(change: Change, clear: Step) -> Entry | None:
     return last if last is not None and last.step == clear.key and last.status == "done" else None
 
 
+def added_targets(change: Change) -> frozenset[str]:
+    """Resources that a change without a deployment registers and that were no scalable targets before."""
+    if change.plan.turn is not None:
+        return frozenset()
+    known = {target.resource_id for target in (change.before.scaling if change.before else ())}
+    return frozenset(s.subject for s in change.plan.settle if s.kind is StepKind.REGISTER_TARGET) - known
+
+
+def additions_of_owner(change: Change, live: LiveState) -> tuple[str, ...]:
+    """Policies and scheduled actions of others on a target that the change added: a return would delete them."""
+    added, ours = added_targets(change), {step.key for step in change.plan.settle}
+    rows = (
+        (target.resource_id, *row)
+        for target in live.scaling or ()
+        if target.resource_id in added
+        for row in (
+            *(("PutScalingPolicy", str(policy.get("PolicyName"))) for policy in target.policies),
+            *(("PutScheduledAction", str(action.get("ScheduledActionName"))) for action in target.scheduled),
+        )
+    )
+    return tuple(name for resource, kind, name in rows if f"{kind} {resource} {name}" not in ours)
+
+
 def undo_commands(change: Change) -> tuple[str, ...]:
     """Command lines, in their order, that undo what an open change has begun; empty when nothing is to be undone.
 

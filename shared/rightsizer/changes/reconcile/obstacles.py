@@ -5,6 +5,7 @@ from datetime import datetime
 from rightsizer.changes.reconcile.drift import close_rolled_back
 from rightsizer.changes.reconcile.journal import (
     GONE_AFTER,
+    added_targets,
     may_have_changed_autoscaling,
     may_have_written,
     targets_of_owner,
@@ -127,7 +128,11 @@ def _count_differences(change: Change, endpoint: EndpointSight) -> str:
 
 
 def _autoscaling_differences(change: Change, live: LiveState) -> str:
-    """What of autoscaling is not as the plan would give it back; empty where all is, or nothing is taken away."""
+    """What of autoscaling is not as the plan would give it back, or is there where the plan adds its own; or empty."""
+    added = added_targets(change)
+    taken = [target.resource_id for target in live.scaling or () if target.resource_id in added]
+    if taken:
+        return f"somebody registered autoscaling of {taken[0]} since the plan"
     if change.before is None or not change.plan.clear:
         return ""
     edits = live.edits(change.plan.restore, change.before.scaling)
