@@ -7,8 +7,9 @@ from datetime import time, timedelta
 import pytest
 
 from rightsizer.changes.reconcile.courses import rollback_action
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, Steer
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.next_action import Steer
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeWindow
 from rightsizer.domain.proposal import Decision, ProposalState

@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.changes.reconcile import drift, next_action
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
+from rightsizer.domain.next_action import Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code

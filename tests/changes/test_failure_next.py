@@ -25,11 +25,11 @@ from rightsizer.domain.change import (
     Entry,
     FailureClass,
     JournalEvent,
-    Steer,
     StepResult,
     read_failure,
 )
 from rightsizer.domain.history import PastEnd
+from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason

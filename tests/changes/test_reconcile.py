@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import next_action
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Finish, JournalEvent, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
+from rightsizer.domain.next_action import Do, Finish, Steer, Wait
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason

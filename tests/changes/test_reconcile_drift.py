@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.changes.reconcile.drift import busy_action, foreign_configs, lost_action, old_config
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, NextAction, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.next_action import NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
 from tests.changes.test_drift import TURNED, endpoint

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.reconcile.steps import LAG, attempt_step, first_action, give_up_step, step_obstacle, time_limit
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.live_state import MOVING, EndpointSight, LiveState
+from rightsizer.domain.next_action import Steer, Wait
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, change_after

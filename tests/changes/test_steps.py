@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.changes.reconcile import steps
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, FailureClass, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.plan import Step, StepKind
 from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, SETTLE, TIDY, TURN, WHO, change_after
 

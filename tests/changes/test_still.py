@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.reconcile.steps import SHOWS
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Replan, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Hold, LiveState, VariantSight
+from rightsizer.domain.next_action import Do, Replan, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason

@@ -7,8 +7,9 @@ import pytest
 
 from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.reconcile.steps import LAG
-from rightsizer.domain.change import Change, ChangeState, Course, Do, Entry, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, Entry
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, LiveState, VariantSight
+from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.plan import Before
 from rightsizer.domain.policy import Switch
 from tests.changes.test_reconcile import BACK, BEFORE, CLEAR, NOW, TURN, change_after

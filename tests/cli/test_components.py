@@ -28,7 +28,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
     rejected = {"state": ProposalState.REJECTED, "decision": None}
     endpoint = {**SCENARIO.endpoint, **extra}
     seed = SCENARIO.seed if endpoint["inference_components"] else None
-    with world(SCENARIO.option, seed=seed, kind=SCENARIO.kind, proposed=rejected, **endpoint) as w:
+    with world(SCENARIO.option, seed=seed, kind=SCENARIO.kind, by="cli:somebody", proposed=rejected, **endpoint) as w:
         monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
         bootstrap.set_clock(lambda: w.box.clock.now)
         yield w

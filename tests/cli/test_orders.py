@@ -28,7 +28,7 @@ PENDING = {"state": ProposalState.PENDING, "decision": None}
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A deployed table with one pending proposal."""
     monkeypatch.setenv("COLUMNS", "300")
-    with world(proposed=PENDING) as w:
+    with world(proposed=PENDING, by="cli:somebody") as w:  # no list of approvers: IAM alone decides
         monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
         bootstrap.set_clock(lambda: w.box.clock.now)
         yield w

@@ -4,8 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from rightsizer.domain.change import Change, Finish
+from rightsizer.domain.change import Change
 from rightsizer.domain.live_state import LiveState
+from rightsizer.domain.next_action import Finish
 from rightsizer.flows.advance_change import ChangeAdvancer
 from tests.faults.drive import SECOND, Disturbance, killed
 from tests.faults.tested import runs_with_test

@@ -272,7 +272,7 @@ def test_a_dimension_that_limits_opens_is_changed_and_a_closed_one_is_not() -> N
     opened = Policy(by_itself=TYPE_AND_COUNT | {OptionKind.SCHEDULE})
     closed, scheduled = (
         tried(values, "ml.g4dn.xlarge", 3, 2.0, replace(stage(policy=policy), first=FIRST + timedelta(days=3)))
-        for policy in (Policy(), opened)
+        for policy in (Policy(by_itself=TYPE_AND_COUNT), opened)
     )
     assert closed.changes == ()
     (change,) = scheduled.changes

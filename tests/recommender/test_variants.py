@@ -89,6 +89,14 @@ def test_a_commitment_keeps_its_part_of_the_sum_once() -> None:
     assert saving(4) == now - Decimal(4 * 730), "what is on demand above the plan, counted once for both variants"
 
 
+def test_an_endpoint_of_several_variants_bears_its_share_of_the_accounts_plan() -> None:
+    plan, now = Commitment(Decimal(8), 0.5, known=True), usd(3) + usd(4)
+    past, prices = History(gpu_usd_per_month=2 * now), kit.prices(commitment=plan)
+    option = judged(several(variant(B)), window(A), window(B), history=past, prices=prices).chosen_option
+    assert option is not None
+    assert option.saving_usd_per_month == now - Decimal(8 * 730) / 2
+
+
 def test_each_variant_is_listed_with_its_own_finding_and_cost() -> None:
     found = judged(several(variant(B), variant(C, 2, weight=0.0)), window(A), window(B, SILENT, 16))
     rows = {row.name: row for row in found.variants}

@@ -11,7 +11,7 @@ import pytest
 
 from rightsizer.changes.proof import proof_verdict
 from rightsizer.changes.reconcile import courses
-from rightsizer.domain.change import Steer
+from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal

@@ -24,11 +24,11 @@ from rightsizer.domain.change import (
     Entry,
     FailureClass,
     JournalEvent,
-    Steer,
     StepResult,
     failure_detail,
 )
 from rightsizer.domain.history import PastEnd
+from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason

@@ -12,21 +12,10 @@ from rightsizer.changes.failure import drop_metrics_config, error_detail, next_t
 from rightsizer.changes.measurement import add_measurements
 from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.rollback import change_with_recorded_autoscaling, is_taking_autoscaling, with_autoscaling
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    Do,
-    Entry,
-    FailureClass,
-    Finish,
-    JournalEvent,
-    Replan,
-    Steer,
-    Wait,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import LiveState
+from rightsizer.domain.next_action import Do, Finish, Replan, Steer, Wait
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import TICK, ChangeLimits, Switch

@@ -21,20 +21,10 @@ from rightsizer.changes.overruled import (
     slow_test_reason,
 )
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    Do,
-    Entry,
-    FailureClass,
-    JournalEvent,
-    NextAction,
-    Steer,
-    Wait,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict
+from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal

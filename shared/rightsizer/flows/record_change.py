@@ -15,17 +15,10 @@ from rightsizer.changes.measurement import add_instance_hours, past_of, realised
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    Entry,
-    Finish,
-    JournalEvent,
-    Steer,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.next_action import Finish, Steer
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH

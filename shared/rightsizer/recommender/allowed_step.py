@@ -12,6 +12,7 @@ from decimal import Decimal
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.option import Option, OptionKind, fleet
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.candidates import CandidateType, check_candidate
@@ -22,6 +23,8 @@ from rightsizer.recommender.hourly_counts import requests_of_week
 from rightsizer.recommender.options import saving_share
 from rightsizer.recommender.priced_option import price_fleet
 
+WORTH = 2
+"""Times that the best option may save what a step of low risk does, which is asked about before it."""
 TWO_ZONES = 2
 """Instances that stay where one alone would leave one Availability Zone and nobody accepted that."""
 
@@ -57,24 +60,41 @@ def may_apply(context: EvaluationContext, option: Option) -> bool:
 
 
 def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tuple[Option, ...]:
-    """Put the best step that automatic mode may take now in front; unchanged where there is none.
+    """Put the step that is best to take now in front; unchanged where there is none.
 
     The step names what it leaves for later, and why a person is asked about that.
     """
     best = sure[0]
     verdict, why = gate_of(context, best)
-    if context.endpoint.mode is not Mode.AUTO or best.saving_usd_per_month <= 0 or verdict is Gate.APPLY:
+    if best.saving_usd_per_month <= 0 or verdict is Gate.APPLY:
         return tuple(sure)
-    steps = (step for option in sure for step in (option, *_on_more_instances(context, option)))
-    allowed = [step for step in steps if may_apply(context, step)]
+    steps = [step for option in sure for step in (option, *_on_more_instances(context, option))]
+    allowed = [step for step in steps if _may_be_taken(context, step, best)]
     if not allowed:
         return tuple(sure)
     step = min(allowed, key=lambda o: cost_order(context, o))
     more = best.saving_usd_per_month - step.saving_usd_per_month
     rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
+    if context.endpoint.mode is not Mode.AUTO:
+        why = Reason(Code.RISK_TOO_HIGH, f"its performance risk is {int(best.risk)} of 4")
     later = f"a first step: {rest}; {why.sentence}"
     kept = (o for o in sure if o != step)
     return (replace(step, notes=(*step.notes, later)), *kept)
+
+
+def _may_be_taken(context: EvaluationContext, step: Option, best: Option) -> bool:
+    """Whether automatic mode may apply the step, or a person should be asked about it before the best option.
+
+    A person is asked first about what has a low risk and saves at least half as much as a best option of a higher one.
+    """
+    if context.endpoint.mode is Mode.AUTO:
+        return may_apply(context, step)
+    low = step.in_place and step.risk <= context.policy.risk_apply < best.risk
+    return low and WORTH * step.saving_usd_per_month >= best.saving_usd_per_month and not _is_silent(context, step)
+
+
+def _is_silent(context: EvaluationContext, option: Option) -> bool:
+    return gate_of(context, option)[0] is Gate.SILENT
 
 
 def _on_more_instances(context: EvaluationContext, option: Option) -> Iterator[Option]:

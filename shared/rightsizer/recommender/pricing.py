@@ -3,12 +3,12 @@
 A saving is net of commitments and of the change itself. The risk is on Compute Optimizer's scale, resource by resource.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.domain.demand import Demand, MemoryClass
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
     CHANGEABLE,
@@ -23,7 +23,7 @@ from rightsizer.domain.option import (
     payback_days,
 )
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Commitment, Price
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Commitment, Price, PriceTable
 
 TOLD = (
     "{} in place of {} GPUs in an instance: a server that is told how many (tensor parallel degree,"
@@ -192,6 +192,12 @@ class FleetCost:
 def monthly_cost(price: Price, instances: float) -> Decimal:
     """US dollars of a month of that many instances on average."""
     return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(CENT)
+
+
+def usd_of_variants(variants: Iterable[Variant], prices: PriceTable) -> Decimal:
+    """US dollars a month of the variants as they run; those whose price is not known are left out."""
+    found = ((prices.find(v.instance_type), v.current_count) for v in variants if v.instance_type)
+    return sum((monthly_cost(price, count) for price, count in found if price is not None), Decimal(0))
 
 
 def cost_of(

@@ -10,6 +10,7 @@ is done.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from rightsizer.autoscaling import policies
@@ -34,7 +35,7 @@ from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_o
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.late_share import with_accepted_share
-from rightsizer.recommender.pricing import monthly_cost, share_commitment
+from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
 from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until
 from rightsizer.recommender.variants import join_variants
 from rightsizer.recommender.workload import analyse_workload
@@ -78,11 +79,14 @@ def recommend(
 ) -> Recommendation:
     """The recommendation of one endpoint from digests already folded; of several variants each by its own."""
     here = inputs.for_endpoint(endpoint)
+    all_usd = usd_of_variants(endpoint.variants, here.prices)
+    here = _share_plan(here, all_usd, here.history.gpu_usd_per_month)
     if endpoint.other_variants:
         read = (
             usage if isinstance(usage, EndpointUsage) else EndpointUsage(endpoint.ref.name, (usage,) if usage else ())
         )
-        parts = tuple(_recommend_view(view, endpoint, read, here, dimensions) for view in endpoint.views)
+        each = ((v, _share_plan(here, usd_of_variants(v.variants[:1], here.prices), all_usd)) for v in endpoint.views)
+        parts = tuple(_recommend_view(view, endpoint, read, mine, dimensions) for view, mine in each)
         found = join_variants(endpoint, parts, here)
     else:
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
@@ -107,7 +111,6 @@ def _recommend_first_variant(
     if isinstance(usage, NoMetrics):
         return empty_recommendation(endpoint, inputs, usage.reason)
     variant = endpoint.variants[0] if endpoint.variants else None
-    inputs = _share_plan(endpoint, inputs)
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
@@ -129,15 +132,12 @@ def _recommend_first_variant(
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
 
 
-def _share_plan(endpoint: Endpoint, inputs: AccountInputs) -> AccountInputs:
-    """The inputs with the part of the account's Savings Plans that this endpoint bears."""
-    variant, prices = endpoint.variants[0] if endpoint.variants else None, inputs.prices
-    price = prices.find(variant.instance_type) if variant and variant.instance_type else None
-    if variant is None or price is None:
+def _share_plan(inputs: AccountInputs, usd: Decimal, of_usd: Decimal | None) -> AccountInputs:
+    """The inputs with the part of their Savings Plans that `usd` of `of_usd` a month bears: a price is known."""
+    if usd <= 0:
         return inputs
-    now_usd = monthly_cost(price, variant.current_count)
-    plan = share_commitment(prices.commitment, now_usd, inputs.history.gpu_usd_per_month)
-    return replace(inputs, prices=replace(prices, commitment=plan))
+    plan = share_commitment(inputs.prices.commitment, usd, of_usd)
+    return replace(inputs, prices=replace(inputs.prices, commitment=plan))
 
 
 def _without_savings(found: Recommendation) -> Recommendation:

@@ -29,7 +29,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, VariantFinding
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import cooldown_reason
-from rightsizer.recommender.pricing import break_even_text, kept_by_commitment, monthly_cost
+from rightsizer.recommender.pricing import break_even_text, kept_by_commitment, monthly_cost, usd_of_variants
 from rightsizer.recommender.scale_to_zero import UNREAD_VARIANTS
 
 TOGETHER = TYPE_AND_COUNT | {OptionKind.FEWER_GPUS}
@@ -165,12 +165,6 @@ def _joined(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Recommen
     return _rested(_named(found, parts), inputs)
 
 
-def _usd_of_all(endpoint: Endpoint, inputs: AccountInputs) -> Decimal:
-    """US dollars a month of all variants whose price is known."""
-    found = ((inputs.prices.find(v.instance_type), v.current_count) for v in endpoint.variants)
-    return sum((monthly_cost(price, count) for price, count in found if price is not None), Decimal(0))
-
-
 def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Option:
     """One deployment that gives each of `parts` what its own option asks for; the first of them gives the target."""
     chosen = [(p.variant, p.options[0]) for p in parts]
@@ -181,7 +175,8 @@ def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Op
     )
     now = sum((p.usd_per_month or Decimal(0) for p in parts), Decimal(0))
     usd = sum((option.usd_per_month for _, option in chosen), Decimal(0))
-    committed = kept_by_commitment(now - usd, _usd_of_all(endpoint, inputs), inputs.prices.commitment)
+    runs_usd = usd_of_variants(endpoint.variants, inputs.prices)
+    committed = kept_by_commitment(now - usd, runs_usd, inputs.prices.commitment)
     saving = (now - usd - committed).quantize(CENT)
     risks = _worst_risks(option for _, option in chosen)
     risk = max(risks.values(), default=Risk.VERY_LOW)

@@ -40,6 +40,7 @@ def ids(rows: list[tuple[Key, Check]]) -> list[str]:
 @pytest.fixture(scope="module")
 def box() -> Iterator[Sandbox]:
     with Sandbox() as running:
+        running.set_quota("ml.g5.xlarge", 1_000)  # each row has endpoints of its own in this one account
         running.add_endpoint("chat")
         spots[running] = add_spot(running)
         with running.gate.unrecorded():

@@ -24,8 +24,9 @@ from rightsizer.changes.reconcile.journal import (
 )
 from rightsizer.changes.reconcile.obstacles import approval_age_reason, may_be_updating
 from rightsizer.changes.reconcile.steps import may_show_until, was_update_rolled_back
-from rightsizer.domain.change import Change, ChangeState, Course, NextAction, Wait
+from rightsizer.domain.change import Change, ChangeState, Course
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
+from rightsizer.domain.next_action import NextAction, Wait
 from rightsizer.domain.policy import Switch
 
 __all__ = [

@@ -25,17 +25,9 @@ from rightsizer.changes.reconcile.steps import (
     unseen_update_wait,
     was_update_rolled_back,
 )
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    FailureClass,
-    Finish,
-    NextAction,
-    Steer,
-    Wait,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.live_state import EndpointSight, LiveState, ProofVerdict, VariantSight
+from rightsizer.domain.next_action import Finish, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.journal import is_given_back
-from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, NextAction, Steer, Wait
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.next_action import NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
 

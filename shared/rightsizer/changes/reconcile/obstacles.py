@@ -12,18 +12,9 @@ from rightsizer.changes.reconcile.journal import (
     targets_registered_again,
 )
 from rightsizer.changes.reconcile.steps import may_show_until
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    FailureClass,
-    JournalEvent,
-    NextAction,
-    Replan,
-    Steer,
-    Wait,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, FailureClass, JournalEvent
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.next_action import NextAction, Replan, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import PATIENCE
 from rightsizer.domain.reason import Code, Reason

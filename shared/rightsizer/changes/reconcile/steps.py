@@ -10,20 +10,10 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import close_rolled_back, next_look
 from rightsizer.changes.reconcile.journal import may_have_written
-from rightsizer.domain.change import (
-    Change,
-    ChangeState,
-    Course,
-    Do,
-    Entry,
-    FailureClass,
-    NextAction,
-    Steer,
-    StepResult,
-    Wait,
-)
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, StepResult
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.live_state import MOVING, EndpointSight, LiveState
+from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
 from rightsizer.domain.plan import Step, StepKind, command, has_places
 from rightsizer.domain.preflight import ACTION, pass_role_command, role_of_caller
 from rightsizer.domain.reason import Code, Reason
