@@ -8,9 +8,10 @@ from rightsizer.changes.reconcile.journal import added_targets, additions_of_own
 from rightsizer.changes.reconcile.obstacles import approval_age_reason, expiry_action, unsettled_action
 from rightsizer.changes.reconcile.steps import SHOWS
 from rightsizer.dimensions.autoscaling_bounds import AutoscalingBounds
-from rightsizer.domain.change import Change, Replan
+from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget, variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.next_action import Replan
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.reason import Code
 from tests import samples
