@@ -71,16 +71,8 @@ def price_fleet(
     hours = hours_of_test(requests_by_hour(context.days), context.instances, policy)
     hourly = fleet.counts if fewest != count else None
     minimum, maximum = wanted_bounds(context, hardware.name, fleet)
-    target = Target(
-        hardware.name,
-        count,
-        hourly_counts=hourly,
-        minimum=minimum,
-        maximum=maximum,
-        routing=routing,
-        day_counts=fleet.day_counts,
-    )
-    target, tracking = tracked_target(context, target, fleet)
+    fixed = Target(hardware.name, count, hourly, minimum, maximum, routing, day_counts=fleet.day_counts)
+    target, tracking = tracked_target(context, fixed, fleet)
     left = open_questions(context, hardware, moved and not candidate.started, alone=alone, fleet=fleet)
     option = type_option(
         context.endpoint.kind,
@@ -94,8 +86,13 @@ def price_fleet(
         _facts(context, candidate, hours, cost),
         (*left, LATE) if tracking else left,
     )
-    option = replace(option, mean_instances=round(mean, 4), promise=_promise(context, candidate), test_hours=hours)
-    return replace(option, notes=(*option.notes, *tracking))
+    return replace(
+        option,
+        mean_instances=round(mean, 4),
+        promise=_promise(context, candidate),
+        test_hours=hours,
+        notes=(*option.notes, *tracking),
+    )
 
 
 def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -> dict[RiskResource, Risk]:
