@@ -13,7 +13,7 @@ import pytest
 from rightsizer.bootstrap import evaluation
 from rightsizer.changes.window import is_open
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.policy import TYPE_AND_COUNT, ChangeLimits
+from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
 from rightsizer.settings import Settings, change_limits, from_environment
 
@@ -42,7 +42,9 @@ def test_dimensions_reach_the_evaluation_and_the_change_alike() -> None:
     added = frozenset({OptionKind.SCHEDULE, OptionKind.ROUTING})
     assert known.limits.by_itself == TYPE_AND_COUNT | added
     assert evaluation.policy_of(known).by_itself == known.limits.by_itself
-    assert evaluation.policy_of(from_environment({})).by_itself == TYPE_AND_COUNT
+    assert evaluation.policy_of(from_environment({})).by_itself == TYPE_AND_COUNT | ADDABLE
+    closed = from_environment({"RIGHTSIZER_LIMITS": '{"dimensions": []}'})
+    assert evaluation.policy_of(closed).by_itself == closed.limits.by_itself == TYPE_AND_COUNT
 
 
 def test_a_window_is_wall_time_of_its_zone_with_the_summer_in_it() -> None:

@@ -133,11 +133,12 @@ def test_a_key_that_a_change_can_carry_and_counts_alone_keep_their_button() -> N
 def test_a_deletion_that_no_wait_can_prove_has_no_button_and_says_why(declared: bool) -> None:
     judged = samples.recommendation(options=(samples.option(kind=OptionKind.DELETE),))
 
-    def permitted(kind: EndpointKind) -> ChangePermission:
-        at = replace(ENDPOINT, kind=kind, mode_declared=declared)
+    def permitted(*kinds: EndpointKind) -> ChangePermission:
+        at = replace(ENDPOINT, kind=kinds[0], kinds=kinds, mode_declared=declared)
         return permission_for(KEEPING, CATALOGUE, DIMENSIONS, Evaluated(at, judged))
 
     found = permitted(EndpointKind.ASYNC)
+    assert permitted(EndpointKind.MULTI_VARIANT, EndpointKind.ASYNC) == found
     assert (found.approvable, found.tag) == (False, False)
     assert found.enable == (
         "whether an endpoint of kind asynchronous is used cannot be told by its invocations; its owner decides"

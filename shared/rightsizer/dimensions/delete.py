@@ -42,7 +42,8 @@ class Delete(Dimension):
         from rightsizer.changes.deletion import restore_script
         from rightsizer.domain.plan import Plan, PlanKind
 
-        other = self.kind_refusal(approved.inputs.proposal.recommendation.kind)
+        queued, kind = approved.inputs.endpoint.asynchronous, approved.inputs.proposal.recommendation.kind
+        other = self.kind_refusal(EndpointKind.ASYNC if queued else kind)
         if other is not None:
             return (other,)
         grace = approved.limits.grace.total_seconds()

@@ -212,7 +212,8 @@ def permission_for(
     dimension = None if option is None else find(dimensions, option.kind)
     deploys = option is not None and dimension is not None and option.kind in dimension.deploys
     permission = withhold_refused(result.endpoint, option, deploys, catalogue, permission)
-    other = None if dimension is None else dimension.kind_refusal(result.endpoint.kind)
+    refusals = () if dimension is None else (dimension.kind_refusal(kind) for kind in result.endpoint.kinds)
+    other = next((refusal for refusal in refusals if refusal is not None), None)
     if other is not None and (permission.approvable or permission.tag):
         permission = ChangePermission(False, other.sentence)
     if permission.approvable:
