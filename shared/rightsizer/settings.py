@@ -145,7 +145,7 @@ def _parse_limits(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, .
     try:
         given = _object("RIGHTSIZER_LIMITS", text)
     except SettingsError as error:
-        return found, deciding, (str(error),)
+        return replace(found, dimensions=frozenset()), deciding, (str(error),)
     for key, value in given.items():
         try:
             if key in _DECIDING:
@@ -158,6 +158,8 @@ def _parse_limits(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, .
                 problems.append(f"Limits has the key {key[:80]!r}, which means nothing; it may have {known}")
         except SettingsError as error:
             problems.append(str(error))
+            if key == "dimensions":
+                found = replace(found, dimensions=frozenset())
         except (InputError, OverflowError) as error:
             problems.append(f"Limits has {key}: {_shorten(value)}; {error}")
     return found, deciding, tuple(problems)

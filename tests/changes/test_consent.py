@@ -149,7 +149,7 @@ def test_automatic_mode_gives_back_a_minimum_within_the_owners_bounds_and_moves_
 
 def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
     scaling = autoscaled(4, 4)
-    w = world(raising(3, 4), limits=CLOSED, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=scaling, count=4)
+    w = world(raising(3, 4), by="policy", tags=AUTO, gate=Gate.APPLY, scaling=scaling, count=4)
     assert w.start().state is ChangeState.REFUSED
     assert next(iter(w.account.targets.values())).minimum == 4
 

@@ -153,7 +153,7 @@ def test_a_way_to_change_an_endpoint_is_recommended_approved_and_carried_out(new
     newcomer.registers("dimensions/__init__.py", "DIMENSIONS")
     busy, kind = "search-rerank", OptionKind("one-for-development")
     with scene() as at:
-        at.add(busy, tags={**PROPOSE, "stage": "development", "rightsizer:p95-ms": "100"})
+        at.add(busy, tags={**PROPOSE, "tier": "development", "rightsizer:p95-ms": "100"})
         at.add(BIG, tags=PROPOSE)
         at.drive(busy)
         at.sweep()

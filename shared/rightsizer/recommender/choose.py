@@ -48,6 +48,10 @@ from rightsizer.recommender.shadow_test import (
     shadow_test_refusal,
 )
 
+LESS_ROOM = Reason(
+    Code.RISK_TOO_HIGH,
+    "needs your approval: it holds the objective at the load seen, with little room to grow",
+)
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
@@ -106,6 +110,8 @@ def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> R
     if wide is None or options is None or not sure:
         return None
     found = _apply_gate(base, wide, sure, options)
+    if found.gate is Gate.APPLY:  # room to grow was given up for it too, so that it is never done by itself
+        found = replace(found, gate=Gate.PROPOSE, gate_reason=LESS_ROOM)
     return None if found.gate_reason.code is Code.SAVING_TOO_SMALL else found
 
 

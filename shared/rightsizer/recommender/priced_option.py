@@ -74,25 +74,21 @@ def price_fleet(
     fixed = Target(hardware.name, count, hourly, minimum, maximum, routing, day_counts=fleet.day_counts)
     target, tracking = tracked_target(context, fixed, fleet)
     left = open_questions(context, hardware, moved and not candidate.started, alone=alone, fleet=fleet)
+    money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     option = type_option(
         context.endpoint.kind,
         (context.runs, context.variant.current_count),
         hardware,
         target,
         candidate.price,
-        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
+        money,
         risks,
         context.demand.confidence,
         _facts(context, candidate, hours, cost),
         (*left, LATE) if tracking else left,
     )
-    return replace(
-        option,
-        mean_instances=round(mean, 4),
-        promise=_promise(context, candidate),
-        test_hours=hours,
-        notes=(*option.notes, *tracking),
-    )
+    known = replace(option, mean_instances=round(mean, 4), promise=_promise(context, candidate), test_hours=hours)
+    return replace(known, notes=(*known.notes, *tracking))
 
 
 def _risks(context: EvaluationContext, candidate: CandidateType, fleet: Fleet) -> dict[RiskResource, Risk]:

@@ -58,11 +58,21 @@ def dimension_refusal(inputs: PreflightInput) -> Reason | None:
         (judged.chosen_option or inputs.option).kind,
         judged.gate,
     )  # pools that stand in were not what was judged
+    if is_by_policy(inputs) and _lowers_a_minimum_that_comes_back(inputs):
+        text = "a minimum of autoscaling comes back only upwards, within the bounds that are registered now"
+        return Reason(Code.NEEDS_APPROVAL, text)
     free = {OptionKind.DELETE, *inputs.limits.by_itself}  # a deletion has its own refusal
     if not is_by_policy(inputs) or gate is not Gate.APPLY or kind in free or is_minimum_given_back(inputs):
         return None
     known = ", ".join(sorted(inputs.limits.by_itself))
     return Reason(Code.NEEDS_APPROVAL, f"{kind.value} is changed only after an approval; by itself only {known}")
+
+
+def _lowers_a_minimum_that_comes_back(inputs: PreflightInput) -> bool:
+    """Whether a restore would set another minimum than upwards: its owner changed it since."""
+    option = inputs.option
+    bounds = option.restores and option.kind is OptionKind.AUTOSCALING and option.target.minimum is not None
+    return bounds and not is_minimum_given_back(inputs)
 
 
 def is_minimum_given_back(inputs: PreflightInput) -> bool:
