@@ -150,7 +150,7 @@ def test_a_limit_that_cannot_be_understood_is_named_and_the_others_count(key: st
     (problem,) = found.limits.misread
     assert key in problem
     assert found.misread == found.limits.misread
-    safest = {"dimensions": frozenset[OptionKind]()} if key == "dimensions" else {}
+    safest: dict[str, Any] = {"dimensions": frozenset()} if key == "dimensions" else {}
     usual = replace(ChangeLimits(), misread=found.misread, **safest)
     set_too: dict[str, Any] = {"bake_s": 300} if key != "bake_minutes" else {"proof_requests": 7}
     assert found.limits == replace(usual, **set_too)
