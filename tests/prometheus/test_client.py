@@ -97,7 +97,13 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://ada:hunter2@host:many", "ada:hunter2@host", "ftp://ada:hun@ter2@host", "//a:hunter2@"]
+    "url",
+    [
+        "http://ada:hunter2@host:many",  # pragma: allowlist secret
+        "ada:hunter2@host",
+        "ftp://ada:hun@ter2@host",  # pragma: allowlist secret
+        "//a:hunter2@",
+    ],
 )
 def test_a_password_in_a_refused_address_is_not_shown(url: str) -> None:
     with pytest.raises(InputError) as error:
