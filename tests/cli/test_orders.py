@@ -55,7 +55,7 @@ def test_an_approval_is_recorded_with_who_gave_it_and_starts_the_change(
 def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A deployed table with one pending proposal that offers a shadow test."""
     option = an_option(test_usd=Decimal("9.10"), test_hours=2.0, test_tells="how fast it is", untested_risk=Risk.HIGH)
-    with world(option, proposed=PENDING) as w:
+    with world(option, proposed=PENDING, by="cli:somebody") as w:
         monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
         bootstrap.set_clock(lambda: w.box.clock.now)
         yield w

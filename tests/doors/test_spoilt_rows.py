@@ -14,6 +14,7 @@ import pytest
 
 from bench.events import EVENTS
 from rightsizer import bootstrap
+from rightsizer.domain import checks
 from rightsizer.domain.proposal import Decision, ProposalState
 from tests.doors.scene import APPROVER, BIG, PROPOSE, Scene, scene
 from tests.samples import proposal
@@ -64,7 +65,15 @@ def nonsense(item: Item, turn: int) -> Item:
 def of_a_future_schema(item: Item, _turn: int) -> Item:
     if "doc" not in item:
         return item
-    return item | {"doc": {"S": json.dumps(json.loads(item["doc"]["S"]) | {"schema": 2, "novel": 1})}} | UNKNOWN
+    return (
+        item
+        | {
+            "doc": {
+                "S": json.dumps(json.loads(item["doc"]["S"]) | {"schema": checks.SCHEMA_TEST_FIRST + 1, "novel": 1})
+            }
+        }
+        | UNKNOWN
+    )
 
 
 def with_unknown_attributes(item: Item, _turn: int) -> Item:
