@@ -1,7 +1,6 @@
 """Late requests since our own changes, held against days that were as hard for the owner's fleet."""
 
 import math
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import pytest
@@ -45,14 +44,12 @@ def day(number: int, late: float, instances: float, crowd: float = 1.0) -> Daily
 def context(after: list[DailyUsage]) -> EvaluationContext:
     """Seven days of sixteen instances with 4 % late, then ours with eight."""
     days = [day(number, 0.04, 16.0) for number in range(7)] + after
-    changed = PastChange(
-        kit.NOW - timedelta(days=len(after) + 0.9), "ml.g6e.xlarge", "ml.g6e.xlarge", 16, 8, PastEnd.PROVEN
-    )
+    changed = PastChange(_morning(7), "ml.g6e.xlarge", "ml.g6e.xlarge", 16, 8, PastEnd.PROVEN)
     inputs = AccountInputs(
         kit.prices(),
         kit.catalogue(),
         {},
-        History((replace(changed, at=_morning(7)),)),
+        History((changed,)),
         Policy(),
         _morning(7 + len(after)),
     )

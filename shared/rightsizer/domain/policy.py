@@ -93,7 +93,7 @@ class Policy:
     objective_factor: float = 1.1
     """Without a declared objective, *as today*: max(this x p95, p99) of the look-back."""
     objective_most: float = 1.25
-    """... and at most this x p95: where few requests are very slow, the p99 says little about the others."""
+    """Upper end of *as today*, x p95: where few requests are very slow, the p99 says little about the others."""
     # candidates
     count_factor: int = 2
     count_spare: int = 2
