@@ -104,7 +104,7 @@ def _on_more_instances(context: EvaluationContext, option: Option) -> Iterator[O
     if scaled or not option.in_place:
         return
     tried = {option.target.week_counts}
-    for least in sorted({TWO_ZONES, math.ceil(today / 2)}):
+    for least in sorted({min(TWO_ZONES, today), math.ceil(today / 2)}):
         step = _with_at_least(context, option, least)
         if step is not None and step.target.week_counts not in tried and step.saving_usd_per_month > 0:
             tried.add(step.target.week_counts)
