@@ -185,6 +185,31 @@ def test_a_variant_that_is_autoscaled_never_shares_a_deployment() -> None:
     assert found.chosen_option.target.others == ()
 
 
+SHORT = kit.steady(per_slot=500.0, latency_s=0.6, gpu=96.0, memory=90.0)
+
+
+def strict(endpoint: Endpoint) -> Endpoint:
+    return replace(endpoint, objective=Objective(0.5, min_instances=1))
+
+
+def test_of_several_variants_that_are_short_one_grows_at_a_time() -> None:
+    found = judged(strict(several(variant(B, 3))), window(A, SHORT), window(B, SHORT))
+    option = found.chosen_option
+    assert option is not None
+    assert (found.finding, found.gate, option.grows) == (Finding.UNDER_PROVISIONED, Gate.PROPOSE, True)
+    assert option.target.others == (), "its budget, its alarms and its proof are of one variant"
+    assert option.growth_usd == -option.saving_usd_per_month
+    assert "as it is" in option.notes[-1]
+    assert ", which costs" in sentences.variant_facts(found.variants[0])[-1][1]
+
+
+def test_a_shortage_of_one_variant_does_not_wait_for_the_rest_after_a_change_of_another() -> None:
+    moved = PastChange(kit.NOW - timedelta(hours=30), "ml.g5.xlarge", "ml.g6.xlarge", 4, 4, PastEnd.PROVEN, variant=B)
+    fleet = strict(several(variant(B, 4)))
+    found = judged(fleet, window(A, SHORT), window(B), history=History((moved,)))
+    assert (found.finding, found.gate) == (Finding.UNDER_PROVISIONED, Gate.PROPOSE)
+
+
 def test_an_approval_of_both_is_held_against_what_each_variant_needs_later() -> None:
     decided = judged(several(variant(B)), window(A), window(B))
     option = decided.chosen_option

@@ -138,8 +138,10 @@ def _still_late_sentence(change: Change, seen: Mapping[str, Sequence[ServicePeri
     if not change.option.grows or objective is None:
         return ""
     known = [p.p95_s for periods in seen.values() for p in periods if p.p95_s is not None and p.requests >= 1]
+    if not known:
+        return f"no p95 was published since it grew, so nobody knows whether it holds {objective * 1000:.0f} ms"
     late = sum(p95 > objective for p95 in known)
-    if known and late <= STILL_LATE * len(known):
+    if late <= STILL_LATE * len(known):
         return ""
     return f"p95 was above the objective of {objective * 1000:.0f} ms in {late} of {len(known)} periods since it grew"
 

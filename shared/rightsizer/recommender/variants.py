@@ -142,13 +142,14 @@ def _together(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recomm
 def _is_joinable(part: Recommendation, endpoint: Endpoint) -> bool:
     """Whether one deployment may carry it out beside others: another type or count of a fleet that nothing scales.
 
-    Autoscaling moves its count by rules of its own, so that a variant that has it is changed alone.
+    Autoscaling moves its count by rules of its own, so that a variant that has it is changed alone. So is one that
+    grows: its budget, its alarms and its proof are of one variant, and the next evaluation looks at the others.
     """
     option = part.options[0]
     target = option.target
     scaled = any(t.variant_name == part.variant for t in endpoint.scaling)
     asks_more = target.hourly_counts or target.minimum is not None or target.routing or target.pools
-    return option.kind in TOGETHER and option.in_place and not scaled and not asks_more
+    return option.kind in TOGETHER and option.in_place and not (scaled or asks_more or option.grows)
 
 
 def _joined(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Recommendation:
@@ -279,9 +280,12 @@ def _removal(part: Recommendation, endpoint: Endpoint, inputs: AccountInputs) ->
 
 
 def _rested(found: Recommendation, inputs: AccountInputs) -> Recommendation:
-    """The recommendation, silent while any variant's last change is too young: a deployment moves them all."""
+    """The recommendation, silent while any variant's last change is too young: a deployment moves them all.
+
+    What ends a shortage waits for nothing.
+    """
     option = found.chosen_option
-    if option is None or found.gate not in ASKED or option.restores:
+    if option is None or found.gate not in ASKED or option.restores or option.grows:
         return found
     waits = cooldown_reason(inputs.history, inputs.policy, inputs.now, option.target.instance_type)
     return found if waits is None else replace(found, gate=Gate.SILENT, gate_reason=waits)

@@ -156,7 +156,7 @@ def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
     cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
     requests = "not read" if one.requests is None else f"{one.requests:,}"
     first = one.options[0] if one.options else None
-    could = "" if first is None else f"; it can {change(first)}: saves {monthly_price(first.saving_usd_per_month)}"
+    could = "" if first is None else f"; it can {change(first)}{_price_of_change(first)}"
     return [
         ("fleet", f"{fleet(Target(one.instance_type, one.instance_count))}, weight {one.weight:g}"),
         ("cost", cost),
@@ -178,13 +178,18 @@ def headline(recommendation: Recommendation) -> str:
         name = f"variant {variant} of {name}"
     if option is None:
         return one_line(f"{name}: {FINDINGS[recommendation.finding].lower()}")
-    saving = option.saving_usd_per_month
     if option.kind in ORDERED:
         return one_line(f"{name} can {change(option)}: no saving is promised")
+    more = f"{name} needs more: it" if option.grows else name
+    return one_line(f"{more} can {change(option)}{_price_of_change(option)}")
+
+
+def _price_of_change(option: Option) -> str:
+    """``: saves $390 a month``, ``, which costs $822 a month more``."""
+    saving = option.saving_usd_per_month
     if option.grows:
-        return one_line(f"{name} needs more: it can {change(option)}, {growth_price(option)}")
-    verb = f"saves {monthly_price(saving)}" if saving >= 0 else f"costs {monthly_price(-saving)} more"
-    return one_line(f"{name} can {change(option)}: {verb}")
+        return f", {growth_price(option)}"
+    return f": saves {monthly_price(saving)}" if saving >= 0 else f": costs {monthly_price(-saving)} more"
 
 
 def growth_price(option: Option) -> str:
