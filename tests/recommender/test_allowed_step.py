@@ -1,13 +1,14 @@
 """The best step that may be taken now, where the best option of all waits for a person."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rightsizer.domain.endpoint import Endpoint, Mode, Objective
-from rightsizer.domain.history import History
-from rightsizer.domain.option import Option, Risk, RiskResource
+from rightsizer.domain.endpoint import Endpoint, Mode, Objective, ScalableTarget
+from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
@@ -77,3 +78,55 @@ def test_one_instance_never_becomes_two_for_the_sake_of_a_zone(mode: Mode) -> No
     option = next(o for o in small.options if 2 * o.usd_per_month < (small.usd_per_month or 0))
     risky = replace(option, risk=Risk.MEDIUM, risks={RiskResource.LATENCY: Risk.MEDIUM})
     assert put_allowed_first(weighed(mode), [risky]) == (risky,)
+
+
+def scaled(low: int, high: int, runs: int) -> Recommendation:
+    tracking = {
+        "PolicyName": "follow",
+        "PolicyType": "TargetTrackingScaling",
+        "TargetTrackingScalingPolicyConfiguration": {
+            "TargetValue": 40.0,
+            "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
+        },
+    }
+    target = ScalableTarget("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount", low, high)
+    made = kit.endpoint("ml.g6.xlarge", runs, p95_s=2.0)
+    owned = replace(made, objective=Objective(2.0, min_instances=1), scaling=(replace(target, policies=(tracking,)),))
+    load = kit.steady(per_slot=900.0, memory=90.0, latency_s=0.5)
+    for key in (("Invocations", "Sum"), ("GPUUtilization", "Average")):
+        value = load[key]
+        assert isinstance(value, float)
+        load[key] = lambda i, value=value: value if 96 <= i % 288 < 216 else value / 10  # type: ignore[misc]
+    alone = kit.prices(without=[name for name in kit.prices().prices if name != "ml.g6.xlarge"])
+    return judge(owned, [kit.window(load)], alone, kit.catalogue(), {}, History(()), Policy(), kit.NOW)
+
+
+@pytest.mark.parametrize(("low", "high", "runs"), [(4, 10, 8), (3, 10, 8), (5, 10, 10)])
+def test_a_minimum_is_never_raised_or_kept_as_a_saving(low: int, high: int, runs: int) -> None:
+    """More instances run than the minimum: half of those that run may be more than what is registered."""
+    found = scaled(low, high, runs)
+    bounds = [o.target.minimum or 0 for o in found.options if o.kind is OptionKind.AUTOSCALING]
+    assert [least for least in bounds if least >= low] == []
+    assert found.gate is not Gate.APPLY or (chosen(found).target.minimum or 0) < low
+
+
+def test_no_step_takes_the_place_of_a_saving_that_ends_a_shortage() -> None:
+    """One faster card in place of four slow ones is cheaper and in time; fewer of the slow ones stay late."""
+    tested = PastChange(
+        kit.NOW - timedelta(days=5),
+        "ml.g4dn.2xlarge",
+        "ml.g6.xlarge",
+        1,
+        1,
+        PastEnd.TESTED,
+        latency_ratio=0.5,
+        realised_slowdown=0.5,
+        memory_gib=10.0,
+    )
+    made = kit.endpoint("ml.g4dn.2xlarge", 4, p95_s=2.0)
+    short = replace(made, objective=Objective(2.0, min_instances=1))
+    load = kit.steady(per_slot=60.0, latency_s=0.8, gpu=20.0, memory=90.0)
+    load |= {("ModelLatency", "p95"): 2.6e6, ("ModelLatency", "p99"): 3.1e6}
+    found = judge(short, [kit.window(load)], kit.prices(), kit.catalogue(), {}, History((tested,)), Policy(), kit.NOW)
+    assert chosen(found).target.instance_type == "ml.g6.xlarge"
+    assert (chosen(found).p95_s or 9.0) <= 2.0

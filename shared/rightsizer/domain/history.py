@@ -99,6 +99,11 @@ class PastChange:
     day_counts: tuple[DayCounts, ...] = ()
     """Counts of each class of days that it set, where days of the week differ; else ()."""
 
+    late_share: float | None = None
+    """Share of late requests that a person accepted with it, 0..1; None where none was told."""
+    grows: bool = False
+    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
+
     def of_variant(self, name: str, *, is_first: bool) -> "PastChange | None":
         """The change as it was to one variant; None where it left that one alone.
 
@@ -120,12 +125,9 @@ class PastChange:
             back_for=self.back_for,
             restores=self.restores,
             variant=name,
+            late_share=self.late_share,
+            grows=self.grows,
         )
-
-    late_share: float | None = None
-    """Share of late requests that a person accepted with it, 0..1; None where none was told."""
-    grows: bool = False
-    """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
 
     def is_outgrown(self, demand: float | None, share: float) -> bool:
         """Whether it failed under so much more demand (by that share) that it says nothing about `demand`, now.

@@ -17,10 +17,10 @@ from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.fleet_size import latency_ratio, replayed_p95_s
+from rightsizer.recommender.fleet_size import latency_ratio
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.hourly_counts import requests_of_week
-from rightsizer.recommender.options import saving_share
+from rightsizer.recommender.options import check_fleet, saving_share
 from rightsizer.recommender.priced_option import price_fleet
 
 WORTH = 2
@@ -112,7 +112,7 @@ def _on_more_instances(context: EvaluationContext, option: Option) -> Iterator[O
 
 
 def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Option | None:
-    """The option with no hour below so many instances; None where the type is no candidate."""
+    """The option with no hour below so many instances; None where such a fleet is no option."""
     target = option.target
     hardware = context.inputs.catalogue.find(target.instance_type)
     candidate = check_candidate(context, hardware) if hardware is not None else None
@@ -131,5 +131,5 @@ def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Op
         maximum=target.maximum or 0,
         day_counts=classes,
     )
-    step = price_fleet(context, candidate, larger, target.routing)
-    return replace(step, p95_s=replayed_p95_s(context, step, hardware))
+    step = check_fleet(context, candidate, price_fleet(context, candidate, larger, target.routing))
+    return step if isinstance(step, Option) else None

@@ -109,7 +109,8 @@ def with_test(candidate: ShadowTestCandidate, risk_propose: int) -> Option:
     carries the load in the replay.
     """
     option = with_test_cost(candidate.option, Decimal(str(round(candidate.cost, 2))))
-    risks = {name: min(risk, SHOWN_BY_A_TEST.get(name, risk)) for name, risk in option.risks.items()}
+    shown = {name: risk for name, risk in SHOWN_BY_A_TEST.items() if not _stays(name, option)}
+    risks = {name: min(risk, shown.get(name, risk)) for name, risk in option.risks.items()}
     return replace(
         option,
         risks=risks,
@@ -118,6 +119,11 @@ def with_test(candidate: ShadowTestCandidate, risk_propose: int) -> Option:
         untested_risk=candidate.untested_risk,
         test_needed=candidate.untested_risk > risk_propose,
     )
+
+
+def _stays(name: RiskResource, option: Option) -> bool:
+    """Whether a test takes no risk of that resource: the late requests that a person accepts come at any speed."""
+    return name is RiskResource.LATENCY and option.late_share is not None
 
 
 def _is_sparse(context: EvaluationContext) -> bool:

@@ -28,6 +28,7 @@ from rightsizer.recommender.fleet_size import (
 )
 from rightsizer.recommender.gate import ask_person, decide_restore
 from rightsizer.recommender.growth import recommend_growth
+from rightsizer.recommender.growth_need import growth_need
 from rightsizer.recommender.late_requests import (
     BUDGET,
     budget_sentence,
@@ -89,7 +90,8 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     tested = None if growing else choose_shadow_test(context, options, best)
     if tested is not None:
         return _recommend_test(base, tested[0], tested[1], sure, context)
-    first = put_allowed_first(context, sure) if sure else sure
+    ends_shortage = growth_need(context) is not None  # the best option does, and a smaller step may not
+    first = sure if not sure or ends_shortage else put_allowed_first(context, sure)
     waits = growing or late_budget_refusal(context) is not None
     asked = None if waits else ask_about_test(base, context, options, first, gate_case)
     if asked is not None:
@@ -111,7 +113,8 @@ def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> R
         return None
     found = _apply_gate(base, wide, sure, options)
     if found.gate is Gate.APPLY:  # room to grow was given up for it too, so that it is never done by itself
-        found = replace(found, gate=Gate.PROPOSE, gate_reason=LESS_ROOM)
+        asked = tuple(replace(option, by_itself=False) for option in found.options)
+        found = replace(found, options=asked, gate=Gate.PROPOSE, gate_reason=LESS_ROOM)
     return None if found.gate_reason.code is Code.SAVING_TOO_SMALL else found
 
 

@@ -376,10 +376,11 @@ def registered_reason(context: EvaluationContext, option: Option) -> Reason | No
     target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
     if context.is_fleet_too_small or context.policy.several_at_once or target.instance_type != context.runs.name:
         return None
-    if option.kind is OptionKind.AUTOSCALING and live == {(target.minimum, target.maximum)}:
-        text = f"its autoscaling has the bounds {target.minimum} to {target.maximum} already,"
-        return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")
     low = min((minimum for minimum, _ in live), default=math.inf)
+    bounds = option.kind is OptionKind.AUTOSCALING and target.target_value is None
+    if bounds and target.minimum is not None and target.minimum >= low:
+        text = f"its autoscaling starts from {low} already, and ran {context.instances:.1f} instances on average:"
+        return Reason(Code.NOT_CHEAPER, f"{text} bounds of {target.minimum} to {target.maximum} save nothing")
     if option.kind is OptionKind.INSTANCE_COUNT and target.instance_count >= low:
         text = f"its autoscaling comes down to {low} instances by itself,"
         return Reason(Code.NOT_CHEAPER, f"{text} and ran {context.instances:.1f} instances on average")

@@ -168,11 +168,14 @@ def _fast_latency_ratio(context: EvaluationContext, candidate: CandidateType) ->
 def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none."""
     found = _size_fleet(context, candidate)
-    if not isinstance(found, Option):
-        return found
-    refused = registered_reason(context, found) or _quota_reason(context, found)
-    refused = refused or _pool_reason(context, candidate, found)
-    found = with_late_share(context, found, candidate.hardware, _sized_slowdown(context, candidate))
+    return check_fleet(context, candidate, found) if isinstance(found, Option) else found
+
+
+def check_fleet(context: EvaluationContext, candidate: CandidateType, option: Option) -> Option | Reason:
+    """The priced fleet with its late requests and its p95, or the reason why it is no option."""
+    refused = registered_reason(context, option) or _quota_reason(context, option)
+    refused = refused or _pool_reason(context, candidate, option)
+    found = with_late_share(context, option, candidate.hardware, _sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
