@@ -76,7 +76,7 @@ def realised_usd(change: Change, hours: float) -> Decimal:
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
     a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
     promised nothing saves nothing in the books: instances that come and go with the load are no merit of its own. What
-    growth adds is negative, and never less than was booked before: hours with few instances are no saving of it.
+    growth adds is negative and only falls: hours with few instances are no saving of it.
     """
     if change.option.kind in ORDERED:
         return Decimal(0)

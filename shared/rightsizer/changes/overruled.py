@@ -34,7 +34,7 @@ def is_independent_of_recommendation(option: Option) -> bool:
 
 
 class ApprovedAs(StrEnum):
-    """Begin that an approval allows."""
+    """Kind of beginning that an approval covers."""
 
     CHANGE = "change"
     TEST = "test"

@@ -73,7 +73,7 @@ def guard_sentence(found: Recommendation) -> str:
     if option.kind is OptionKind.DELETE:
         return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
     if option.grows and option.adds_only:
-        return "It stays: slowness does not undo what ends it, and whoever approved it can roll it back."
+        return "It stays, also where requests are still slow; whoever approved it can roll it back."
     alarms = dimension_of(option.kind).is_watched(option.kind)
     watches = "its alarms or requests say" if alarms else "the requests that it serves say"
     return f"It goes back by itself when {watches} so."

@@ -180,9 +180,8 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
 
     One instance of the proposed type serves copies of the requests beside the fleet for some hours, and is removed.
     An evaluation judges by what was measured, within a day; where it proves well, the change follows by this approval.
-    Each
-    request is served twice meanwhile: do not run it where a request writes, bills or sends something. rightsizer
-    approve makes the change without the test.
+    Each request is served twice meanwhile: do not run it where a request writes, bills or sends something.
+    rightsizer approve makes the change without the test, unless the proposal is the test itself.
     """
     at = options.desk_for_order(f"running the test of {proposal}")
     _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json)
