@@ -185,6 +185,16 @@ READS: Mapping[str, Read] = {
     "sagemaker:DescribeModel": Read(
         "telling multi-model endpoints and pipelines apart", lambda s: _SAGEMAKER(s).describe_model(ModelName=NOBODY)
     ),
+    "sagemaker:ListEndpointConfigs": Read(
+        "finding configurations that no endpoint uses", lambda s: _SAGEMAKER(s).list_endpoint_configs(MaxResults=1)
+    ),
+    "sagemaker:ListModels": Read(
+        "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
+    ),
+    "sagemaker:ListInferenceComponents": Read(
+        "knowing the models of inference components",
+        lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
+    ),
     "sagemaker:DescribeInferenceComponent": Read(
         "knowing what inference components need",
         lambda s: _SAGEMAKER(s).describe_inference_component(InferenceComponentName=NOBODY),

@@ -148,6 +148,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "DescribeModel"): {"ModelName": "chat-model"},
     ("sagemaker", "ListTags"): {"ResourceArn": ARN},
     ("sagemaker", "ListEndpoints"): {},
+    ("sagemaker", "ListEndpointConfigs"): {},
+    ("sagemaker", "ListModels"): {},
     ("sagemaker", "ListInferenceComponents"): {},
     ("sagemaker", "DescribeInferenceComponent"): {"InferenceComponentName": "small"},
     ("sagemaker", "DescribeTrainingJob"): {"TrainingJobName": "job"},

@@ -293,6 +293,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "token": lambda box: {"ResourceArn": tagged()(box)["ResourceArn"]} | TOKEN,
     },
     ("sagemaker", "ListEndpoints"): {"token": TOKEN},
+    ("sagemaker", "ListEndpointConfigs"): {"token": TOKEN},
+    ("sagemaker", "ListModels"): {"token": TOKEN},
     ("sagemaker", "ListInferenceComponents"): {"token": TOKEN},
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
     ("sagemaker", "DescribeTrainingJob"): {"unknown": {}},

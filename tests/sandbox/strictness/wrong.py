@@ -18,6 +18,8 @@ from tests.sandbox.strictness.accepted import (
 )
 from tests.sandbox.strictness.wrong_functions import OF_A_STACK
 
+LISTED = ("EndpointConfigs", "Models", "InferenceComponents")
+
 type Change = dict[str, Any]
 GONE = object()
 """The member is left out."""
@@ -391,7 +393,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "DescribeModel"): {"shape": {"ModelName": "chat_model"}},
     ("sagemaker", "ListTags"): {"shape": {"MaxResults": 49}},
     ("sagemaker", "ListEndpoints"): {"shape": {"StatusEquals": "inservice"}},
-    ("sagemaker", "ListInferenceComponents"): {"shape": {"MaxResults": 101}},
+    **{("sagemaker", f"List{name}"): {"shape": {"MaxResults": 101}} for name in LISTED},
     ("sagemaker", "DescribeInferenceComponent"): {"shape": {"InferenceComponentName": "small_1"}},
     ("sagemaker", "DescribeTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "ListTrainingJobs"): {"shape": {"NameContains": "job_1"}},
