@@ -16,9 +16,7 @@ from tests.sandbox.strictness.accepted import (
     TRACKING,
     VARIANT,
 )
-from tests.sandbox.strictness.wrong_functions import OF_A_STACK
-
-LISTED = ("EndpointConfigs", "Models", "InferenceComponents")
+from tests.sandbox.strictness.wrong_functions import LISTED, OF_A_STACK
 
 type Change = dict[str, Any]
 GONE = object()
