@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rightsizer import bootstrap
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
@@ -151,3 +152,40 @@ def test_a_nightly_batch_is_told_by_scan_and_by_explain(box: Sandbox, capsys: py
     page = capsys.readouterr().out
     assert "The rest of the bill (advice only: rightsizer carries none of it out)" in page
     assert "between 01:00 and 03:00 UTC" in page
+
+
+def ask_all_day(box: Sandbox, name: str, calls: float, latency_us: float, memory: float) -> None:
+    """A fortnight of even requests, by five minutes."""
+    start = box.clock.now - timedelta(days=14)
+    start -= timedelta(seconds=start.timestamp() % 300)
+    periods = 14 * 288
+    box.put_series(name, "AllTraffic", "Invocations", start, 300, [calls] * periods)
+    box.put_series(name, "AllTraffic", "ModelLatency", start, 300, [latency_us] * periods, samples=calls)
+    box.put_series(name, "AllTraffic", "MemoryUtilization", start, 300, [memory] * periods, samples=5.0)
+
+
+def test_serverless_and_real_time_are_weighed_both_ways(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with Sandbox(region="us-east-1") as box:
+        bootstrap.set_clock(lambda: box.clock.now)
+        ago, size = box.clock.now - timedelta(days=60), {"MemorySizeInMB": 4096, "MaxConcurrency": 20}
+        box.add_endpoint("busy", None, serverless=size, created=ago)
+        box.add_endpoint("rare", None, serverless=size, created=ago)
+        box.add_endpoint("quiet", "ml.m5.xlarge", 1, created=ago)
+        ask_all_day(box, "busy", 600.0, 500_000.0, 40.0)
+        ask_all_day(box, "rare", 1.0, 500_000.0, 40.0)
+        ask_all_day(box, "quiet", 2.0, 200_000.0, 20.0)
+        assert run(["scan", "--region", "us-east-1", "--json"]) == Exit.NOTHING_TO_DO
+        found = json.loads(capsys.readouterr().out)["account_findings"]
+        told = {each["endpoint"]: each for each in found if each["code"] == "serverless-or-real-time"}
+        assert sorted(told) == ["busy", "quiet", "rare"]
+        assert float(told["busy"]["usd_per_month"]) > 0
+        assert told["rare"]["usd_per_month"] == "0"
+        assert float(told["quiet"]["usd_per_month"]) > 0
+        run(["scan", "--region", "us-east-1"])
+        assert "leave it serverless" not in capsys.readouterr().out
+        run(["explain", "rare", "--region", "us-east-1"])
+        assert "leave it serverless" in capsys.readouterr().out
+    bootstrap.reset()

@@ -7,13 +7,20 @@ WarmPoolStatus), ListInferenceComponents; CloudWatch API reference, ListMetrics 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.configuration import models_of
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
-from rightsizer.domain.account_finding import ServedResources, StoredResource, WarmPoolUse
+from rightsizer.domain.account_finding import (
+    EndpointTraffic,
+    ServedResources,
+    ServerlessSize,
+    StoredResource,
+    WarmPoolUse,
+)
 from rightsizer.domain.job import base_name
 from rightsizer.errors import ReadError, VanishedError
 
@@ -27,6 +34,13 @@ MOST_JOBS = 1000
 """Newest training jobs whose rows are read: ten calls."""
 MOST_WORKS = 20
 """Works of which the newest job is described, those with the most unused seconds first."""
+VARIANTS_AT_ONCE = 160
+"""Variants of one request of GetMetricData, which takes 500 queries."""
+TRAFFIC = (
+    ("calls", "AWS/SageMaker", "Invocations", "Sum"),
+    ("busy", "AWS/SageMaker", "ModelLatency", "Sum"),
+    ("memory", "/aws/sagemaker/Endpoints", "MemoryUtilization", "Maximum"),
+)
 
 
 class AccountBill:
@@ -126,6 +140,51 @@ class AccountBill:
         largest = sorted(works, key=lambda work: (-_unused(works[work]), work))[:MOST_WORKS]
         return tuple(self._use(work, works[work]) for work in largest if _unused(works[work]) > 0)
 
+    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
+        """Memory and provisioned concurrency of serverless endpoints; one call each. Deleted ones are left out."""
+        found: dict[str, ServerlessSize] = {}
+        for name in endpoints:
+            try:
+                with translate_read_errors("sagemaker:DescribeEndpoint", f"describing the endpoint {name}"):
+                    answer: Any = self._sagemaker.describe_endpoint(EndpointName=name)
+            except VanishedError:
+                continue
+            shown = [each.get("CurrentServerlessConfig") for each in answer.get("ProductionVariants") or ()]
+            if len(shown) == 1 and shown[0]:
+                gigabytes = int(shown[0]["MemorySizeInMB"]) // 1024
+                found[name] = ServerlessSize(gigabytes, int(shown[0].get("ProvisionedConcurrency") or 0))
+        return found
+
+    def traffic(
+        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
+    ) -> Mapping[str, EndpointTraffic]:
+        """Requests, their seconds and the memory of (endpoint, variant), by the hour; three metrics of each."""
+        start, end = _hour_of(since), _hour_of(now)
+        days, found = (end - start) / timedelta(days=1), dict[str, EndpointTraffic]()
+        for some in batched(variants, VARIANTS_AT_ONCE):
+            queries: Any = [query for at, each in enumerate(some) for query in _traffic_queries(at, *each)]
+            values: dict[str, list[tuple[datetime, float]]] = defaultdict(list)
+            with translate_read_errors("cloudwatch:GetMetricData", "reading the traffic of endpoints without GPUs"):
+                pages: Any = self._cloudwatch.get_paginator("get_metric_data").paginate(
+                    MetricDataQueries=queries, StartTime=start, EndTime=end
+                )
+                for page in pages:
+                    for row in page["MetricDataResults"]:
+                        values[row["Id"]] += zip(row["Timestamps"], row["Values"], strict=True)
+            for at, (name, _) in enumerate(some):
+                calls = [value for _, value in values[f"calls{at}"]]
+                busy = [value / 1e6 for _, value in values[f"busy{at}"]]
+                memory = [value / 100 for _, value in values[f"memory{at}"]]
+                found[name] = EndpointTraffic(
+                    name,
+                    days,
+                    sum(calls),
+                    sum(busy),
+                    max(busy, default=0.0) / 3600,
+                    max(memory, default=None),
+                )
+        return found
+
     def _use(self, work: str, rows: Sequence[Mapping[str, Any]]) -> WarmPoolUse:
         name = rows[0]["TrainingJobName"]
         with translate_read_errors("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
@@ -139,6 +198,18 @@ class AccountBill:
             str(resources.get("InstanceType", "")),
             int(resources.get("InstanceCount", 0)),
         )
+
+
+def _hour_of(at: datetime) -> datetime:
+    return at - timedelta(seconds=at.timestamp() % 3600)
+
+
+def _traffic_queries(at: int, endpoint: str, variant: str) -> Iterator[dict[str, Any]]:
+    """Queries of one variant, by the hour. ModelLatency is in microseconds, so its Sum is the work of the hour."""
+    dimensions = [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}]
+    for name, namespace, metric, statistic in TRAFFIC:
+        asked = {"Namespace": namespace, "MetricName": metric, "Dimensions": dimensions}
+        yield {"Id": f"{name}{at}", "MetricStat": {"Metric": asked, "Period": 3600, "Stat": statistic}}
 
 
 def _retained(row: Mapping[str, Any]) -> float:

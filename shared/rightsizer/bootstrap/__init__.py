@@ -149,4 +149,4 @@ def bill_ports(account: Session, prices: PriceBook) -> BillPorts:
     from rightsizer.aws.rest_of_bill import AccountBill
     from rightsizer.flows.rest_of_bill import BillPorts
 
-    return BillPorts(AccountBill(account), prices)
+    return BillPorts(AccountBill(account), prices, catalogue())

@@ -108,6 +108,40 @@ class WarmPoolUse:
         not_negative("WarmPoolUse.unused_s", self.unused_s)
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointTraffic:
+    """What callers asked of an endpoint without accelerators, in a window of `days`."""
+
+    endpoint: str
+    days: float
+    requests: float
+    busy_s: float
+    """Seconds of all requests together, as the model took them."""
+    peak_concurrency: float
+    """Requests in service at once on average over the busiest hour."""
+    memory_share: float | None
+    """Highest share of the memory of an instance or of a serverless endpoint, 0..1; None where not published."""
+
+    @property
+    def monthly_seconds(self) -> float:
+        """Seconds of requests in a month."""
+        return self.busy_s * 730 / 24 / self.days
+
+    @property
+    def seconds_per_request(self) -> float:
+        """Mean seconds of a request; 0 without one."""
+        return self.busy_s / self.requests if self.requests else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerlessSize:
+    """What a serverless endpoint is configured for."""
+
+    gigabytes: int
+    provisioned: int = 0
+    """Provisioned concurrency, which is billed while it waits."""
+
+
 def waits_for_nobody(reused: int, kept: int) -> bool:
     """Whether fewer than half of the warm pools were taken over by another run."""
     return kept > 0 and reused < kept / 2

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.domain.account_finding import AccountFinding, ServedResources
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
@@ -20,9 +22,14 @@ from rightsizer.reporting.rest_of_bill import (
     orphan_findings,
     warm_pool_finding,
 )
+from rightsizer.reporting.serverless_bill import ServerlessInputs, serverless_findings, weighed_endpoints
 
 MOST_DESCRIBED = 300
 """Endpoints that are described to see what they use; with more of them orphans are not looked for."""
+MOST_WEIGHED = 300
+"""Endpoints without accelerators whose traffic is read: three metrics each."""
+TRAFFIC_DAYS = 14
+"""Days of their traffic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class BillPorts:
 
     account: AccountReader
     prices: PriceBook
+    catalogue: Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +67,32 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     """Every account finding. RestOfBill.unread names each part that could not be read."""
     found = list(batch_findings(scope.recommendations))
     unread: list[Reason] = []
-    parts: tuple[Callable[[], Iterable[AccountFinding]], ...] = (
-        lambda: _warm_pools(ports, scope, now),
-        lambda: _orphans(ports, scope, now, unread),
-    )
-    for read in parts if scope.is_whole else ():
+    parts: list[Callable[[], Iterable[AccountFinding]]] = [lambda: _serverless(ports, scope, now)]
+    if scope.is_whole:
+        parts += [lambda: _warm_pools(ports, scope, now), lambda: _orphans(ports, scope, now, unread)]
+    for read in parts:
         try:
             found += read()
         except RightsizerError as error:
             unread.append(reason_of(error))
     ordered = sorted(found, key=lambda each: (-(each.usd_per_month or 0), each.code, each.endpoint))
     return RestOfBill(tuple(ordered), tuple(unread))
+
+
+def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
+    """Serverless against real-time, of the endpoints without accelerators."""
+    weighed = weighed_endpoints(scope.recommendations)[:MOST_WEIGHED]
+    if not weighed:
+        return []
+    traffic = ports.account.traffic(
+        [(one.ref.name, one.variant) for one in weighed], now - timedelta(days=TRAFFIC_DAYS), now
+    )
+    serverless = [one.ref.name for one in weighed if one.kind is EndpointKind.SERVERLESS]
+    types = [kind.name for kind in ports.catalogue if kind.accelerator is None]
+    prices = ports.prices.table(scope.region, types)
+    sizes = ports.account.serverless_sizes([name for name in serverless if traffic[name].requests > 0])
+    kept = {name: seen for name, seen in traffic.items() if name in sizes or name not in serverless}
+    return list(serverless_findings(weighed, ServerlessInputs(kept, sizes, prices, ports.catalogue)))
 
 
 def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:

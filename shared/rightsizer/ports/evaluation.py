@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from rightsizer.domain.account_finding import ServedResources, StoredResource, WarmPoolUse
+from rightsizer.domain.account_finding import (
+    EndpointTraffic,
+    ServedResources,
+    ServerlessSize,
+    StoredResource,
+    WarmPoolUse,
+)
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
@@ -279,6 +285,16 @@ class AccountReader(Protocol):
 
     def configurations_seen_lately(self) -> frozenset[str]:
         """Configurations that published metrics of their own within the last two weeks."""
+        ...
+
+    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
+        """Memory and provisioned concurrency of these serverless endpoints; one call each."""
+        ...
+
+    def traffic(
+        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
+    ) -> Mapping[str, EndpointTraffic]:
+        """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
         ...
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:

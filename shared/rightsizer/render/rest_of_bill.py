@@ -15,10 +15,10 @@ PAGE_ITEMS = 200
 
 
 def amount(finding: AccountFinding) -> str:
-    """``saves USD 1,022.00 a month``; that nothing is billed, or that nobody knows."""
+    """``saves USD 1,022.00 a month``; that there is nothing to save, or that nobody knows."""
     if finding.usd_per_month is None:
         return "saving not known"
-    return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "bills nothing"
+    return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "nothing to save"
 
 
 def lines(finding: AccountFinding, most: int = ITEMS) -> list[str]:
@@ -34,9 +34,15 @@ def lines(finding: AccountFinding, most: int = ITEMS) -> list[str]:
     ]
 
 
+def is_worth_listing(finding: AccountFinding) -> bool:
+    """Whether a list of the account tells it; that an endpoint is right as it is, only `explain` and JSON tell."""
+    return not finding.endpoint or finding.usd_per_month != 0
+
+
 def short_lines(findings: Sequence[AccountFinding]) -> list[str]:
     """Each finding in one line, for an e-mail; nothing without one."""
-    return [f"{HEADING}:", *(f"  {each.what}: {amount(each)}" for each in findings)] if findings else []
+    told = [each for each in findings if is_worth_listing(each)]
+    return [f"{HEADING}:", *(f"  {each.what}: {amount(each)}" for each in told)] if told else []
 
 
 def item_text(item: FindingItem) -> str:
@@ -64,6 +70,7 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
             Cell(join(each.advice, *_notes(each)), look="why"),
         ]
         for each in findings
+        if is_worth_listing(each)
     ]
     heads = ("What", "Saving a month", "Advice")
     listed = table(TITLE, heads, rows, "Nothing was found beside the endpoints.")

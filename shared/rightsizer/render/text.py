@@ -67,7 +67,8 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             f"Slowdown:   {report_promises.slowdown_text(report.track_record)}",
             f"Risk:       {report_promises.risk_text(report.track_record)}",
         ]
-    lines += [""] * bool(report.account_findings) + rest_of_bill.short_lines(report.account_findings)
+    rest = rest_of_bill.short_lines(report.account_findings)
+    lines += ["", *rest] if rest else []
     lines += ["", *stored_lines("The whole report", page)] if page else []
     return report_subject(report), body(lines)
 

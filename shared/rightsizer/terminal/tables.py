@@ -69,7 +69,10 @@ def say(text: str) -> None:
 
 def listing(found: Survey, width: int) -> RenderableType:
     """The scan as a table, or where that would not fit as a list, and the totals."""
-    return Group(table(found) if width >= NARROW else _lines(found), *_rest(found.rest.findings))
+    return Group(
+        table(found) if width >= NARROW else _lines(found),
+        *_rest([each for each in found.rest.findings if rest_of_bill.is_worth_listing(each)]),
+    )
 
 
 def _rest(findings: Sequence[AccountFinding]) -> list[RenderableType]:
