@@ -110,7 +110,7 @@ class WarmPoolUse:
 
 @dataclass(frozen=True, slots=True)
 class EndpointTraffic:
-    """What callers asked of an endpoint without accelerators, in a window of `days`."""
+    """Requests and work of an endpoint without accelerators, in a window of `days`."""
 
     endpoint: str
     days: float
@@ -135,7 +135,7 @@ class EndpointTraffic:
 
 @dataclass(frozen=True, slots=True)
 class ServerlessSize:
-    """What a serverless endpoint is configured for."""
+    """Memory and provisioned concurrency of a serverless endpoint."""
 
     gigabytes: int
     provisioned: int = 0

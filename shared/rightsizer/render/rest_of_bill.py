@@ -35,7 +35,7 @@ def lines(finding: AccountFinding, most: int = ITEMS) -> list[str]:
 
 
 def is_worth_listing(finding: AccountFinding) -> bool:
-    """Whether a list of the account tells it; that an endpoint is right as it is, only `explain` and JSON tell."""
+    """Whether a list of the account tells it. That an endpoint is right as it is, only `explain` and JSON tell."""
     return not finding.endpoint or finding.usd_per_month != 0
 
 

@@ -19,6 +19,7 @@ from rightsizer.domain.account_finding import (
     waits_for_nobody,
 )
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.hardware import TRANSFORM_FAMILIES
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, PriceTable
 from rightsizer.domain.reason import count
 from rightsizer.domain.recommendation import Recommendation
@@ -37,10 +38,6 @@ START_H = 0.25
 """Hours that instances of a transform job take to start and load, and are billed here, a run; an assumption."""
 MIN_SAVING = Decimal(5)
 """US dollars a month below which nothing is said."""
-TRANSFORMS = frozenset(
-    {"c4", "c5", "c6i", "c7i", "g4dn", "g5", "g6", "g6e", "inf2", "m4", "m5", "m6i", "m7i", "r6i", "r7i", "trn1"}
-)
-"""Families that transform jobs take (SageMaker API, TransformInstanceType); p2 and p3 are withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ def batch_findings(found: Iterable[Recommendation]) -> Iterator[AccountFinding]:
 def _batch_finding(one: Recommendation) -> AccountFinding | None:
     if one.kind is not EndpointKind.REAL_TIME or one.price is None or not one.usd_per_month or one.beside:
         return None
-    if one.instance_type.split(".")[1:2] and one.instance_type.split(".")[1] not in TRANSFORMS:
+    if one.instance_type.split(".")[1] not in TRANSFORM_FAMILIES:
         return None
     window = daily_window(one.hourly_requests)
     if window is None:

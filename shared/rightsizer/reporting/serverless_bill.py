@@ -36,7 +36,7 @@ MEMORY_ROOM = 1.2
 
 @dataclass(frozen=True, slots=True)
 class ServerlessInputs:
-    """What both directions are computed from."""
+    """Inputs of both directions."""
 
     traffic: Mapping[str, EndpointTraffic]
     sizes: Mapping[str, ServerlessSize]
