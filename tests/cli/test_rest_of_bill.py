@@ -189,3 +189,22 @@ def test_serverless_and_real_time_are_weighed_both_ways(
         run(["explain", "rare", "--region", "us-east-1"])
         assert "leave it serverless" in capsys.readouterr().out
     bootstrap.reset()
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_a_plan_is_advised_by_the_rates_of_the_region_or_as_a_what_if(
+    box: Sandbox, capsys: pytest.CaptureFixture[str], denied: bool
+) -> None:
+    box.add_endpoint("chat", "ml.g5.xlarge", 2, created=box.clock.now - timedelta(days=60))
+    use(box, "chat", 80.0, 2000.0, memory=90.0)
+    if denied:
+        box.deny("savingsplans:DescribeSavingsPlansOfferingRates")
+    code, found, err = scan(capsys)
+    plan = by_code(found)["savings-plan"]
+    assert (plan["usd_per_month"] is None) is denied
+    assert ("savingsplans:DescribeSavingsPlansOfferingRates" in err) is denied
+    assert ("discount" in plan["evidence"]) is not denied
+    if not denied:
+        assert plan["evidence"]["discount"].startswith("28.0 %")
+        assert len(box.calls.of("savingsplans", "DescribeSavingsPlansOfferingRates")) < 5
+    assert code in (Exit.NOTHING_TO_DO, Exit.SAVINGS_FOUND)

@@ -35,6 +35,7 @@ SCAN = (
     "servicequotas:ListServiceQuotas",
     "servicequotas:ListAWSDefaultServiceQuotas",
     "savingsplans:DescribeSavingsPlans",
+    "savingsplans:DescribeSavingsPlansOfferingRates",
     "sagemaker:ListEndpointConfigs",
     "sagemaker:ListModels",
     "sagemaker:ListInferenceComponents",

@@ -258,6 +258,12 @@ READS: Mapping[str, Read] = {
         "knowing what is committed already",
         lambda s: s.session.client("savingsplans", "us-east-1").describe_savings_plans(states=["active"]),
     ),
+    "savingsplans:DescribeSavingsPlansOfferingRates": Read(
+        "knowing what a commitment would save",
+        lambda s: s.session.client("savingsplans", "us-east-1").describe_savings_plans_offering_rates(
+            savingsPlanTypes=["SageMaker"], filters=[{"name": "region", "values": [s.session.region]}], maxResults=1
+        ),
+    ),
     "ce:GetSavingsPlansUtilization": Read("knowing how much of it is used (AWS bills USD 0.01)", _utilisation),
     "ec2:DescribeSpotPriceHistory": Read("pricing Spot capacity", _spot_prices),
     "ec2:GetSpotPlacementScores": Read("knowing where Spot capacity is likely", _scores),

@@ -6,8 +6,9 @@ WarmPoolStatus), ListInferenceComponents; CloudWatch API reference, ListMetrics 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import batched
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from rightsizer.errors import ReadError, VanishedError
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_sagemaker import SageMakerClient
+    from types_boto3_savingsplans import SavingsPlansClient
 
 MOST_COMPONENTS = 300
 """Inference components that are described; with more of them their models are not known."""
@@ -36,6 +38,8 @@ MOST_WORKS = 20
 """Works of which the newest job is described, those with the most unused seconds first."""
 VARIANTS_AT_ONCE = 160
 """Variants of one request of GetMetricData, which takes 500 queries."""
+YEAR_S = 31_536_000
+"""durationSeconds of a plan of one year."""
 TRAFFIC = (
     ("calls", "AWS/SageMaker", "Invocations", "Sum"),
     ("busy", "AWS/SageMaker", "ModelLatency", "Sum"),
@@ -49,6 +53,8 @@ class AccountBill:
     def __init__(self, session: Session) -> None:
         self._sagemaker: SageMakerClient = session.client("sagemaker")
         self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
+        self._plans: SavingsPlansClient = session.client("savingsplans", "us-east-1")
+        self._region = session.region
 
     def configurations(self) -> tuple[StoredResource, ...]:
         """Every endpoint configuration."""
@@ -121,6 +127,34 @@ class AccountBill:
             )
             dimensions = [each for page in pages for row in page["Metrics"] for each in row["Dimensions"]]
         return frozenset(each["Value"] for each in dimensions if each["Name"] == "EndpointConfigName")
+
+    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
+        """US dollars of a hosting hour under a SageMaker Savings Plan of one year without upfront payment, by type.
+
+        The rows of the Region are read whole, since a usage type begins with a billing code that no API names. Where a
+        type has several rates the highest counts.
+        """
+        found: dict[str, Decimal] = {}
+        token: dict[str, Any] = {}
+        while True:
+            with translate_read_errors("savingsplans:DescribeSavingsPlansOfferingRates", "asking for rates of plans"):
+                page: Any = self._plans.describe_savings_plans_offering_rates(
+                    savingsPlanPaymentOptions=["No Upfront"],
+                    savingsPlanTypes=["SageMaker"],
+                    products=["SageMaker"],
+                    serviceCodes=["AmazonSageMaker"],
+                    filters=[{"name": "region", "values": [self._region]}],
+                    maxResults=1000,
+                    **token,
+                )
+            for row in page["searchResults"]:
+                name = f"-{row['usageType']}".rpartition("-Host:")[2]
+                is_year = row["savingsPlanOffering"]["durationSeconds"] == YEAR_S and row["unit"] == "Hrs"
+                if is_year and f"-{row['usageType']}".endswith(f"-Host:{name}") and name in instance_types:
+                    found[name] = max(Decimal(row["rate"]), found.get(name, Decimal(0)))
+            if not page.get("nextToken"):
+                return found
+            token = {"nextToken": page["nextToken"]}
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
         """Billed seconds of the warm pools of each work, of the newest jobs; the most unused first."""

@@ -42,6 +42,9 @@ BILL = (
     "sagemaker:ListTrainingJobs",
     "sagemaker:DescribeTrainingJob",
     "cloudwatch:ListMetrics",
+    "savingsplans:DescribeSavingsPlansOfferingRates",
+    "savingsplans:DescribeSavingsPlans",
+    "ce:GetSavingsPlansUtilization",
 )
 """What the rest of the bill is read with."""
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")

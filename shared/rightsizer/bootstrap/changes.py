@@ -190,7 +190,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
-    from rightsizer.aws.prices import OrderedPrices
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
@@ -211,7 +211,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
-        bill=bill_ports(account, OrderedPrices(price_sources(None), now)),
+        bill=bill_ports(account, OrderedPrices(price_sources(None), now, SavingsPlans(account, now))),
     )
 
 

@@ -82,7 +82,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
-    from rightsizer.aws.prices import OrderedPrices
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
@@ -106,7 +106,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
             policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
             misread=settings().misread,
-            bill=bill_ports(session(), OrderedPrices(price_sources(None), now)),
+            bill=bill_ports(session(), OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

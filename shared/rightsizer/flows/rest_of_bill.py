@@ -3,9 +3,10 @@
 A part that cannot be read stops no other, and is named. Nothing is written.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from rightsizer.domain.account_finding import AccountFinding, ServedResources
 from rightsizer.domain.endpoint import EndpointKind
@@ -22,6 +23,7 @@ from rightsizer.reporting.rest_of_bill import (
     orphan_findings,
     warm_pool_finding,
 )
+from rightsizer.reporting.savings_plan import savings_plan_finding, steady_fleet
 from rightsizer.reporting.serverless_bill import ServerlessInputs, serverless_findings, weighed_endpoints
 
 MOST_DESCRIBED = 300
@@ -69,7 +71,11 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     unread: list[Reason] = []
     parts: list[Callable[[], Iterable[AccountFinding]]] = [lambda: _serverless(ports, scope, now)]
     if scope.is_whole:
-        parts += [lambda: _warm_pools(ports, scope, now), lambda: _orphans(ports, scope, now, unread)]
+        parts += [
+            lambda: _warm_pools(ports, scope, now),
+            lambda: _savings_plan(ports, scope, unread),
+            lambda: _orphans(ports, scope, now, unread),
+        ]
     for read in parts:
         try:
             found += read()
@@ -101,6 +107,20 @@ def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
         return []
     prices = ports.prices.table(scope.region, sorted({each.instance_type for each in uses if each.instance_type}))
     found = warm_pool_finding(uses, prices, WARM_POOL_DAYS)
+    return [] if found is None else [found]
+
+
+def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> list[AccountFinding]:
+    """A plan for what remains; where its rates cannot be read, the what-if alone."""
+    names = sorted(steady_fleet(scope.recommendations).counts)
+    if not names:
+        return []
+    rates: Mapping[str, Decimal] | None = None
+    try:
+        rates = ports.account.plan_rates(names)
+    except RightsizerError as error:
+        unread.append(reason_of(error))
+    found = savings_plan_finding(scope.recommendations, ports.prices.table(scope.region, names), rates)
     return [] if found is None else [found]
 
 

@@ -9,6 +9,7 @@ or ConflictError. Times are aware UTC; money is US dollars.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 from rightsizer.domain.account_finding import (
@@ -295,6 +296,10 @@ class AccountReader(Protocol):
         self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
     ) -> Mapping[str, EndpointTraffic]:
         """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
+        ...
+
+    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
+        """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
         ...
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:

@@ -126,6 +126,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "token": TOKEN,
     },
     ("savingsplans", "DescribeSavingsPlans"): {"token": {"nextToken": "bm9uZQ=="}},
+    ("savingsplans", "DescribeSavingsPlansOfferingRates"): {"token": {"nextToken": "bm9uZQ=="}},
     ("service-quotas", "ListServiceQuotas"): {"service": _SERVICE, "token": TOKEN},
     ("service-quotas", "ListAWSDefaultServiceQuotas"): {"service": _SERVICE, "token": TOKEN},
     ("cloudwatch", "GetMetricData"): {

@@ -204,7 +204,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "keys": {"Filter": {"Dimensions": {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}}},
     },
     ("pricing", "GetProducts"): {"shape": {"MaxResults": 101}, "format": {"FormatVersion": "aws_v2"}},
-    ("savingsplans", "DescribeSavingsPlans"): {"shape": {"states": ["Active"]}},
+    **{("savingsplans", f"DescribeSavingsPlans{of}"): {"shape": {"maxResults": 1001}} for of in ("", "OfferingRates")},
     ("service-quotas", "ListServiceQuotas"): {"shape": {"MaxResults": 101}},
     ("service-quotas", "ListAWSDefaultServiceQuotas"): {"shape": {"MaxResults": 101}},
     ("cloudwatch", "GetMetricData"): {
