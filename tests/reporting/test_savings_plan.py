@@ -77,7 +77,7 @@ def test_what_may_go_is_not_committed(one: Recommendation) -> None:
 def test_seventy_per_cent_is_covered_at_the_rate_and_the_break_even_is_the_discount() -> None:
     found = told(steady())
     assert found is not None
-    assert "USD 14.00 an hour of 1 endpoint" in found.what
+    assert found.what.startswith("1 endpoint still costs USD 14.00 at every hour after right-sizing")
     assert "Savings Plan of USD 7.056 an hour" in found.what  # 0.7 x 10 x 1.008
     assert found.usd_per_month == Decimal("2003.12")  # (9.80 - 7.056) x 730
     assert found.evidence["discount"].startswith("28.0 %")

@@ -21,17 +21,33 @@ def amount(finding: AccountFinding) -> str:
     return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "nothing to save"
 
 
-def lines(finding: AccountFinding, most: int = ITEMS) -> list[str]:
+def lines(finding: AccountFinding) -> list[str]:
     """One finding as lines: what and how much, what to do, its figures, its items, what was not checked."""
-    more = len(finding.items) - most
     return [
-        f"{finding.what}: {amount(finding)}",
-        f"  advice: {finding.advice}",
+        *_head_lines(finding),
         *(f"  {name}: {said}" for name, said in finding.evidence.items()),
-        *(f"  - {item_text(item)}" for item in finding.items[:most]),
-        *([f"  - and {more:,} more (--json has all)"] if more > 0 else []),
+        *_item_lines(finding),
         *([f"  not checked: {'; '.join(finding.not_checked)}"] if finding.not_checked else []),
     ]
+
+
+def listed_lines(findings: Sequence[AccountFinding]) -> list[str]:
+    """The findings for a list of the account: without the figures and questions that JSON and the report have."""
+    told = []
+    for each in filter(is_worth_listing, findings):
+        even = [f"  {name}: {said}" for name, said in each.evidence.items() if name == "break-even"]
+        told += [*_head_lines(each), *even, *_item_lines(each)]
+    return [*told, "Figures, all items and what was not checked: --json"] if told else []
+
+
+def _head_lines(finding: AccountFinding) -> list[str]:
+    return [f"{finding.what}: {amount(finding)}", f"  advice: {finding.advice}"]
+
+
+def _item_lines(finding: AccountFinding) -> list[str]:
+    more = len(finding.items) - ITEMS
+    shown = [f"  - {item_text(item)}" for item in finding.items[:ITEMS]]
+    return [*shown, f"  - and {more:,} more"] if more > 0 else shown
 
 
 def is_worth_listing(finding: AccountFinding) -> bool:

@@ -121,8 +121,8 @@ def savings_plan_finding(
     beyond = has / (1 - discount)
     return AccountFinding(
         AccountFindingCode.SAVINGS_PLAN,
-        f"USD {on_demand:,.2f} an hour of {count(fleet.endpoints, 'endpoint')} still run on demand at every hour after"
-        f" right-sizing: a SageMaker Savings Plan of USD {commitment} an hour covers {100 * COVER:.0f} % of it"
+        f"{_remains(fleet, on_demand)}: a SageMaker Savings Plan of USD {commitment} an hour covers"
+        f" {100 * COVER:.0f} % of it"
         f"{f', with the USD {has:.2f} that is committed already' if has else ''}",
         saving,
         _advice(fleet),
@@ -154,8 +154,7 @@ def _without_rates(fleet: SteadyFleet, on_demand: Decimal, prices: PriceTable) -
         return None
     return AccountFinding(
         AccountFindingCode.SAVINGS_PLAN,
-        f"USD {on_demand:,.2f} an hour of {count(fleet.endpoints, 'endpoint')} still run on demand at every hour after"
-        " right-sizing, and the rates of a SageMaker Savings Plan could not be read",
+        f"{_remains(fleet, on_demand)}, and the rates of a SageMaker Savings Plan could not be read",
         None,
         _advice(fleet),
         evidence={
@@ -165,6 +164,11 @@ def _without_rates(fleet: SteadyFleet, on_demand: Decimal, prices: PriceTable) -
         },
         not_checked=("the discount of the types that run", *_unseen(fleet, known=prices.commitment.known)),
     )
+
+
+def _remains(fleet: SteadyFleet, on_demand: Decimal) -> str:
+    costs = "costs" if fleet.endpoints == 1 else "cost"
+    return f"{count(fleet.endpoints, 'endpoint')} still {costs} USD {on_demand:,.2f} at every hour after right-sizing"
 
 
 def _advice(fleet: SteadyFleet) -> str:

@@ -69,18 +69,16 @@ def say(text: str) -> None:
 
 def listing(found: Survey, width: int) -> RenderableType:
     """The scan as a table, or where that would not fit as a list, and the totals."""
-    return Group(
-        table(found) if width >= NARROW else _lines(found),
-        *_rest([each for each in found.rest.findings if rest_of_bill.is_worth_listing(each)]),
-    )
+    rest = _rest(rest_of_bill.listed_lines(found.rest.findings))
+    return Group(table(found) if width >= NARROW else _lines(found), *rest)
 
 
-def _rest(findings: Sequence[AccountFinding]) -> list[RenderableType]:
-    """What else is paid for, below everything else; nothing without a finding."""
-    if not findings:
+def _rest(told: Sequence[str]) -> list[RenderableType]:
+    """What else is paid for, below everything else; nothing without a line."""
+    if not told:
         return []
-    told = [line for each in findings for line in rest_of_bill.lines(each)]
-    return [Text(), Text(rest_of_bill.HEADING, style="bold"), *(Padding(Text(one_line(t)), (0, 0, 0, 2)) for t in told)]
+    heading = Text(rest_of_bill.HEADING, style="bold")
+    return [Text(), heading, *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in told)]
 
 
 def _lines(found: Survey) -> RenderableType:
@@ -172,7 +170,8 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = ()) -
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
     for title, lines in _lists(each):
         parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
-    return Group(*parts, *_rest([one for one in findings if one.endpoint == each.ref.name]))
+    about = [line for one in findings if one.endpoint == each.ref.name for line in rest_of_bill.lines(one)]
+    return Group(*parts, *_rest(about))
 
 
 def print_warnings(found: Survey, console: Console) -> None:
