@@ -38,3 +38,24 @@ def test_the_report_says_what_rightsizer_cost_and_why_each_endpoint_is_left_alon
         assert "serverless" in reasons["tiny-serverless"]
         assert "no accelerator" in reasons["tabular-cpu"]
         assert at.refused() == []
+
+
+def test_the_report_tells_the_rest_of_the_bill_with_the_permissions_that_its_role_has() -> None:
+    with scene(now=START - timedelta(days=1)) as at:
+        at.add(BIG, tags=PROPOSE)
+        at.add("tabular-cpu", days=1)
+        fleet, ago = at.box.world.fleet, at.box.clock.now - timedelta(days=60)
+        with at.box.gate.unrecorded():
+            copy = {
+                "EndpointConfigName": "left-behind",
+                "ProductionVariants": fleet.configs[f"{BIG}-config"].request["ProductionVariants"],
+            }
+            at.box.client("sagemaker").create_endpoint_config(**copy)
+        fleet.configs["left-behind"].created = ago
+        at.sweep()
+        at.pass_time(days=1, hours=3)
+        told = data(at)
+        assert told["account_unread"] == []
+        found = {each["code"]: each for each in told["account_findings"]}
+        assert [item["name"] for item in found["orphan-endpoint-configurations"]["items"]] == ["left-behind"]
+        assert at.refused() == []

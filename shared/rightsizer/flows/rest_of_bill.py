@@ -127,7 +127,7 @@ def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> l
 def _orphans(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
     names = scope.to_describe if scope.served is not None else ports.account.endpoint_names()
     if len(names) > MOST_DESCRIBED:
-        text = f"{len(names)} endpoints are too many to describe for orphans; `rightsizer scan` lists them"
+        text = f"orphans are not looked for: {len(names)} endpoints are too many to describe one by one"
         unread.append(Reason(Code.READ_FAILED, text))
         return []
     served = (scope.served or ServedResources()).joined(ports.account.served_by(names))
