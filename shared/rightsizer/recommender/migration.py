@@ -3,9 +3,8 @@
 An option of an endpoint and the advice before anything runs tell the same phases. Source: docs/advise-rules.md, N4.
 """
 
-from decimal import Decimal
-
-from rightsizer.domain.price import CENT, Price
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 
 PILOT_DAYS = 7
 """Days of the pilot that are priced; an assumption: a week has every day of the week."""
@@ -21,15 +20,22 @@ TRAINING_PHASES = (
 )
 
 
-def serving_phases(price: Price, switch_usd: Decimal) -> dict[str, str]:
-    """The phases of an endpoint's migration by name, each with its cost and what has to hold before the next."""
-    pilot = (price.usd_per_hour * 24 * PILOT_DAYS).quantize(CENT)
+def migration_phases(option: Option) -> dict[str, str]:
+    """The phases of an option on Inferentia or Trainium by name; empty for every other option.
+
+    Each with its cost in US dollars and what has to hold before the next. Both fleets run during the roll-out.
+    """
+    family = option.target.instance_type.removeprefix("ml.")
+    if option.kind is not OptionKind.OTHER_ARCHITECTURE or not family.startswith(("inf", "trn")):
+        return {}
+    pilot = (option.price.usd_per_hour * 24 * PILOT_DAYS).quantize(CENT)
+    week = (option.usd_per_month * 24 * 7 / HOURS_PER_MONTH).quantize(CENT)
     leads_on = (
         "costs no instance; go on when all of them are supported",
-        f"one {price.instance_type} beside today's fleet for {PILOT_DAYS} days costs USD {pilot:,.2f}; go on when the"
-        " answers agree and a request costs less",
-        f"both fleets run meanwhile, about USD {switch_usd:,.2f}; done when a month was stable",
+        f"one {option.price.instance_type} beside today's fleet for {PILOT_DAYS} days costs USD {pilot:,.2f}; go on"
+        " when the answers agree and a request costs less",
+        f"each week in which both fleets run costs USD {week:,.2f} more; done when a month was stable",
     )
     named = (phase.split(": ", 1) for phase in SERVING_PHASES)
-    told = zip(named, leads_on, strict=True)
-    return {f"phase {number}, {name}": f"{does}; {then}" for number, ((name, does), then) in enumerate(told, start=1)}
+    told = enumerate(zip(named, leads_on, strict=True), start=1)
+    return {f"phase {number}, {name}": f"{does}; {then}" for number, ((name, does), then) in told}

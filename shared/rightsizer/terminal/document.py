@@ -17,6 +17,7 @@ from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation, VariantFinding
 from rightsizer.domain.schedule import WEEKDAYS, DayCounts, days_text
+from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import effects, sentences
 from rightsizer.terminal.survey import Survey
 
@@ -164,6 +165,7 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "in_place": option.in_place,
         "client_change": option.client_change,
         "facts": dict(option.facts),
+        "phases": migration_phases(option),
         "notes": list(option.notes),
         "p95_s": option.p95_s,
         "price": _price(option.price),

@@ -17,6 +17,7 @@ from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
+from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
 from rightsizer.terminal.survey import Survey
@@ -226,6 +227,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "rollback": effects.rollback_text(option, ours),
         "callers": option.client_change,
         **dict(sentences.option_facts(option)),
+        **migration_phases(option),
     }
     return {name: value for name, value in facts.items() if value}
 
