@@ -288,6 +288,12 @@ READS: Mapping[str, Read] = {
             TableName=s.table, Key={"pk": {"S": f"PROPOSAL#{NOBODY}"}, "sk": {"S": "PROPOSAL"}}
         ),
     ),
+    "dynamodb:BatchGetItem": Read(
+        "reading rows of endpoints together",
+        lambda s: _DYNAMODB(s).batch_get_item(
+            RequestItems={s.table: {"Keys": [{"pk": {"S": f"ENDPOINT#{NOBODY}"}, "sk": {"S": "EVALUATED"}}]}}
+        ),
+    ),
     "dynamodb:Query": Read("reading the table's index", _index),
     "secretsmanager:GetSecretValue": Read(
         "signing and posting in Slack", lambda s: s.session.client("secretsmanager").get_secret_value(SecretId=s.secret)

@@ -55,6 +55,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "savingsplans:DescribeSavingsPlans",
         "ce:GetSavingsPlansUtilization",
         *TABLE,
+        "dynamodb:BatchGetItem",
     ),
     "propose": ("dynamodb:GetItem",),
     "respond": ("dynamodb:GetItem",),
@@ -83,7 +84,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ec2:DescribeInstances",
         "dynamodb:GetItem",
     ),
-    "report": ("dynamodb:Query", "cloudwatch:GetMetricData"),
+    "report": ("dynamodb:Query", "dynamodb:BatchGetItem", "cloudwatch:GetMetricData"),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)

@@ -64,7 +64,11 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p")),
         "sqs:SendMessage": (QUEUE,),
     },
-    "evaluate": {"dynamodb:PutItem": (TABLE,), "sqs:SendMessage": (QUEUE,)},
+    "evaluate": {
+        "dynamodb:PutItem": (TABLE,),
+        "dynamodb:BatchWriteItem": (_item("ENDPOINT#e"),),
+        "sqs:SendMessage": (QUEUE,),
+    },
     "propose": {
         "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
         "sns:Publish": (TOPIC,),
