@@ -82,6 +82,8 @@ class Kept:
     booked_entries: dict[str, LedgerEntry] = field(default_factory=dict)
     noted: dict[str, Occurrence] = field(default_factory=dict)
     past: dict[str, PastChange] = field(default_factory=dict)
+    settled: set[str] = field(default_factory=set)
+    """Proposals whose order to go back, or to stop, was taken."""
 
     def load(self, change_id: str) -> Change | None:
         return self.changes.get(change_id)
@@ -167,6 +169,18 @@ class Kept:
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
         found = self.proposals[proposal_id]
         self.proposals[proposal_id] = replace(found, state=state, change_id=change_id, outcome=outcome)
+
+    def rollback_request(self, proposal_id: str) -> Proposal | None:
+        found = self.proposals[proposal_id]
+        return found if found.asked_back_by and proposal_id not in self.settled else None
+
+    def rollback_requests(
+        self, *, everything: bool = False, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
+        return (p for p in tuple(self.proposals.values()) if self.rollback_request(p.id) is not None)
+
+    def settle_rollback_request(self, proposal_id: str) -> None:
+        self.settled.add(proposal_id)
 
     def book(self, entry: LedgerEntry) -> None:
         self.booked_entries[entry.id] = entry

@@ -48,6 +48,8 @@ def shown_proposal_state(change: Change) -> ProposalState:
     """State that the proposal shows; applied only once nothing is watched any more."""
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
+    if change.state is ChangeState.REFUSED and change.asked_back_by:
+        return ProposalState.REJECTED
     if passed_test(change) is not None:
         return ProposalState.APPROVED  # it waits for the change that follows the test
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
@@ -246,6 +248,8 @@ def _end_subject(change: Change) -> str:
     name = change.ref.name
     if _is_too_old(change) and not change.remaining:
         return f"{name}: approval expired"
+    if change.state is ChangeState.REFUSED and change.asked_back_by:
+        return f"{name}: stopped before it began"
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
     if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
