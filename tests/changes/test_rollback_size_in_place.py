@@ -5,7 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.changes.rollback_size import owner_edits, raise_bounds, raise_in_place, rollback_counts
+from rightsizer.changes.plan.capacity import capacity_step
+from rightsizer.changes.rollback_size import (
+    kept_counts_text,
+    owner_edits,
+    raise_bounds,
+    raise_in_place,
+    rollback_counts,
+)
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
@@ -156,3 +163,18 @@ def test_a_larger_store_is_kept_where_the_fleet_grew_a_little() -> None:
 def test_what_a_restore_needs_at_least_is_what_was_registered() -> None:
     change = replace(change_after(), plan=replace(change_after().plan, restore=(RESTORE,), settle=(SETTLE,)))
     assert counted(change, ("v", 2, 2)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "wanted"),
+    [(1, 1, 3), (3, 3, 3), (5, 5, 5), (3, 4, 4), (4, 3, 4)],
+    ids=["night", "as before", "peak", "scaling out", "scaling in"],
+)
+def test_the_count_that_a_return_sets_is_never_less_than_what_runs(current: int, desired: int, wanted: int) -> None:
+    change = in_place(bounds(1, 6), restore=(capacity_step("chat", [VariantCount("v", OLD, 3, 1.0)]),))
+    change = replace(change, before=replace(BEFORE, variants=(VariantCount("v", OLD, 3, 1.0),)))
+    live = LiveState(replace(SERVES, variants=(VariantSight("v", current, desired, 1.0, 1.0),)))
+    found = raise_in_place(change, live)
+    (step,) = found.plan.restore
+    assert step == capacity_step(change.ref.name, [VariantCount("v", OLD, wanted, 1.0)])
+    assert ("keeps" in kept_counts_text(found)) is (wanted > 3)

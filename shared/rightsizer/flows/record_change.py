@@ -14,6 +14,7 @@ from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
+from rightsizer.changes.rollback_size import kept_counts_text
 from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
@@ -118,7 +119,9 @@ class ChangeRecorder:
             for e in change.journal
             if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
         ]
-        sentence = "; ".join((sentence, *dict.fromkeys(told)))
+        if move.state is ChangeState.ROLLED_BACK:
+            told.append(kept_counts_text(change))
+        sentence = "; ".join((sentence, *filter(None, dict.fromkeys(told))))
         lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:
             sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
