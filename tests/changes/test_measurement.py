@@ -167,3 +167,14 @@ def test_a_way_back_states_no_risk() -> None:
     w.run(30)
     (past,) = w.past()
     assert (past.stated_risk, past.restores) == (None, True)
+
+
+def test_a_tracked_fleet_is_remembered_by_what_ran_and_by_its_minimum() -> None:
+    target = Target(
+        OLD_TYPE, 1, minimum=1, maximum=3, metric="SageMakerVariantInvocationsPerInstance", target_value=84.0
+    )
+    w = world(an_option(kind=OptionKind.AUTOSCALING, target=target, mean_instances=2.4), count=3)
+    w.start()
+    w.run(24 * 3)
+    (past,) = w.past()
+    assert (past.from_count, past.to_count, past.mean_instances, past.tracked) == (3, 1, 2.4, True)
