@@ -22,7 +22,7 @@ from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.domain.plan import StepKind
+from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.policy import BudgetShare, ChangeLimits, Switch
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
@@ -72,6 +72,7 @@ class Kept:
     changes: dict[str, Change] = field(default_factory=dict)
     locks: dict[str, str] = field(default_factory=dict)
     last: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    lasting: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, tuple[int, Decimal]] = field(default_factory=dict)
     frozen: Switch = field(default_factory=Switch)
     proposals: dict[str, Proposal] = field(default_factory=dict)
@@ -107,6 +108,8 @@ class Kept:
         stored = self._put(change)
         if stored.is_closed:
             if any(entry.status == "intended" for entry in stored.journal):
+                if stored.plan.kind is not PlanKind.SHADOW_TEST:
+                    self.lasting[stored.ref.name] = stored.id
                 self.last[stored.ref.name] = (stored.id, stored.journal[-1].at)
             self.locks = {name: held for name, held in self.locks.items() if held != stored.id}
         return stored
@@ -141,6 +144,9 @@ class Kept:
 
     def last_change(self, endpoint: str) -> str:
         return self.last[endpoint][0] if endpoint in self.last else ""
+
+    def last_lasting_change(self, endpoint: str) -> str:
+        return self.lasting.get(endpoint, "")
 
     def last_change_at(self, endpoint: str) -> datetime | None:
         return self.last[endpoint][1] if endpoint in self.last else None

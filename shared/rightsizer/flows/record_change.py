@@ -311,7 +311,8 @@ def book_savings(
     """Book the whole days that a closed change saved since it was last booked; None when it saves no more.
 
     It stands while the endpoint has the configuration that it left, and, where it made none, while it is the last
-    change of its endpoint that wrote anything. The day in which it was seen to stand no more is not booked.
+    change of its endpoint that wrote anything, shadow tests aside. The day in which it was seen to stand no more is not
+    booked.
     """
     change = journal.load(change_id)
     if change is None or not change.is_still_saving or change.booked_until is None:
@@ -320,7 +321,7 @@ def book_savings(
         return None  # another change is under way; what it leads to decides
     sight = changer.endpoint(change.ref.name)
     config = change.plan.new_config or (change.before.config_name if change.before else "")
-    ours = bool(change.plan.new_config) or journal.last_change(change.ref.name) == change.id
+    ours = bool(change.plan.new_config) or journal.last_lasting_change(change.ref.name) == change.id
     if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
         journal.save_booking(replace(change, saves=False))
         return None
