@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -16,6 +17,7 @@ from rightsizer.changes.rollback_size import (
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
+from rightsizer.domain.option import VariantTarget
 from rightsizer.domain.plan import Plan, PlanKind, Step, StepKind, VariantCount
 from tests.changes.test_reconcile import BEFORE, CLEAR, NOW, RESTORE, SETTLE, WHO, change_after, given_back
 
@@ -178,3 +180,13 @@ def test_the_count_that_a_return_sets_is_never_less_than_what_runs(current: int,
     (step,) = found.plan.restore
     assert step == capacity_step(change.ref.name, [VariantCount("v", OLD, wanted, 1.0)])
     assert ("keeps" in kept_counts_text(found)) is (wanted > 3)
+
+
+def test_each_variant_of_a_joint_change_goes_back_by_its_own_exchange() -> None:
+    """Six old ones of `w` became two: three that run now are nine of before."""
+    after = (VariantCount("v", "ml.g5.xlarge", 1, 1.0), VariantCount("w", "ml.g5.12xlarge", 2, 1.0))
+    change = two(3, 6, after=after, exchange=(3, 1))
+    other = VariantTarget("w", "ml.g5.12xlarge", 2, Decimal(7))
+    change = replace(change, option=replace(change.option, target=replace(change.option.target, others=(other,))))
+    assert counted(change, ("v", 1, 1), ("w", 3, 3)) == [3, 9]
+    assert counted(change, ("v", 2, 2), ("w", 2, 2)) == [6, 6]

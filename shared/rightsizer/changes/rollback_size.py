@@ -37,8 +37,7 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
         least, most = old_bounds.get(resource, (0, None))
         need, running = max(old.count, least), live.get(old.name, 0)
         if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
-            exchanged = _old_instances_for(running, change.plan.exchange) if old.name == change.variant else 0
-            need = max(need, running, exchanged)
+            need = max(need, running, _old_instances_for(running, _exchange(change, old)))
         need = _clamp_to_limits(need, old.count, (most, quotas.get(old.instance_type)))
         made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(made)
@@ -143,6 +142,14 @@ def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:
         for s in steps
         if s.kind is StepKind.REGISTER_TARGET
     }
+
+
+def _exchange(change: Change, old: VariantCount) -> tuple[int, int]:
+    """Old instances, and new ones that serve what they did: of each variant that the change moves, its own."""
+    if old.name == change.variant:
+        return change.plan.exchange
+    moved = next((one for one in change.option.target.others if one.name == old.name), None)
+    return (1, 1) if moved is None else (max(1, old.count), max(1, moved.instance_count))
 
 
 def _old_instances_for(live: int, exchange: tuple[int, int]) -> int:
