@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.overruled import slow_test_reason
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, PassedTest
 from rightsizer.domain.option import OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.proposal import PATIENCE, Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.flows.apply import change_id_after
 from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, autoscaled, world
 

@@ -17,14 +17,14 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import Apply, change_id_after, change_id_of
+from rightsizer.flows.apply import Apply, change_id_of
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served

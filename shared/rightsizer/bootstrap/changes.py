@@ -136,6 +136,7 @@ class Desk:
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws import decisions
     from rightsizer.aws.account import decider_of, stack_of
     from rightsizer.aws.capacity_changes import CapacityChangeTable
     from rightsizer.aws.components import components_of_endpoint
@@ -148,7 +149,8 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     name = known.table if known else table_name
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
-    orders = Orders(journal, lambda endpoint: _look(account, endpoint))
+    stop = partial(decisions.request_rollback, table)
+    orders = Orders(journal, lambda endpoint: _look(account, endpoint), stop)
     store, reading = Recommendations(table, now), reading_ports(account)
     sagemaker = account.client("sagemaker")
     approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers

@@ -163,7 +163,7 @@ def _is_same_count_change(past: PastChange, target: Target) -> bool:
     if (failed := week_of(past.day_counts)) is not None:
         return all(count <= then for count, then in zip(target.week_counts, failed, strict=True))
     busiest = max(sum(target.counts_on(day)) / HOURS for day in range(len(WEEKDAYS)))
-    return busiest <= 1.02 * (past.mean_instances or past.to_count)
+    return busiest <= 1.02 * past.instances_against(tracked=target.metric is not None)
 
 
 def times_text(number: int) -> str:

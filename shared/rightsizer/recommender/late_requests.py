@@ -82,14 +82,18 @@ def budget_sentence(used: float, context: EvaluationContext) -> str:
     )
 
 
-def failed_instances(context: EvaluationContext, name: str, slower: float, workers: int) -> float:
+def failed_instances(
+    context: EvaluationContext, name: str, slower: float, workers: int, *, tracked: bool = False
+) -> float:
     """Mean instances of the largest fleet of a type that failed under today's load; 0 without one.
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
     failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.
-    A schedule by days of the week counts with the largest mean that it had on the days of this context.
+    A schedule by days of the week counts with the largest mean that it had on the days of this context. `tracked`: of a
+    fleet that target tracking changed, its minimum, for another minimum.
     """
-    return max((failed.mean for failed in _failed_fleets(context, name, slower, workers)), default=0.0)
+    fleets = _failed_fleets(context, name, slower, workers)
+    return max((failed.least if tracked and failed.least else failed.mean for failed in fleets), default=0.0)
 
 
 def failed_by_hour(context: EvaluationContext, name: str, slower: float, workers: int) -> tuple[int, ...]:
@@ -103,6 +107,8 @@ class _FailedFleet:
     mean: float
     counts: tuple[float, ...] = ()
     """By the hour of the day; () where only the mean is known."""
+    least: float = 0.0
+    """Minimum of the target tracking that was added; 0 where none was."""
 
 
 def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers: int) -> list[_FailedFleet]:
@@ -136,7 +142,8 @@ def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet
     """What a change set on these days of the week."""
     classes = [one.counts for one in past.day_counts if not set(weekdays).isdisjoint(one.weekdays)]
     if not classes:
-        return [_FailedFleet(past.mean_instances or past.to_count)]
+        least = past.instances_against(tracked=True) if past.tracked else 0.0
+        return [_FailedFleet(past.instances_against(tracked=False), least=least)]
     return [_FailedFleet(sum(counts) / len(counts), counts) for counts in classes]
 
 
