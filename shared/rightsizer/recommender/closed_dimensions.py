@@ -42,8 +42,6 @@ def answers(
     A closed dimension gets an option only where it saves more than what is open. An open one gets the reason why no
     option moves it, where none does.
     """
-    if context.policy.several_at_once:
-        return []
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
         return [] if offered else [_unmoved(found, context, kind, saves_nothing)]

@@ -250,7 +250,7 @@ class EvaluationContext:
     @property
     def may_test(self) -> bool:
         """Whether a shadow test may run on it by itself."""
-        return self.policy.tests and shadow_test_refusal(self.endpoint) is None
+        return self.policy.tests_per_month > 0 and shadow_test_refusal(self.endpoint) is None
 
     def may_change(self, kind: OptionKind) -> bool:
         """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
@@ -286,11 +286,10 @@ class EvaluationContext:
 
     @property
     def may_set_bounds(self) -> bool:
-        """Whether the bounds of autoscaling may be set: of the owner's, or of one that is added for it."""
-        scales = any(target.policies for target in self.endpoint.scaling)
-        return self.may_change(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
+        """Whether the bounds of the owner's autoscaling may be set."""
+        return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
-        """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
+        """Whether counts by the hour may be set on that type: they are a change of their own."""
         alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
-        return self.may_change(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)
+        return alone and self.may_change(OptionKind.SCHEDULE)

@@ -37,7 +37,7 @@ def find_weekly_counts(
     context: EvaluationContext, shape: FleetShape, fleet: Fleet, may_keep_count: bool
 ) -> tuple[DayCounts, ...]:
     """Counts for classes of days that need fewer instances than `fleet` does; () where none pay."""
-    if not shape.hourly or context.peak_count < 2 or context.policy.several_at_once or not has_whole_weeks(context):
+    if not shape.hourly or context.peak_count < 2 or not has_whole_weeks(context):
         return ()
     best: tuple[DayCounts, ...] = ()
     least = fleet.mean_count
