@@ -264,10 +264,13 @@ class EvaluationContext:
     @cached_property
     def share_of_wanted_requests(self) -> float:
         """How much a shadow test would tell by the requests that come meanwhile, 0..1, whether or not one may run."""
-        hourly = requests_by_hour(self.days)
-        return share_of_wanted_requests(
-            hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy
-        )
+        hourly, hours = self.requests_by_hour, hours_of_test(self.requests_by_hour, self.instances, self.policy)
+        return share_of_wanted_requests(hourly, self.instances, hours, self.policy)
+
+    @cached_property
+    def requests_by_hour(self) -> tuple[tuple[float, ...], ...]:
+        """Requests of the 24 hours of each day, oldest first."""
+        return requests_by_hour(self.days)
 
     @cached_property
     def outcomes(self) -> tuple[float, ...]:
@@ -293,3 +296,22 @@ class EvaluationContext:
         """Whether counts by the hour may be set on that type: they are a change of their own."""
         alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
         return alone and self.may_change(OptionKind.SCHEDULE)
+
+
+SHARED = (
+    "stream",
+    "service_times",
+    "reference_counts",
+    "workers",
+    "baseline_late_share",
+    "measured_types",
+    "history",
+    "requests_by_hour",
+)
+"""Cached properties that depend neither on the dimensions that are open, nor on the late requests that are allowed."""
+
+
+def share_results(context: EvaluationContext, other: EvaluationContext) -> EvaluationContext:
+    """The other context, of the same days, with the results of this one that are the same there."""
+    vars(other).update({name: value for name, value in vars(context).items() if name in SHARED})
+    return other

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 
 BY_ITSELF = Policy().excess_share
@@ -73,4 +73,5 @@ def within_objective(context: EvaluationContext) -> EvaluationContext | None:
     if not context.objective.declared or left <= policy.excess_share:
         return None
     lenient = replace(policy, excess_share=left, grown_share=left, late_budget=left)
-    return replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    wide = replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    return share_results(context, wide)
