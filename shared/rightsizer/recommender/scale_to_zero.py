@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Money, Option, OptionKind
+from rightsizer.domain.option import Money, Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
@@ -69,7 +69,7 @@ def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
 def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     awake = context.instances * (1 - found.asleep_share)
     plan = context.inputs.prices.commitment
-    in_place = context.may_change(OptionKind.SCALE_TO_ZERO) or context.endpoint.kind is EndpointKind.ASYNC
+    in_place = context.endpoint.kind is EndpointKind.ASYNC
     of_components = EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds
     beside = not (in_place or of_components)
     cost = cost_of(
@@ -153,8 +153,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
     In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
-    midnight to midnight: the silence is no habit of the hour or the week, and no accident. Who waits for less than a
-    day does not know the week, and is not asked about it.
+    midnight to midnight: the silence is no habit of the hour or the week, and no accident.
     """
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
@@ -168,7 +167,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     slots = round(silent / SLOT_S)
     if silent < 3600 * least_hours or silent < 4 * longest or _expected_requests(days, slots) < EXPECTED:
         return None
-    if least_hours >= 24 and _is_weekly_silence(days, slots):
+    if _is_weekly_silence(days, slots):
         return None
     return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
 
