@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import build_once, catalogue, now, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import (
+    bill_ports,
+    build_once,
+    catalogue,
+    now,
+    price_sources,
+    reading_ports,
+    session,
+    settings,
+    store,
+    table,
+)
 from rightsizer.bootstrap.channels import notifier
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
@@ -181,6 +192,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
@@ -201,6 +213,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
+        bill=bill_ports(account, OrderedPrices(price_sources(None), now, SavingsPlans(account, now))),
     )
 
 
