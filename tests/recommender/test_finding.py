@@ -90,7 +90,7 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
     assert words(idle_reason(endpoint(), longer, POLICY)) == (Code.IDLE, sentence), "no more days than were seen"
     unknown = replace(QUIET, gpu_peak=None)
     assert words(idle_reason(endpoint(), unknown, POLICY)) == (Code.IDLE, sentence.replace("0.4 %", "0.0 %"))
-    assert idle_reason(endpoint(), replace(QUIET, gpu_peak=0.01), POLICY) is not None
+    assert idle_reason(endpoint(), replace(QUIET, gpu_peak=0.05), POLICY) is not None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
     [
         pytest.param(endpoint(), replace(QUIET, silent_days=13), id="a day too few"),
         pytest.param(endpoint(), replace(QUIET, requests=1.0), id="a request"),
-        pytest.param(endpoint(), replace(QUIET, gpu_peak=0.011), id="work on the GPU"),
+        pytest.param(endpoint(), replace(QUIET, gpu_peak=0.051), id="work on the GPU"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), QUIET, id="a queue of unknown length"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=1.0), id="a queue"),
     ],

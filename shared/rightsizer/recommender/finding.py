@@ -17,6 +17,8 @@ from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 
 SEVERE = 0.05
 """Excess share from which the last good configuration comes back whatever else could be done."""
+BLINK = 0.05
+"""Utilisation of a GPU below which nothing is served where no request came: a driver, a monitor or a warm-up."""
 UNUSUAL = 0.1
 """Excess as a share of the usual one up to which days merely differ."""
 MUCH = 1.25
@@ -46,13 +48,13 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
 
 
 def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """The proof that the first variant is idle, or None: utilisation datapoints, no request, no work on the GPU."""
+    """The proof that the first variant is idle, or None: datapoints, no request, a GPU that blinks at most."""
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
         return None
     peak = demand.gpu_peak or 0.0
-    if peak > policy.cpu_class_share:
+    if peak > BLINK:
         return None
     return Reason(
         Code.IDLE,

@@ -16,6 +16,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.finding import BLINK
 from rightsizer.recommender.gate import GateCase, decide_gate
 from rightsizer.recommender.pricing import (
     cost_of,
@@ -141,6 +142,6 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
-    if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
+    if demand.gpu_peak is not None and demand.gpu_peak > BLINK:
         return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
     return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.told_silent_days} days; {silent}")
