@@ -25,6 +25,11 @@ def keeps_requests(endpoint: Endpoint, option: Option) -> bool:
     return queued and option.kind is OptionKind.SCALE_TO_ZERO and option.in_place
 
 
+def sleeps_already(endpoint: Endpoint) -> bool:
+    """Whether its autoscaling takes the last instance of an asynchronous endpoint away while nobody calls."""
+    return EndpointKind.ASYNC in endpoint.kinds and any(target.minimum == 0 for target in endpoint.scaling)
+
+
 def stay_awake_by_order(endpoint: Endpoint) -> Reason | None:
     """Why its owner's tags keep an asynchronous endpoint awake; None where they say nothing against sleep."""
     said = endpoint.tags.get(COLD_TAG, "").strip().lower()

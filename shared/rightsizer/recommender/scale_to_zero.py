@@ -11,7 +11,13 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
-from rightsizer.recommender.queued_sleep import COLD_TAG, expiry_refusal, stay_awake_by_order, wait_sentence
+from rightsizer.recommender.queued_sleep import (
+    COLD_TAG,
+    expiry_refusal,
+    sleeps_already,
+    stay_awake_by_order,
+    wait_sentence,
+)
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
@@ -43,7 +49,7 @@ def scale_to_zero(context: EvaluationContext) -> Option | Reason:
 
 def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
     queued = EndpointKind.ASYNC in context.endpoint.kinds
-    if queued and any(target.minimum == 0 for target in context.endpoint.scaling):
+    if sleeps_already(context.endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     kept = stay_awake_by_order(context.endpoint) or expiry_refusal(context.demand) if queued else None
     if kept is not None:
@@ -113,7 +119,7 @@ def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Rea
     queued = EndpointKind.ASYNC in endpoint.kinds
     if demand.requests > 0:
         return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests came in {demand.days:.1f} days")
-    if queued and any(target.minimum == 0 for target in endpoint.scaling):
+    if sleeps_already(endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     if len(endpoint.variants) > 1:
         text = f"{UNREAD_VARIANTS} used"
