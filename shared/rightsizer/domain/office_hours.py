@@ -60,7 +60,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class OfficeHours:
-    """What the tag says."""
+    """Office hours as a tag says them."""
 
     spans: tuple[Span, ...]
     zone: str
