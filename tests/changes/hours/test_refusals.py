@@ -42,6 +42,7 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
     ({"limits": ChangeLimits(misread=("Limits has x",))}, Code.BAD_SETTING, "Limits has x"),
     ({"incident_alarms": (AlarmSight("site", "ALARM", {}),)}, Code.INCIDENT, "site is firing"),
     ({"incident_alarms": (AlarmSight("site", "MISSING", {}),)}, Code.INCIDENT, "nobody knows of an incident"),
+    ({"tags": {**TAGS, "rightsizer:mode": "off"}}, Code.MODE_OFF, "left alone"),
     ({"tags": {**TAGS, "managed-by": "terraform"}}, Code.OWNED_BY_STACK, "Terraform owns"),
     ({"tags": {**TAGS, "aws:cloudformation:stack-name": "s"}}, Code.OWNED_BY_STACK, "CloudFormation stack s"),
     ({"tags": {**TAGS, "aws:createdBy": "x"}}, Code.OWNED_BY_STACK, "aws:createdBy"),

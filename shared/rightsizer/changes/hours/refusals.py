@@ -11,7 +11,7 @@ from typing import Any
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
-from rightsizer.domain.endpoint import EndpointRef, ScalableTarget, has_digest
+from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
@@ -88,6 +88,8 @@ def _switch(inputs: StopInput) -> Iterator[Reason]:
 
 
 def _owner(inputs: StopInput) -> Iterator[Reason]:
+    if inputs.tags.get(MODE_TAG) == Mode.OFF:
+        yield Reason(Code.MODE_OFF, f"its tag {MODE_TAG} says off, so it is left alone")
     if owner := owner_of(inputs.tags):
         text = (
             f"{owner} owns the endpoint and would find it missing; remove the tag {HOURS_TAG}, or let its owner stop it"

@@ -90,20 +90,22 @@ def commands_by_hand(record: HoursRecord, now: datetime, live: LiveState | None 
     before, ref = record.before, record.ref
     if before is None:
         return ()
-    create = create_step(ref, before, before.config_name)
-    settle = tuple(s for s in settle_steps(ref, before, now) if live is None or not has_effect(s, live))
-    wait = f"aws sagemaker wait endpoint-in-service --endpoint-name {ref.name}"
-    if live is not None and not isinstance(live.endpoint, Gone) and live.endpoint.status != "Failed":
-        return tuple(s.command for s in settle)
-    failed = live is not None and not isinstance(live.endpoint, Gone)
-    gone = f"aws sagemaker wait endpoint-deleted --endpoint-name {ref.name}"
-    return (
-        *((delete_step(ref).command, gone) if failed else ()),
-        f"# only where the configuration is gone: {config_command(before)}",
-        create.command,
-        wait,
-        *(s.command for s in settle),
-    )
+    create, delete = create_step(ref, before, before.config_name).command, delete_step(ref).command
+    serving = f"aws sagemaker wait endpoint-in-service --endpoint-name {ref.name}"
+    deleted = f"aws sagemaker wait endpoint-deleted --endpoint-name {ref.name}"
+    config = f"# only where the configuration is gone: {config_command(before)}"
+    settle = tuple(s.command for s in settle_steps(ref, before, now) if live is None or not has_effect(s, live))
+    status = "" if live is None or isinstance(live.endpoint, Gone) else live.endpoint.status
+    match status:
+        case "":
+            return config, create, serving, *settle
+        case "Failed":
+            return delete, deleted, config, create, serving, *settle
+        case "Creating" | "Deleting":
+            again = f"# only where it ends as Failed, or is gone: {delete} ; {deleted} && {create}"
+            return serving, again, *settle
+        case _:
+            return settle
 
 
 def first_undone(steps: Iterable[Step], live: LiveState, record: HoursRecord, most: int) -> Step | None:
