@@ -186,7 +186,7 @@ def world(
         told: list[tuple[str, str]] = []
         apply = Apply(
             journal=journal,
-            changer=_changer(session),
+            changer=changer(session),
             store=store,
             ledger=ledger,
             history=HistoryTable(Table(table, "t")),
@@ -202,7 +202,7 @@ def world(
         yield World(box, apply, store, ledger, journal, proposal, told)
 
 
-def _changer(session: Session) -> AwsChanger:
+def changer(session: Session) -> AwsChanger:
     return AwsChanger(
         session.client("sagemaker"),
         session.client("application-autoscaling"),

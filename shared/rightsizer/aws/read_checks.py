@@ -175,6 +175,13 @@ def _target(scene: Scene, operation: str) -> Any:
 
 
 READS: Mapping[str, Read] = {
+    "sagemaker:ListInferenceComponents": Read(
+        "listing the components of an endpoint",
+        lambda s: _SAGEMAKER(s).list_inference_components(EndpointNameEquals=NOBODY),
+    ),
+    "sagemaker:ListMonitoringSchedules": Read(
+        "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
+    ),
     "sagemaker:ListEndpoints": Read("finding the endpoints", lambda s: _SAGEMAKER(s).list_endpoints(MaxResults=1)),
     "sagemaker:DescribeEndpoint": Read(
         "knowing what runs", lambda s: _SAGEMAKER(s).describe_endpoint(EndpointName=NOBODY)
