@@ -54,14 +54,11 @@ def test_only_an_endpoint_in_service_is_judged() -> None:
     )
 
 
-def test_without_gpu_metrics_nothing_is_judged_unless_the_policy_takes_those_of_the_host() -> None:
+def test_without_gpu_metrics_nothing_is_judged_() -> None:
     blind = demand(gpu_mean=None, valid_share=0.0, days=2.04)
     sentence = "no GPU utilisation was published in 2.0 days; low use cannot be told from no data"
     wanted = (Code.NO_GPU_METRICS, sentence)
     assert words(too_little_data_reason(endpoint(), blind, POLICY)) == wanted
-    hosts = Policy(act_without_gpu_metrics=True)
-    assert too_little_data_reason(endpoint(), blind, hosts) is None
-    assert words(too_little_data_reason(endpoint(), replace(blind, host_memory_gib=None), hosts)) == wanted
 
 
 def test_half_a_day_of_datapoints_is_the_least() -> None:

@@ -175,6 +175,13 @@ def _target(scene: Scene, operation: str) -> Any:
 
 
 READS: Mapping[str, Read] = {
+    "sagemaker:ListInferenceComponents": Read(
+        "listing the components of an endpoint",
+        lambda s: _SAGEMAKER(s).list_inference_components(EndpointNameEquals=NOBODY),
+    ),
+    "sagemaker:ListMonitoringSchedules": Read(
+        "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
+    ),
     "sagemaker:ListEndpoints": Read("finding the endpoints", lambda s: _SAGEMAKER(s).list_endpoints(MaxResults=1)),
     "sagemaker:DescribeEndpoint": Read(
         "knowing what runs", lambda s: _SAGEMAKER(s).describe_endpoint(EndpointName=NOBODY)
@@ -302,6 +309,12 @@ READS: Mapping[str, Read] = {
         "reading the table",
         lambda s: _DYNAMODB(s).get_item(
             TableName=s.table, Key={"pk": {"S": f"PROPOSAL#{NOBODY}"}, "sk": {"S": "PROPOSAL"}}
+        ),
+    ),
+    "dynamodb:BatchGetItem": Read(
+        "reading rows of endpoints together",
+        lambda s: _DYNAMODB(s).batch_get_item(
+            RequestItems={s.table: {"Keys": [{"pk": {"S": f"ENDPOINT#{NOBODY}"}, "sk": {"S": "EVALUATED"}}]}}
         ),
     ),
     "dynamodb:Query": Read("reading the table's index", _index),

@@ -62,10 +62,10 @@ def respond() -> Callable[[Any, datetime], Answer]:
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
 
-    def decide(proposal: str, decision: Decision, at: datetime) -> Any:
+    def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         return decisions.decide(one_table, proposal, decision, at)
 
-    def ask_back(proposal: str, by: str, at: datetime) -> Any:
+    def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
         return decisions.request_rollback(one_table, proposal, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:

@@ -29,7 +29,7 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
     """Why the datapoints do not allow a recommendation, or None. Missing is unknown, never idle (law 1)."""
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
-    if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
+    if demand.gpu_mean is None:
         return Reason(
             Code.NO_GPU_METRICS,
             f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
@@ -38,7 +38,7 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
         )
-    if demand.gpu_mean is not None and demand.days >= 1 and demand.valid_share < policy.valid_share:
+    if demand.days >= 1 and demand.valid_share < policy.valid_share:
         return Reason(
             Code.TOO_MANY_GAPS,
             f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"

@@ -87,7 +87,7 @@ def recommend_without_latency(
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     count = variant.current_count
-    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in inputs.policy.by_itself
+    in_place = endpoint.kind is EndpointKind.ASYNC
     usd, awake, plan = monthly_cost(price, count), count * (1 - found.asleep_share), inputs.prices.commitment
     cost = cost_of(usd, price, awake, count, 0.0, plan, inputs.policy, new_fleet=not in_place)
     option = scale_to_zero_option(
