@@ -198,10 +198,6 @@ READS: Mapping[str, Read] = {
     "sagemaker:ListModels": Read(
         "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
     ),
-    "sagemaker:ListInferenceComponents": Read(
-        "knowing the models of inference components",
-        lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
-    ),
     "sagemaker:DescribeInferenceComponent": Read(
         "knowing what inference components need",
         lambda s: _SAGEMAKER(s).describe_inference_component(InferenceComponentName=NOBODY),

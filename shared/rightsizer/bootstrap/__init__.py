@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rightsizer.flows.evaluate import EvaluatePorts
     from rightsizer.flows.rest_of_bill import BillPorts
     from rightsizer.ports.evaluation import PriceBook, PriceSource
+    from rightsizer.ports.hours import HoursBook
 
 
 def _wall_clock() -> datetime:
@@ -146,9 +147,9 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
 
 
-def bill_ports(account: Session, prices: PriceBook) -> BillPorts:
-    """Ports from which the rest of an account's bill is read."""
+def bill_ports(account: Session, prices: PriceBook, hours: HoursBook | None = None) -> BillPorts:
+    """Ports from which the rest of an account's bill is read. `hours`: where the table of a stack is at hand."""
     from rightsizer.aws.rest_of_bill import AccountBill
     from rightsizer.flows.rest_of_bill import BillPorts
 
-    return BillPorts(AccountBill(account), prices, catalogue())
+    return BillPorts(AccountBill(account), prices, catalogue(), hours)

@@ -225,6 +225,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
@@ -237,6 +238,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     table = Table(account.client("dynamodb"), table_name or table_of(account, stack))
     limits = None if table_name else limits_of(account, stack)
     known = from_environment({"RIGHTSIZER_LIMITS": limits} if limits else {})
+    prices = OrderedPrices(price_sources(None), now, SavingsPlans(account, now))
     return ReportSources(
         account=account.account(),
         region=account.region,
@@ -247,7 +249,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
-        bill=bill_ports(account, OrderedPrices(price_sources(None), now, SavingsPlans(account, now))),
+        bill=bill_ports(account, prices, HoursTable(table)),
     )
 
 

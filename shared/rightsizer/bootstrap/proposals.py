@@ -81,6 +81,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
 def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
@@ -96,6 +97,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
 
     @build_once
     def ports() -> flow.ReportPorts:
+        prices = OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))
         sources = flow.ReportSources(
             account=session().account(),
             region=session().region,
@@ -106,7 +108,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
             policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
             misread=settings().misread,
-            bill=bill_ports(session(), OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))),
+            bill=bill_ports(session(), prices, HoursTable(table())),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

@@ -4,18 +4,21 @@ A part that cannot be read stops no other, and is named. Nothing is written.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.account_finding import AccountFinding, ServedResources
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.evaluate import reason_of
-from rightsizer.ports.evaluation import AccountReader, PriceBook
+from rightsizer.ports.account import AccountReader
+from rightsizer.ports.evaluation import PriceBook
+from rightsizer.ports.hours import HoursBook
 from rightsizer.reporting.rest_of_bill import (
     WARM_POOL_DAYS,
     StoredResources,
@@ -41,6 +44,8 @@ class BillPorts:
     account: AccountReader
     prices: PriceBook
     catalogue: Catalogue
+    hours: HoursBook | None = None
+    """Records of office hours; None where no stack is at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,14 @@ class BillScope:
     recommendations: Sequence[Recommendation]
     served: ServedResources | None = None
     """What the endpoints use that were looked at; None where none was: then every endpoint is described."""
+    kept: ServedResources = field(default_factory=ServedResources)
+    """What endpoints need that are stopped for the night, or fall back to: no orphans either."""
     to_describe: Sequence[str] = ()
     """Endpoints that were not looked at, or are being deployed."""
+    resting: frozenset[str] = frozenset()
+    """Endpoints with office hours: they do not run at every hour."""
+    finds_orphans: bool = True
+    """False where it is not known what stopped endpoints need."""
     is_whole: bool = True
     """False where some endpoints alone were asked about: then nothing of the account is read."""
 
@@ -69,13 +80,12 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     """Every account finding. RestOfBill.unread names each part that could not be read."""
     found = list(batch_findings(scope.recommendations))
     unread: list[Reason] = []
+    scope = _with_hours(ports, scope, unread)
     parts: list[Callable[[], Iterable[AccountFinding]]] = [lambda: _serverless(ports, scope, now)]
     if scope.is_whole:
-        parts += [
-            lambda: _warm_pools(ports, scope, now),
-            lambda: _savings_plan(ports, scope, unread),
-            lambda: _orphans(ports, scope, now, unread),
-        ]
+        parts += [lambda: _warm_pools(ports, scope, now), lambda: _savings_plan(ports, scope, unread)]
+    if scope.is_whole and scope.finds_orphans:
+        parts.append(lambda: _orphans(ports, scope, now, unread))
     for read in parts:
         try:
             found += read()
@@ -83,6 +93,29 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
             unread.append(reason_of(error))
     ordered = sorted(found, key=lambda each: (-(each.usd_per_month or 0), each.code, each.endpoint))
     return RestOfBill(tuple(ordered), tuple(unread))
+
+
+def _with_hours(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> BillScope:
+    """The scope with the endpoints of office hours, and what those need that are stopped now."""
+    if ports.hours is None or not scope.is_whole:
+        return scope
+    rows: list[UnreadRow] = []
+    try:
+        records = list(ports.hours.records(rows))
+    except RightsizerError as error:
+        unread.append(reason_of(error))
+        return replace(scope, finds_orphans=False)
+    if rows:  # what a stopped endpoint needs must never be called an orphan
+        text = f"orphans are not looked for: {len(rows)} records of office hours cannot be read"
+        unread.append(Reason(Code.READ_FAILED, text))
+    kept = ServedResources()
+    for before in (record.before for record in records if record.before is not None):
+        names = {before.config_name, before.deployed_config, before.fallback_config} - {""}
+        variants = before.config_body.get("ProductionVariants") or ()
+        models = frozenset(str(each["ModelName"]) for each in variants if each.get("ModelName"))
+        kept = kept.joined(ServedResources(frozenset(names), models))
+    resting = scope.resting | {record.ref.name for record in records if record.hours}
+    return replace(scope, kept=scope.kept.joined(kept), resting=resting, finds_orphans=not rows)
 
 
 def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
@@ -112,7 +145,8 @@ def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
 
 def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> list[AccountFinding]:
     """A plan for what remains; where its rates cannot be read, the what-if alone."""
-    names = sorted(steady_fleet(scope.recommendations).counts)
+    found = [one for one in scope.recommendations if one.ref.name not in scope.resting]
+    names = sorted(steady_fleet(found).counts)
     if not names:
         return []
     rates: Mapping[str, Decimal] | None = None
@@ -120,8 +154,8 @@ def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> l
         rates = ports.account.plan_rates(names)
     except RightsizerError as error:
         unread.append(reason_of(error))
-    found = savings_plan_finding(scope.recommendations, ports.prices.table(scope.region, names), rates)
-    return [] if found is None else [found]
+    plan = savings_plan_finding(found, ports.prices.table(scope.region, names), rates)
+    return [] if plan is None else [plan]
 
 
 def _orphans(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
@@ -130,7 +164,7 @@ def _orphans(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Rea
         text = f"orphans are not looked for: {len(names)} endpoints are too many to describe one by one"
         unread.append(Reason(Code.READ_FAILED, text))
         return []
-    served = (scope.served or ServedResources()).joined(ports.account.served_by(names))
+    served = (scope.served or ServedResources()).joined(scope.kept).joined(ports.account.served_by(names))
     served = served.joined(ServedResources(models=ports.account.component_models()))
     try:
         lately = ports.account.configurations_seen_lately()

@@ -36,6 +36,8 @@ BATCH_SHARE = 0.995
 """Share of the requests that must lie in it: a health check or a try by hand is no caller."""
 START_H = 0.25
 """Hours that instances of a transform job take to start and load, and are billed here, a run; an assumption."""
+NIGHTS = "whether somebody deletes an endpoint at night and creates it again from it; a report knows rightsizer's own"
+"""Open question of every orphan: a stopped endpoint does not exist."""
 MIN_SAVING = Decimal(5)
 """US dollars a month below which nothing is said."""
 
@@ -61,10 +63,11 @@ def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountF
             f" {'is' if len(configurations) == 1 else 'are'} used by no endpoint",
             Decimal(0),
             "delete what nobody goes back to (aws sagemaker delete-endpoint-config); keep the one that an endpoint ran"
-            " before its last change, and those tagged rightsizer:change: a rollback deploys them",
+            " before its last change, those tagged rightsizer:change, which a rollback deploys, and those of endpoints"
+            " that are stopped for the night",
             evidence={"billed": "nothing: SageMaker bills no configuration", "listed from": f"{OLD_ENOUGH.days} days"},
             items=tuple(_item(each, now, each.name in stored.seen_lately) for each in configurations),
-            not_checked=("when each was last used, where it says nothing: AWS keeps no such date",),
+            not_checked=(NIGHTS, "when each was last used, where it says nothing: AWS keeps no such date"),
         )
     models = _orphans(stored.models, stored.served.models, now)
     if models:
@@ -78,6 +81,7 @@ def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountF
             evidence={"billed": "nothing by SageMaker", "listed from": f"{OLD_ENOUGH.days} days"},
             items=tuple(_item(each, now, False) for each in models),
             not_checked=(
+                NIGHTS,
                 "whether transform jobs, pipelines or an unused endpoint configuration name it",
                 "the size of its data in S3 and of its image: what they cost is in no figure",
                 "when each was last used: AWS keeps no such date",

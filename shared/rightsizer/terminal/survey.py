@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
@@ -32,6 +33,8 @@ class Survey:
     """Configurations and models that the endpoints use which were looked at."""
     to_describe: tuple[str, ...] = ()
     """Endpoints whose configuration is not known for certain: not looked at, or being deployed."""
+    resting: frozenset[str] = frozenset()
+    """Endpoints with office hours."""
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
 
@@ -103,9 +106,10 @@ def survey(
         unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
         incomplete=tuple(dict.fromkeys(incomplete)),
         served=ServedResources(
-            frozenset(each.config_name for each in endpoints),
+            frozenset(name for each in endpoints for name in (each.config_name, each.tags.get(FALLBACK_TAG, ""))),
             frozenset(model for each in endpoints for model in each.models),
         ),
+        resting=frozenset(each.ref.name for each in endpoints if HOURS_TAG in each.tags),
         to_describe=(
             *(each.ref.name for each in results if isinstance(each, Unobserved)),
             *(each.ref.name for each in endpoints if each.deploying),
@@ -115,7 +119,14 @@ def survey(
 
 def add_rest_of_bill(found: Survey, ports: BillPorts, *, is_whole: bool) -> Survey:
     """Add the account findings to a survey; of its endpoints alone where it is not of the whole account."""
-    scope = BillScope(found.region, found.recommendations, found.served, found.to_describe, is_whole)
+    scope = BillScope(
+        found.region,
+        found.recommendations,
+        found.served,
+        to_describe=found.to_describe,
+        resting=found.resting,
+        is_whole=is_whole,
+    )
     return replace(found, rest=read_rest_of_bill(ports, scope, found.at))
 
 
