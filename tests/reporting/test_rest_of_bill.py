@@ -13,7 +13,7 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
     waits_for_nobody,
 )
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.reporting.rest_of_bill import (
@@ -119,11 +119,22 @@ def test_three_hours_a_night_cost_three_hours_and_the_start_as_a_transform_job()
         nightly(kind=EndpointKind.ASYNC),
         nightly(instance_type="ml.p4d.24xlarge"),
         nightly(price=None),
+        nightly(mode=Mode.OFF),
         nightly(beside=("canary: 1 x ml.g5.xlarge",)),
         nightly(hourly_requests=tuple([500.0] + [0.0] * 11) * 28),
         nightly(finding=Finding.IDLE, options=(option(saving_usd_per_month=Decimal("1022")),)),
     ],
-    ids=["seven hours", "six days", "asynchronous", "p4d", "no price", "variants", "twice a day", "its own saves more"],
+    ids=[
+        "seven hours",
+        "six days",
+        "asynchronous",
+        "p4d",
+        "no price",
+        "mode off",
+        "variants",
+        "twice a day",
+        "its own saves more",
+    ],
 )
 def test_no_batch_is_seen(one: Recommendation) -> None:
     assert list(batch_findings([one])) == []

@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.bootstrap import catalogue
 from rightsizer.domain.account_finding import AccountFinding, EndpointTraffic, ServerlessSize
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.price import Commitment, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
@@ -121,6 +121,11 @@ def test_a_quiet_cpu_endpoint_would_cost_less_serverless_at_the_longest_its_requ
 )
 def test_a_cpu_endpoint_stays_where_it_is(seen: EndpointTraffic) -> None:
     assert found(real_time(), seen) is None
+
+
+def test_an_owner_who_says_off_is_told_nothing() -> None:
+    assert found(replace(serverless(), mode=Mode.OFF), traffic(2_419_200, 0.5), ServerlessSize(4)) is None
+    assert found(replace(real_time(), mode=Mode.OFF), traffic(10_000, 0.2)) is None
 
 
 def test_a_gpu_endpoint_is_the_dimensions_and_not_weighed_twice() -> None:

@@ -18,7 +18,7 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
     waits_for_nobody,
 )
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.hardware import TRANSFORM_FAMILIES
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, PriceTable
 from rightsizer.domain.reason import count
@@ -138,7 +138,9 @@ def batch_findings(found: Iterable[Recommendation]) -> Iterator[AccountFinding]:
 
 
 def _batch_finding(one: Recommendation) -> AccountFinding | None:
-    if one.kind is not EndpointKind.REAL_TIME or one.price is None or not one.usd_per_month or one.beside:
+    if one.kind is not EndpointKind.REAL_TIME or one.mode is Mode.OFF:
+        return None
+    if one.price is None or not one.usd_per_month or one.beside:
         return None
     if one.instance_type.split(".")[1] not in TRANSFORM_FAMILIES:
         return None

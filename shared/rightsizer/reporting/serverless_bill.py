@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode, EndpointTraffic, ServerlessSize
-from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Price, PriceTable
 from rightsizer.domain.reason import Code
@@ -48,16 +48,13 @@ class ServerlessInputs:
 def weighed_endpoints(found: Sequence[Recommendation]) -> list[Recommendation]:
     """The endpoints that are weighed: serverless ones, and plain real-time ones on a type without accelerators."""
     return [
-        one
-        for one in found
-        if one.kind is EndpointKind.SERVERLESS
-        or (
-            one.kind is EndpointKind.REAL_TIME
-            and one.reason.code is Code.NO_ACCELERATOR
-            and one.price is not None
-            and not one.beside
-        )
+        one for one in found if one.mode is not Mode.OFF and (one.kind is EndpointKind.SERVERLESS or _is_plain_cpu(one))
     ]
+
+
+def _is_plain_cpu(one: Recommendation) -> bool:
+    plain = one.kind is EndpointKind.REAL_TIME and not one.beside
+    return plain and one.reason.code is Code.NO_ACCELERATOR and one.price is not None
 
 
 def serverless_findings(found: Sequence[Recommendation], inputs: ServerlessInputs) -> Iterator[AccountFinding]:
