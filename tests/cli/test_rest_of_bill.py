@@ -77,6 +77,16 @@ def test_a_configuration_that_an_unread_or_updating_endpoint_uses_is_no_orphan(
     assert "orphan-models" not in by_code(found)
 
 
+def test_a_configuration_that_served_lately_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    left_behind(box, "before", 60)
+    left_behind(box, "never", 60)
+    start, of = box.clock.now - timedelta(days=5), {"EndpointConfigName": "before-config"}
+    box.put_series("chat", "AllTraffic", "Invocations", start, 300, [10.0] * 12, dimensions=of)
+    items = by_code(scan(capsys)[1])["orphan-endpoint-configurations"]["items"]
+    used = {item["name"]: item["last_used"] for item in items}
+    assert used == {"before-config": "within the last two weeks", "never-config": None}
+
+
 def test_models_of_inference_components_serve(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     long_ago = box.clock.now - timedelta(days=90)
     box.add_endpoint("shared", created=long_ago, inference_components=True)
