@@ -9,6 +9,9 @@ import pytest
 from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode, FindingItem
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.render import rest_of_bill
+from rightsizer.render.slack import report_blocks
+from rightsizer.reporting.totals import Records, make_report
+from tests.samples import NOW
 
 POOLS = AccountFinding(
     AccountFindingCode.WARM_POOLS,
@@ -76,3 +79,14 @@ def test_the_page_escapes_names_and_names_what_could_not_be_read() -> None:
     assert "rest of the bill, not read: no ListModels" in page
     assert "advice only" in page
     assert "chat is right" not in page
+
+
+def test_slack_gets_the_first_five_escaped() -> None:
+    records = Records("1", "eu-west-1", (), (), (), ())
+    many = tuple(replace(POOLS, what=f"<{n}> pools") for n in range(7))
+    report = replace(make_report(records, NOW, NOW, NOW), account_findings=many)
+    told = str(report_blocks(report))
+    assert "advice only: rightsizer carries none of it out" in told
+    assert "&lt;4&gt; pools: saves USD 1,234.50 a month" in told
+    assert "&lt;5&gt; pools" not in told
+    assert "advice only" not in str(report_blocks(replace(report, account_findings=())))

@@ -8,7 +8,7 @@ from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, Propo
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, effects, report_promises, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -87,6 +87,8 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     if report.track_record is not None:
         said = report_promises.slowdown_text(report.track_record), report_promises.risk_text(report.track_record)
         blocks.append(section(escape_lines("\n".join(said), SECTION)))
+    if rest := rest_of_bill.short_lines(report.account_findings):
+        blocks.append(section(escape_lines("\n".join(rest[: 1 + rest_of_bill.ITEMS]), SECTION)))
     if report.unread:
         blocks.append(section(report_tables.unread_text(report.unread)))
     if page:
