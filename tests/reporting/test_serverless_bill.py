@@ -91,6 +91,23 @@ def test_the_instance_holds_all_that_run_at_once_at_its_busiest() -> None:
     assert busy[0].vcpu * busy[1] >= 3 * 2 * 1024 / 1769 / 0.6
 
 
+def test_the_vcpus_are_busy_for_60_per_cent_in_the_busiest_hour_at_most() -> None:
+    """6 GB bring 3.47 vCPUs: 5.8 are wanted, and 12 GB for two at once."""
+    fleet = real_time_fleet(traffic(1, 1.0, peak_concurrency=1.0), 6, ServerlessInputs({}, {}, PRICES, catalogue()))
+    assert fleet is not None
+    assert (fleet[0].name, fleet[1]) == ("ml.m5.large", 3)
+
+
+@pytest.mark.parametrize(("share", "pays"), [(0.81, False), (0.79, True)])
+def test_a_move_to_real_time_is_advised_from_a_fifth_of_the_cost(share: float, pays: bool) -> None:
+    """2 x ml.c5.large cost USD 148.92 a month, which is that share of what serverless costs."""
+    seconds = 148.92 / share / (0.00002 * 4)
+    made = found(serverless(), traffic(seconds * 14 * 24 / 730, 1.0, peak_concurrency=1.0), ServerlessSize(4))
+    assert made is not None
+    assert made.usd_per_month is not None
+    assert (made.usd_per_month > 0) is pays
+
+
 def test_without_a_price_of_the_region_the_saving_is_unknown_and_the_break_even_price_is_told() -> None:
     made = found(serverless(), traffic(2_419_200, 0.5), ServerlessSize(4), replace(PRICES, serverless=None))
     assert made is not None
