@@ -1,4 +1,7 @@
-"""Port of the rest of the bill, as a Protocol; errors as in `rightsizer.ports.evaluation`."""
+"""The port to what an account holds and pays beside its endpoints; an adapter in `rightsizer.aws` keeps its promises.
+
+Every method may raise ReadError or a subclass. Times are aware UTC; money is US dollars.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
