@@ -14,7 +14,7 @@ from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.overruled import ApprovedAs, overruling_reason
+from rightsizer.changes.overruled import ApprovedAs, covered_fleet, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
@@ -83,7 +83,7 @@ class RightsizerPolicy(ABC):
             self.log.append((account.day, found))
             answer = self._answer(actions, found, view)
             if answer is not None:
-                out[view.endpoint_name], memory.promise = answer[0], answer[1].promise
+                out[view.endpoint_name], memory.option = answer
         return out
 
     @abstractmethod
@@ -212,11 +212,13 @@ class ShippedApproved(ShippedAuto):
             return None
         begins = ApprovedAs.TEST if asked.offers_test else ApprovedAs.CHANGE
         begins = ApprovedAs.CHANGE_AFTER_TEST if after else begins
-        refused = overruling_reason(asked.chosen_option, asked, found, approved_as=begins)
+        option = covered_fleet(asked.chosen_option, asked, found, approved_as=begins)
+        asked = replace(asked, options=(option,))
+        refused = overruling_reason(option, asked, found, approved_as=begins)
         if refused is not None:
             self._say(found, f"approved, then overruled: {refused.code.value}")
             return None
-        untested = replace(asked, options=(replace(asked.chosen_option, test_usd=Decimal(0)),))
+        untested = replace(asked, options=(replace(option, test_usd=Decimal(0)),))
         answer = self._done(actions, found, untested if after else asked, view)
         waits = answer is None and self.causes[-1][2] == NO_ROOM
         if (begins is ApprovedAs.TEST and answer is not None) or (waits and after):

@@ -3,7 +3,7 @@
 import ast
 import json
 from dataclasses import fields, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from rightsizer.bootstrap import evaluation
 from rightsizer.changes.window import is_open
+from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
@@ -149,6 +150,10 @@ NONSENSE = {
     "minimum_saving_usd": "much",
     "lookback_days": 13,
     "tests_per_month": 1.5,
+    "holidays": ["soon"],
+    "stop_grace_minutes": 1,
+    "wakes_per_day": -1,
+    "longest_wake_hours": 0,
     "windows": "mon-fri 09:00-17:00",
 }
 
@@ -164,6 +169,26 @@ def test_a_limit_that_cannot_be_understood_is_named_and_the_others_count(key: st
     usual = replace(ChangeLimits(), misread=found.misread, **safest)
     set_too: dict[str, Any] = {"bake_s": 300} if key != "bake_minutes" else {"proof_requests": 7}
     assert found.limits == replace(usual, **set_too)
+
+
+def test_office_hours_have_their_holidays_and_bounds_among_the_limits() -> None:
+    text = '{"holidays": ["2026-12-25"], "stop_grace_minutes": 45, "wakes_per_day": 1, "longest_wake_hours": 2}'
+    found = change_limits(text).hours
+    assert found == HoursLimits(frozenset({date(2026, 12, 25)}), timedelta(minutes=45), 1, timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"holidays": "2026-12-25"}', "list of days"),
+        ('{"holidays": ["25.12.2026"]}', "list of days"),
+        ('{"stop_grace_minutes": 1}', "at least 10"),
+        ('{"longest_wake_hours": 1000}', "between 0.5 and 72"),
+    ],
+)
+def test_bounds_of_the_office_hours_that_make_no_sense_are_named(text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        change_limits(text)
 
 
 def test_all_the_limits_may_be_nonsense_at_once_and_each_is_named() -> None:

@@ -98,6 +98,17 @@ def test_after_a_fleet_was_taken_back_a_larger_one_is_chosen_and_not_silence() -
     assert again.gate_reason.code is not Code.BLACKLISTED
 
 
+def test_the_fleet_that_had_to_grow_is_not_offered_again_as_a_saving_while_its_load_lasts() -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    first = count_of(judged(days, 40))
+    grown = PastChange(
+        kit.NOW - timedelta(days=2), TYPE, TYPE, round(first), 40, PastEnd.PROVEN, demand=10.0, grows=True
+    )
+    assert count_of(judged(days, 40, [grown])) > (1 + POLICY.failed_room) * round(first)
+    assert count_of(judged(days, 40, [replace(grown, grows=False)])) == first
+    assert count_of(judged(days, 40, [replace(grown, demand=20.0)])) == first, "it was another load"
+
+
 def test_a_day_with_too_many_late_requests_under_our_fleet_makes_the_next_one_larger() -> None:
     before = [day(i, 40.0) for i in range(3, 16)]
     small = count_of(judged(before, 40))
@@ -138,6 +149,7 @@ def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_r
     assert count_of(found) > 12
     assert found.gate is Gate.APPLY
     assert "1.50 times as many requests as allowed" in found.gate_reason.sentence
+    assert [option.restores for option in found.options] == [True], "no approval of it waits for another judgement"
     calm = [day(i, 12.0, late=0.0001) for i in range(16, 19)]
     assert judged([*before, *calm], 12, [changed(3, 12, "proven")]).gate_reason.code is not Code.UNDER_PROVISIONED
 

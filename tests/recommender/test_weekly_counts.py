@@ -21,7 +21,9 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import like_last_day, on_weekdays, replay_plan
 from rightsizer.recommender.fleet_size import FleetShape, can_still_carry, has_load_jumped
 from rightsizer.recommender.late_requests import failed_by_hour, failed_instances
+from rightsizer.recommender.late_share import with_late_share, within_p95
 from rightsizer.recommender.weekly_counts import days_of_no_habit, find_weekly_counts, has_whole_weeks
+from tests import samples
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_gate_verdicts import failure, fleet, verdict
@@ -255,3 +257,20 @@ def test_a_failed_schedule_is_held_against_the_same_hours(
     target = replace(small.option.target, instance_count=4, day_counts=wanted)
     found = verdict(replace(small, option=replace(small.option, target=target)), failure(**failed))
     assert (found[1] is Code.BLACKLISTED) is rests
+
+
+def test_late_requests_of_a_week_are_counted_by_the_counts_of_each_day(seen: list[EvaluationContext]) -> None:
+    """A weekend as busy as the week with one instance: by the most of each hour nobody would be late."""
+    context = context_of(seen, fortnight(busy=range(7)))
+    hardware = context.inputs.catalogue.find(TYPE)
+    assert hardware is not None
+    target = Target(TYPE, 3, hourly_counts=OFFICE, day_counts=WEEK)
+    option = samples.option(kind=OptionKind.SCHEDULE, target=target)
+    told = with_late_share(context, option, hardware, 1.0)
+    assert told.late_share is not None
+    assert told.late_share > 0.05
+    assert (
+        with_late_share(context, replace(option, target=replace(target, day_counts=())), hardware, 1.0).late_share
+        is None
+    )
+    assert within_p95(context, option) is None

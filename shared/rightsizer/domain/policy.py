@@ -8,6 +8,7 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.errors import InputError
 
@@ -270,6 +271,8 @@ class ChangeLimits:
     dry_run: bool = False
     """The stack has no write permissions: no change starts, and one that runs makes no forward step."""
 
+    hours: HoursLimits = field(default_factory=HoursLimits)
+    """Bounds of the office hours: holidays, the grace after requests, wakes."""
     approvers: Approvers = field(default_factory=Approvers)
     """Who may decide; a change that somebody else approved does not begin."""
     misread: tuple[str, ...] = ()

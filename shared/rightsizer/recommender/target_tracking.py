@@ -90,7 +90,7 @@ def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | 
 
     By bisection: what a minimum carries, a larger one does. A fleet that failed is not tried again.
     """
-    failed = failed_instances(context, shape.name, shape.slower, shape.workers)
+    failed = failed_instances(context, shape.name, shape.slower, shape.workers, tracked=True)
     one_may_do = context.endpoint.objective.min_instances or context.policy.lone_instance is Risk.VERY_LOW
     least = context.owner_minimum if one_may_do else LEAST
     low = max(least, math.floor((1 + context.policy.failed_room) * failed) + 1)
