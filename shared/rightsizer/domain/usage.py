@@ -374,7 +374,7 @@ class KeptUsage:
 
 
 def known_values(values: Sequence[float | None]) -> Sequence[float]:
-    """Those that are known; the values themselves where none is missing, as on most days."""
+    """The known ones of the values; the values themselves where none is missing, as on most days."""
     if None in values:
         return [value for value in values if value is not None]
     return cast("Sequence[float]", values)

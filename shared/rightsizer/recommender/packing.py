@@ -24,7 +24,7 @@ NOT_CHECKED = (
 )
 LOOKS = 2000
 """Nodes of the tree that are looked at for one endpoint: all of them up to about a thousand groups of one owner."""
-type Room = tuple[float, ...]
+type FreeRoom = tuple[float, ...]
 EXACT = 1e-9
 """Error of sums of numbers with four digits, which is no need."""
 
@@ -121,9 +121,9 @@ class _Rooms:
 
     def __init__(self, most: int) -> None:
         self._leaves = 1 << (most - 1).bit_length()
-        self._largest: list[Room] = [()] * (2 * self._leaves)
+        self._largest: list[FreeRoom] = [()] * (2 * self._leaves)
 
-    def first_with(self, needs: Room) -> int | None:
+    def first_with(self, needs: FreeRoom) -> int | None:
         """The number of the first group that holds the needs too; None where none does, or `LOOKS` found none."""
         waiting = [1]
         for _ in range(LOOKS):
@@ -138,7 +138,7 @@ class _Rooms:
             waiting += (2 * node + 1, 2 * node)
         return None
 
-    def leave(self, group: int, room: Room) -> None:
+    def leave(self, group: int, room: FreeRoom) -> None:
         """Set what is left of the room of a group."""
         node = self._leaves + group
         self._largest[node] = room
@@ -146,7 +146,7 @@ class _Rooms:
             left, right = self._largest[2 * node], self._largest[2 * node + 1]
             self._largest[node] = tuple(map(max, left, right)) if left and right else left or right
 
-    def of(self, group: int) -> Room:
+    def of(self, group: int) -> FreeRoom:
         """What is left of the room of a group."""
         return self._largest[self._leaves + group]
 
