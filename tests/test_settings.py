@@ -251,3 +251,12 @@ def test_every_setting_is_read_by_code() -> None:
         if isinstance(node, ast.Attribute)
     }
     assert {each.name for each in fields(Settings)} - read == set()
+
+
+def test_every_key_of_limits_is_documented() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text()
+    with pytest.raises(SettingsError) as told:
+        change_limits('{"unknown": 1}')
+    keys = str(told.value).partition("it may have ")[2].split(", ")
+    assert len(keys) > 12
+    assert [key for key in keys if f"`{key}`" not in page] == []

@@ -119,3 +119,11 @@ def test_a_plain_model_adds_no_kind() -> None:
 )
 def test_the_image_tells_the_framework(image: str, framework: str) -> None:
     assert framework_of((image,)) == framework
+
+
+def test_an_elastic_inference_accelerator_that_is_still_named_is_read() -> None:
+    answer = config(
+        {**PLAIN, "AcceleratorType": "ml.eia2.medium"}, {**PLAIN, "AcceleratorType": "ml.eia2.medium"}, PLAIN
+    )
+    assert configuration.parse(answer).elastic_inference == ("ml.eia2.medium",)
+    assert configuration.parse(config(PLAIN)).elastic_inference == ()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench import decide, reading
+from rightsizer.recommender import context
 
 ROOT = Path(__file__).parents[2]
 STUB = """#!/bin/sh
@@ -18,8 +19,8 @@ case "$2" in bench.doors) exit 1;; bench.calls) exit 3;; esac
 @pytest.mark.parametrize(
     ("half_s", "whole_s", "slowest_s", "told"),
     [
-        (12.0, 24.0, 0.25, []),
-        (12.1, 24.2, 0.2, ["10,000 decisions take 121 s, above 120 s"]),
+        (6.0, 12.0, 0.25, []),
+        (6.1, 12.2, 0.2, ["10,000 decisions take 61 s, above 60 s"]),
         (1.0, 2.7, 0.2, ["twice as many take 2.7 times as long, above 2.6 times"]),
         (1.0, 2.0, 0.26, ["an option takes 260 ms, above 250 ms"]),
     ],
@@ -30,6 +31,12 @@ def test_each_limit_of_the_decisions_is_told_when_it_is_broken(
     assert decide.over(2000, half_s, whole_s, slowest_s) == told
 
 
+def test_packing_has_a_limit_too() -> None:
+    assert decide.over(2000, 1.0, 2.0, 0.2, 2.0) == []
+    assert decide.over(2000, 1.0, 2.0, 0.2, 2.1) == ["packing 2000 endpoints takes 2.1 s, above 2 s"]
+    assert decide.packed(20) < 1
+
+
 @pytest.mark.parametrize(("slowest_s", "code"), [(0.2, 0), (0.3, 1)])
 def test_the_exit_code_says_whether_the_limits_hold(
     slowest_s: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -37,11 +44,14 @@ def test_the_exit_code_says_whether_the_limits_hold(
     found = decide.one(13)[2]
     monkeypatch.setattr(decide, "many", lambda number: number / 1000)
     monkeypatch.setattr(decide, "one", lambda _: (0.5, slowest_s, found))
+    monkeypatch.setattr(decide, "packed", lambda _: 0.1)
     assert decide.main([]) == code
     assert ("over its limit: an option takes 300 ms" in capsys.readouterr().err) is bool(code)
 
 
-def test_decisions_without_a_replay_are_timed() -> None:
+def test_decisions_without_a_replay_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is replayed either to say why something is not offered."""
+    monkeypatch.setattr(context, "replay_requests", lambda *_: pytest.fail("a fleet was replayed"))
     assert decide.many(2) > 0
 
 

@@ -145,3 +145,14 @@ def test_a_busy_fleet_moves_to_a_type_that_is_no_slower_though_it_has_no_room_to
     assert found.chosen_option is not None
     assert (found.chosen_option.target.instance_type, found.chosen_option.target.instance_count) == ("ml.g6e.xlarge", 3)
     assert found.gate is Gate.APPLY
+
+
+def test_elastic_inference_is_named_as_gone() -> None:
+    endpoint = replace(kit.endpoint(), elastic_inference=("ml.eia2.medium",))
+    window = kit.window(kit.steady())
+    found = judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    (note,) = (n for n in found.notes if n.code is Code.ELASTIC_INFERENCE_GONE)
+    assert "ml.eia2.medium" in note.sentence
+    assert "no longer offers Elastic Inference" in note.sentence
+    plain = judge(kit.endpoint(), [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    assert all(n.code is not Code.ELASTIC_INFERENCE_GONE for n in plain.notes)

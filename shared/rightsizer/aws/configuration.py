@@ -73,6 +73,8 @@ class EndpointConfiguration:
     """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds)."""
     models: tuple[str, ...] = ()
     """Models that its variants name, shadows included."""
+    elastic_inference: tuple[str, ...] = ()
+    """Elastic Inference accelerators that its variants name."""
 
 
 class ConfigurationCache(Protocol):
@@ -140,6 +142,11 @@ def parse(answer: Mapping[str, Any]) -> EndpointConfiguration:
         detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),
         publish_s=int((answer.get("MetricsConfig") or {}).get("MetricPublishFrequencyInSeconds") or 60),
         models=models_of(answer),
+        elastic_inference=tuple(
+            dict.fromkeys(
+                v["AcceleratorType"] for v in answer.get("ProductionVariants") or () if v.get("AcceleratorType")
+            )
+        ),
     )
 
 

@@ -279,6 +279,7 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         publish_s=configuration.publish_s,
         deploying=bool(described.get("PendingDeploymentSummary")),
         models=configuration.models,
+        elastic_inference=configuration.elastic_inference,
         notes=notes,
     )
 

@@ -274,6 +274,8 @@ class Endpoint:
     """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
     publish_s: int = 60
     """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds, 10 to 300)."""
+    elastic_inference: tuple[str, ...] = ()
+    """Elastic Inference accelerators that its configuration still names, such as ``ml.eia2.medium``."""
     notes: tuple[Reason, ...] = ()
     """What could not be read about it (tags, autoscaling, a model), and why."""
     tags_unread: Reason | None = None

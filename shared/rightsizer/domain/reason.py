@@ -63,6 +63,7 @@ class Code(StrEnum):
     CONFIGURATION_REPLACED = "configuration-replaced"
     OWNED_BY_STACK = "owned-by-stack"
     BAD_TAG = "bad-tag"
+    ELASTIC_INFERENCE_GONE = "elastic-inference-gone"
     # usage and demand
     NO_DATAPOINTS = "no-datapoints"
     TOO_FEW_DAYS = "too-few-days"

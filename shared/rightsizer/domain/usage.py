@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from rightsizer.domain.checks import aware
 from rightsizer.domain.reason import Code, Reason
@@ -371,6 +371,13 @@ class KeptUsage:
     def __post_init__(self) -> None:
         if self.until < self.first:
             raise InputError(f"kept digests of {self.endpoint} end on {self.until}, before their first day")
+
+
+def known_values(values: Sequence[float | None]) -> Sequence[float]:
+    """The known ones of the values; the values themselves where none is missing, as on most days."""
+    if None in values:
+        return [value for value in values if value is not None]
+    return cast("Sequence[float]", values)
 
 
 def busy_days(days: Sequence[DailyUsage]) -> list[DailyUsage]:

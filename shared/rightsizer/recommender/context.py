@@ -178,9 +178,14 @@ class EvaluationContext:
 
         By the days that a fleet has to carry: quiet ones would make a busy week look like one of few requests.
         """
-        days = busy_days(self.days)
-        calls, dates = sum(d.request_count for d in days), len({d.day for d in days})
+        calls, dates = self.busy_requests
         return self.policy.late_allowed(share, self.objective.declared, self.baseline_late_share, calls, dates)
+
+    @cached_property
+    def busy_requests(self) -> tuple[float, int]:
+        """Requests on the days that a fleet has to carry, and the number of these days."""
+        days = busy_days(self.days)
+        return sum(d.request_count for d in days), len({d.day for d in days})
 
     @property
     def has_few_requests(self) -> bool:
@@ -307,6 +312,7 @@ SHARED = (
     "measured_types",
     "history",
     "requests_by_hour",
+    "busy_requests",
 )
 """Cached properties that depend neither on the dimensions that are open, nor on the late requests that are allowed."""
 

@@ -15,6 +15,7 @@ from rightsizer.domain.usage import (
     EachGpu,
     Fit,
     Spread,
+    known_values,
     quantile,
     weighted_quantile,
 )
@@ -109,11 +110,13 @@ def _service(
     for usage in days:
         for hour, instances in enumerate(usage.instances):
             here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
-            pairs = zip(usage.busy_s[here], usage.requests[here], strict=True)
-            seen = [(work, count) for work, count in pairs if work is not None and count is not None]
-            busy += sum([work for work, _ in seen])
-            calls += sum([count for _, count in seen])
-            active += SLOT_S * (instances or 1.0) * gpus * sum([count > 0 for _, count in seen])
+            works, counts = usage.busy_s[here], usage.requests[here]
+            if None in works or None in counts:
+                both = [pair for pair in zip(works, counts, strict=True) if None not in pair]
+                works, counts = tuple(work for work, _ in both), tuple(count for _, count in both)
+            busy += sum(known_values(works))
+            calls += sum(known_values(counts))
+            active += SLOT_S * (instances or 1.0) * gpus * (len(counts) - counts.count(0))
     if latency is None or calls < policy.requests_needed or busy <= 0:
         return None, 1.0, 1.0
     gpu_s = busy / calls
@@ -129,8 +132,8 @@ def _load(days: Sequence[DailyUsage], policy: Policy) -> Load:
     for usage in days:
         for hour in range(24):
             here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
-            by_hour[hour] += [v for v in usage.requests[here] if v is not None]
-            busy[hour] += [v for v in usage.busy_s[here] if v is not None]
+            by_hour[hour] += known_values(usage.requests[here])
+            busy[hour] += known_values(usage.busy_s[here])
     dates = len({d.day for d in days})
     factor = (1 + policy.load_small_sample / math.sqrt(dates)) / SLOT_S
     planned = [quantile(sorted(v), policy.load_percentile) * factor if v else 0.0 for v in by_hour]
@@ -160,7 +163,7 @@ def _gpu_mean(days: Sequence[DailyUsage], runs: InstanceType) -> float | None:
     work = room = 0.0
     for usage in days:
         for hour, count in enumerate(usage.instances):
-            known = [v for v in usage.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR] if v is not None]
+            known = known_values(usage.busy_s[hour * PER_HOUR : (hour + 1) * PER_HOUR])
             if count:
                 work += sum(known)
                 room += SLOT_S * count * max(runs.accelerator_count, 1) * len(known)

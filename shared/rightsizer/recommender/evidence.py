@@ -9,7 +9,7 @@ from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
-from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage
+from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, known_values
 
 
 def evidence_of(
@@ -145,7 +145,7 @@ def _sums_of_hours(usage: DailyUsage) -> list[float | None]:
     """Requests of each of the 24 hours; None where nothing is known."""
     sums: list[float | None] = []
     for first in range(0, len(usage.requests), PER_HOUR):
-        known = [count for count in usage.requests[first : first + PER_HOUR] if count is not None]
+        known = known_values(usage.requests[first : first + PER_HOUR])
         sums.append(sum(known) if known else None)
     return sums
 

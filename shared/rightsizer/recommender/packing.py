@@ -6,6 +6,7 @@ another endpoint or an inference component of its own (SageMaker guide, inferenc
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from operator import gt, sub
 
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Mode
@@ -21,6 +22,11 @@ NOT_CHECKED = (
     "how requests of one model slow those of another: the latencies were not replayed together",
     "the hosts' memory and vCPU beyond what each published",
 )
+LOOKS = 2000
+"""Nodes of the tree that are looked at for one endpoint: all of them up to about a thousand groups of one owner."""
+type FreeRoom = tuple[float, ...]
+EXACT = 1e-9
+"""Error of sums of numbers with four digits, which is no need."""
 
 
 def needs_at(context: EvaluationContext) -> Needs | Reason:
@@ -106,27 +112,62 @@ def find_packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, .
     return tuple(sorted(made, key=lambda p: (-p.beyond_usd_per_month, p.endpoints)))
 
 
+class _Rooms:
+    """The room that each group has left, in the order of the groups, and which is the first with enough of it.
+
+    A room is free GPU memory, host memory, vCPUs and the free load of each hour. Rooms are kept as a tree in which each
+    node has the largest of its two halves, so that a half without room is passed over at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._leaves = 1 << (most - 1).bit_length()
+        self._largest: list[FreeRoom] = [()] * (2 * self._leaves)
+
+    def first_with(self, needs: FreeRoom) -> int | None:
+        """The number of the first group that holds the needs too; None where none does, or `LOOKS` found none."""
+        waiting = [1]
+        for _ in range(LOOKS):
+            if not waiting:
+                return None
+            node = waiting.pop()
+            largest = self._largest[node]
+            if not largest or any(map(gt, needs, largest)):
+                continue
+            if node >= self._leaves:
+                return node - self._leaves
+            waiting += (2 * node + 1, 2 * node)
+        return None
+
+    def leave(self, group: int, room: FreeRoom) -> None:
+        """Set what is left of the room of a group."""
+        node = self._leaves + group
+        self._largest[node] = room
+        while node := node // 2:
+            left, right = self._largest[2 * node], self._largest[2 * node + 1]
+            self._largest[node] = tuple(map(max, left, right)) if left and right else left or right
+
+    def of(self, group: int) -> FreeRoom:
+        """What is left of the room of a group."""
+        return self._largest[self._leaves + group]
+
+
 def _groups(partners: Sequence[Recommendation], policy: Policy) -> list[list[Recommendation]]:
+    """Each endpoint in the first group with room for it, the dearest first; a group is on the card of its first."""
     groups: list[list[Recommendation]] = []
+    rooms = _Rooms(len(partners))
     for one in sorted(partners, key=lambda p: (-_usd(p), p.ref.name)):
-        room = next((group for group in groups if _is_fitting([*group, one], policy)), None)
-        if room is None:
-            groups.append([one])
-        else:
-            room.append(one)
+        if one.needs is None:
+            continue
+        asked = (one.needs.gpu_memory_gib, one.needs.host_memory_gib, one.needs.vcpu, *one.needs.busy)
+        group = rooms.first_with(asked)
+        if group is None:
+            group = len(groups)
+            groups.append([])
+            card = (one.needs.usable_gib, one.needs.type_memory_gib, float(one.needs.type_vcpu))
+            rooms.leave(group, tuple(free + EXACT for free in (*card, *(policy.rho_one for _ in one.needs.busy))))
+        groups[group].append(one)
+        rooms.leave(group, tuple(map(sub, rooms.of(group), asked)))
     return [group for group in groups if len(group) > 1]
-
-
-def _is_fitting(group: Sequence[Recommendation], policy: Policy) -> bool:
-    """Whether the type of the first, which is the dearest, holds them all."""
-    needs = [one.needs for one in group if one.needs is not None]
-    first = needs[0]
-    return (
-        sum(n.gpu_memory_gib for n in needs) <= first.usable_gib
-        and sum(n.host_memory_gib for n in needs) <= first.type_memory_gib
-        and sum(n.vcpu for n in needs) <= first.type_vcpu
-        and _peak(needs) <= policy.rho_one
-    )
 
 
 def _peak(needs: Sequence[Needs]) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rightsizer.domain.demand import Latency
-from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
+from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage, known_values
 
 CLEAR = 0.75
 """Load of a worker up to which its service time can be told from its latency."""
@@ -57,10 +57,10 @@ def rates_of(days: Sequence[DailyUsage], queues: float) -> tuple[tuple[float, fl
     return tuple(out)
 
 
-def _request_sums(requests: Sequence[float | None], width: int) -> list[float]:
+def _request_sums(requests: Sequence[float | None], width: int) -> Sequence[float]:
     """Requests of each `width` slots, those without a datapoint taken as the others."""
     if width == 1:
-        return [v for v in requests if v is not None]
+        return known_values(requests)
     out = []
     for first in range(0, SLOTS, width):
         part = [v for v in requests[first : first + width] if v is not None]

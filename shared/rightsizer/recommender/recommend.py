@@ -7,7 +7,7 @@ why. The figures come from the rule that the change itself follows (`autoscaling
 is done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -253,9 +253,21 @@ def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reas
         gate_reason=reason,
         options=(),
         evidence=None,
-        notes=endpoint.bad_tags,
+        notes=(*endpoint.bad_tags, *_gone_accelerators(endpoint)),
         owned_by=endpoint.owned_by,
     )
+
+
+def _gone_accelerators(endpoint: Endpoint) -> Iterator[Reason]:
+    """A note that Elastic Inference is no longer available, where the configuration names an accelerator of it.
+
+    Source: EC2 API reference, ElasticInferenceAccelerator.
+    """
+    if endpoint.elastic_inference:
+        names = ", ".join(endpoint.elastic_inference)
+        text = f"its configuration names {names}, and AWS no longer offers Elastic Inference:"
+        instead = "a type with a small GPU or Inferentia takes its place"
+        yield Reason(Code.ELASTIC_INFERENCE_GONE, f"{text} {instead}")
 
 
 def add_unknown_savings_plans(found: Recommendation, prices: PriceTable) -> Recommendation:

@@ -13,7 +13,7 @@ from datetime import date
 from rightsizer.autoscaling.count_schedule import MOST_ACTIONS, scheduled_counts
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, week_of
-from rightsizer.domain.usage import REGIME
+from rightsizer.domain.usage import PER_HOUR, REGIME
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import on_weekdays
 from rightsizer.recommender.fleet_size import FleetShape, find_fleet
@@ -56,9 +56,9 @@ def has_whole_weeks(context: EvaluationContext) -> bool:
     """Whether each day of the week was seen twice, but for the share of hours that a window may lack."""
     seen: Counter[int] = Counter()
     for day in context.days:
-        per_hour = len(day.requests) // HOURS
-        hours = (day.requests[h * per_hour : (h + 1) * per_hour] for h in range(HOURS))
-        seen[day.day.weekday()] += sum(1 for slots in hours if slots.count(None) < per_hour)
+        hours = (day.requests[h * PER_HOUR : (h + 1) * PER_HOUR] for h in range(HOURS))
+        known = HOURS if None not in day.requests else sum(1 for slots in hours if slots.count(None) < PER_HOUR)
+        seen[day.day.weekday()] += known
     return min(seen[day] for day in range(len(WEEKDAYS))) >= WEEKS * HOURS * context.policy.valid_share
 
 

@@ -8,6 +8,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import asked_test, charts, effects, sentences
 from rightsizer.render.charts import highest_value
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, card, facts, join, page, section, table, tag
+from rightsizer.render.target import target_facts
 
 
 def details_page(proposal: Proposal) -> str:
@@ -116,9 +117,13 @@ def _options(proposal: Proposal) -> Markup:
 
 def _option(number: int, option: Option, ours: bool) -> list[Cell]:
     risks = ", ".join(f"{name} {sentences.RISKS[level]}" for name, level in option.risks.items())
+    notes = (*(f"{name}: {said}" for name, said in target_facts(option.target)), *option.notes)
     return [
         Cell(number, number),
-        Cell(join(sentences.change(option), *(tag("div", note, class_="note") for note in option.notes)), look="why"),
+        Cell(
+            join(sentences.change(option), *(tag("div", note, class_="note") for note in notes)),
+            look="why",
+        ),
         Cell(sentences.money(option.saving_usd_per_month), float(option.saving_usd_per_month), "n"),
         Cell(sentences.money(option.usd_per_month), float(option.usd_per_month), "n"),
         Cell(_one_time_cost(option), float(option.switch_usd + option.test_usd), "n"),

@@ -24,6 +24,7 @@ from rightsizer.render.blocks import (
     section,
 )
 from rightsizer.render.charts import highest_value, sparkline
+from rightsizer.render.target import later_text, target_facts
 
 
 def proposal_text(proposal: Proposal) -> str:
@@ -106,6 +107,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     facts = [
         (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
         ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
+        *target_facts(option.target),
+        *((("Later", later),) if (later := later_text(found)) else ()),
         ("Performance risk", asked_test.risk_text(option)),
         *((("Shadow test", offered),) if (offered := asked_test.offer_text(found)) else ()),
         ("Restart", effects.restart_of(found)),

@@ -7,6 +7,7 @@ from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
+from rightsizer.render.target import later_text, target_facts
 
 SHORT = 5
 """Endpoints that need more in the e-mail about the report; the page has all."""
@@ -20,10 +21,12 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         lines += [
             f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
             f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
+            *(f"{name}: {said}" for name, said in target_facts(option.target)),
             f"Risk:    {asked_test.risk_text(option)}; effort {sentences.EFFORTS[option.effort]};"
             f" {effects.restart_of(found)}",
             f"Undo:    {effects.way_back_of(found, asked.approvable)}",
         ]
+        lines += [f"Later:   {later}"] if (later := later_text(found)) else []
         lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(found)) else []
         lines += [f"Callers: {option.client_change}"] if option.client_change else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]

@@ -16,9 +16,10 @@ from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation, VariantFinding
-from rightsizer.domain.schedule import WEEKDAYS, DayCounts, days_text
+from rightsizer.domain.schedule import days_text
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import effects, sentences
+from rightsizer.render.target import classes_of_days, stages_of
 from rightsizer.terminal.survey import Survey
 
 VERSION = 1
@@ -94,6 +95,15 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
         "saving_usd_per_month": str(each.saving_usd_per_month),
         "identified_usd_per_month": str(each.identified_usd_per_month),
         "recommended": None if each.chosen_option is None else option_document(each.chosen_option, not each.owned_by),
+        "stages": [
+            {
+                "kind": option.kind.value,
+                "change": sentences.change(option),
+                "target": target_document(option.target),
+                "saving_usd_per_month": str(option.saving_usd_per_month),
+            }
+            for option in stages_of(each)
+        ],
         "gate": each.gate.value,
         "gate_reason": reason_document(each.gate_reason),
         "evidence": _evidence(each),
@@ -145,6 +155,11 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
             for v in option.target.others
         ],
         **_schedule(option.target),
+        "target": target_document(option.target),
+        "policy_changes": [
+            {"policy": one.policy, "effect": one.effect} for one in with_older_facts(option).policy_changes
+        ],
+        "late_share": option.late_share,
         "usd_per_month": str(option.usd_per_month),
         "saving_usd_per_month": str(option.saving_usd_per_month),
         "growth_usd_per_month": None if option.growth_usd is None else str(option.growth_usd),
@@ -197,10 +212,43 @@ def _environment(each: Recommendation) -> dict[str, Any] | None:
 
 def _schedule(target: Target) -> dict[str, Any]:
     """Counts by the hour in UTC, by the days that they are for; nothing without a schedule."""
-    if target.hourly_counts is None:
-        return {}
-    classes = target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
-    return {"hourly_counts": {days_text(one.weekdays): list(one.counts) for one in classes}}
+    return {"hourly_counts": _hourly_counts(target)} if target.hourly_counts is not None else {}
+
+
+def _hourly_counts(target: Target) -> dict[str, list[int]] | None:
+    return {days_text(one.weekdays): list(one.counts) for one in classes_of_days(target)} or None
+
+
+def target_document(target: Target) -> dict[str, Any]:
+    """The whole configuration that an option leads to; null is what stays as it is."""
+    scale_in = target.scale_in
+    return {
+        "instance_type": target.instance_type,
+        "instance_count": target.instance_count,
+        "hourly_counts": _hourly_counts(target),
+        "minimum": target.minimum,
+        "maximum": target.maximum,
+        "metric": target.metric,
+        "target_value": target.target_value,
+        "per_instance": target.per_instance,
+        "routing": target.routing,
+        "pools": list(target.pools),
+        "idle_minutes": target.idle_minutes,
+        "others": [
+            {"name": v.name, "instance_type": v.instance_type, "instance_count": v.instance_count}
+            for v in target.others
+        ],
+        "copies": dict(target.copies),
+        "placement": dict(target.placement),
+        "scale_in": None
+        if scale_in is None
+        else {
+            "variant": scale_in.variant,
+            "strategy": scale_in.strategy,
+            "maximum_step": scale_in.maximum_step,
+            "cooldown_minutes": scale_in.cooldown_minutes,
+        },
+    }
 
 
 def proposal_document(one: Proposal) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
+from rightsizer.render.target import target_facts
 from rightsizer.terminal.survey import Survey
 
 COLOURS = {
@@ -215,6 +216,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
     risks = ", ".join(f"{resource} {int(level)}" for resource, level in option.risks.items())
     facts = {
         "change": sentences.change(option),
+        **{name[0].lower() + name[1:]: said for name, said in target_facts(option.target)},
         "costs more" if option.grows else "saves": _money_text(option),
         "price": _price(option.price),
         "shadow test": _test_cost(option),
