@@ -33,7 +33,14 @@ SCALING = (
 QUOTAS = ("servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas")
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "sweep": ("sagemaker:ListEndpoints", *ALARMS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
+    "sweep": (
+        "sagemaker:ListEndpoints",
+        *ALARMS,
+        *GROUPS,
+        "sagemaker:ListTrainingJobs",
+        *TABLE,
+        "dynamodb:BatchGetItem",
+    ),
     "evaluate": (
         *ALARMS,
         "tag:GetResources",

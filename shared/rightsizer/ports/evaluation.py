@@ -167,8 +167,11 @@ class EvaluationLog(Protocol):
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
-    def expire(self, now: datetime) -> tuple[Proposal, ...]:
-        """Close the pending proposals that expired by `now`; returns those that this call closed."""
+    def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
+        """Close the pending proposals that expired by `now`; returns those that this call closed.
+
+        Without `everything` those that expired within the last hours.
+        """
         ...
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
@@ -229,10 +232,14 @@ class RecommendationStore(Protocol):
         ...
 
     def proposals(
-        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+        self,
+        states: Iterable[ProposalState] = (),
+        unread: list[UnreadRow] | None = None,
+        ended_since: datetime | None = None,
     ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named.
 
+        With `ended_since` those whose change ended are left out where they were asked before.
         Rows that cannot be read are passed over and put into `unread`.
         """
         ...
