@@ -6,24 +6,25 @@ Every method may raise the errors of `rightsizer.errors`: a read ReadError or a 
 or ConflictError. Times are aware UTC; money is US dollars.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from rightsizer.domain.endpoint import EndpointRef, Observation
-from rightsizer.domain.history import History
-from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.price import KnownPrices, PriceTable
-from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
-from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import FunctionUse, Report
-from rightsizer.domain.trigger import ListedEndpoint, LookAt
-from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
-from rightsizer.errors import RightsizerError
-
-if TYPE_CHECKING:  # most doors tell nobody
+if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.endpoint import EndpointRef, Observation
+    from rightsizer.domain.history import History
     from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
+    from rightsizer.domain.outcome import UnreadRow
+    from rightsizer.domain.price import KnownPrices, PriceTable
+    from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
+    from rightsizer.domain.recommendation import Recommendation
+    from rightsizer.domain.report import FunctionUse, Report
+    from rightsizer.domain.trigger import ListedEndpoint, LookAt
+    from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
+    from rightsizer.errors import RightsizerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,8 @@ class PriceSource(Protocol):
     """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking.
 
     Example:
+        >>> from rightsizer.domain.price import KnownPrices, NoPrice
+        >>> from rightsizer.domain.reason import Code, Reason
         >>> class Contract:
         ...     name = "the contract"
         ...
@@ -297,14 +300,14 @@ class Notifier(Protocol):
         rank: approval expired
     """
 
-    def post(self, message: "Message") -> MessageRef | None:
+    def post(self, message: Message) -> MessageRef | None:
         """Send the message, and return where it is kept; None where it cannot be changed later (SNS, a webhook).
 
         WriteRefusedError where the channel will not take it the next time either, ThrottledError where it may.
         """
         ...
 
-    def update(self, ref: MessageRef, message: "Message") -> None:
+    def update(self, ref: MessageRef, message: Message) -> None:
         """Let a message that was posted show what it says now; nothing where messages cannot be changed."""
         ...
 
@@ -312,7 +315,7 @@ class Notifier(Protocol):
 class DetailsPages(Protocol):
     """Keeps the page with every figure of what a person is asked about."""
 
-    def keep(self, message: "ProposalMessage | CapacityChangeMessage") -> str:
+    def keep(self, message: ProposalMessage | CapacityChangeMessage) -> str:
         """Make the page as it is now and store it; returns where it is."""
         ...
 
