@@ -278,6 +278,7 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         detailed_observability=configuration.detailed_observability,
         publish_s=configuration.publish_s,
         deploying=bool(described.get("PendingDeploymentSummary")),
+        models=configuration.models,
         notes=notes,
     )
 

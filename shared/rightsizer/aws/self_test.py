@@ -31,6 +31,22 @@ SCALING = (
     "application-autoscaling:DescribeScheduledActions",
 )
 QUOTAS = ("servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas")
+BILL = (
+    "sagemaker:ListEndpoints",
+    "sagemaker:DescribeEndpoint",
+    "sagemaker:DescribeEndpointConfig",
+    "sagemaker:ListEndpointConfigs",
+    "sagemaker:ListModels",
+    "sagemaker:ListInferenceComponents",
+    "sagemaker:DescribeInferenceComponent",
+    "sagemaker:ListTrainingJobs",
+    "sagemaker:DescribeTrainingJob",
+    "cloudwatch:ListMetrics",
+    "savingsplans:DescribeSavingsPlansOfferingRates",
+    "savingsplans:DescribeSavingsPlans",
+    "ce:GetSavingsPlansUtilization",
+)
+"""What the rest of the bill is read with."""
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
     "sweep": (
@@ -86,12 +102,30 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "dynamodb:DescribeTable",
         *TABLE,
     ),
+    "hours": (
+        "tag:GetResources",
+        "sagemaker:ListEndpoints",
+        "sagemaker:DescribeEndpoint",
+        "sagemaker:DescribeEndpointConfig",
+        "sagemaker:DescribeModel",
+        "sagemaker:ListInferenceComponents",
+        "sagemaker:ListMonitoringSchedules",
+        "sagemaker:ListTags",
+        *SCALING,
+        "application-autoscaling:ListTagsForResource",
+        "cloudwatch:DescribeAlarms",
+        "cloudwatch:GetMetricData",
+        *QUOTAS,
+        "iam:SimulatePrincipalPolicy",
+        "ecr:BatchGetImage",
+        *TABLE,
+    ),
     "interruption": (
         "autoscaling:DescribeAutoScalingInstances",
         "ec2:DescribeInstances",
         "dynamodb:GetItem",
     ),
-    "report": ("dynamodb:Query", "dynamodb:BatchGetItem", "cloudwatch:GetMetricData"),
+    "report": ("dynamodb:Query", "dynamodb:BatchGetItem", "cloudwatch:GetMetricData", *BILL),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)

@@ -145,6 +145,12 @@ class Table:
             put["ExpressionAttributeValues"] = {f":{name}": _attribute(value) for name, value in values.items()}
         return {"Put": put}
 
+    def delete_if(self, pk: str, sk: str, condition: str, **values: Value) -> Any:
+        """A delete for `transact`; `values` fill the ``:name`` places of the condition."""
+        delete: dict[str, Any] = {"TableName": self.name, "Key": to_dynamodb({"pk": pk, "sk": sk})}
+        filled = {f":{name}": _attribute(value) for name, value in values.items()}
+        return {"Delete": {**delete, "ConditionExpression": condition, "ExpressionAttributeValues": filled}}
+
     def put_over(self, item: Item, read: Item | None, *names: str) -> Any:
         """A put for `transact` on condition that the item still has these attributes as read.
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rightsizer.aws.table import Table
     from rightsizer.domain.hardware import Catalogue
     from rightsizer.flows.evaluate import EvaluatePorts
-    from rightsizer.ports.evaluation import PriceSource
+    from rightsizer.flows.rest_of_bill import BillPorts
+    from rightsizer.ports.evaluation import PriceBook, PriceSource
 
 
 def _wall_clock() -> datetime:
@@ -143,3 +144,11 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     fleet = SageMakerFleet(account, EndpointMemory(table(), now))
     metrics = CloudWatchMetrics(account, pace=RateLimiter())
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
+
+
+def bill_ports(account: Session, prices: PriceBook) -> BillPorts:
+    """Ports from which the rest of an account's bill is read."""
+    from rightsizer.aws.rest_of_bill import AccountBill
+    from rightsizer.flows.rest_of_bill import BillPorts
+
+    return BillPorts(AccountBill(account), prices, catalogue())

@@ -165,6 +165,7 @@ def policy_of(known: Settings) -> Policy:
         lookback_days=known.lookback_days,
         minimum_saving_usd=known.minimum_saving_usd,
         by_itself=known.limits.by_itself,
+        tests_per_month=known.tests_per_month,
     )
 
 

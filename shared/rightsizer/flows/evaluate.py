@@ -366,7 +366,7 @@ def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatche
     try:
         quotas = ports.quotas.endpoint_quotas()
     except RightsizerError as error:
-        watcher.told(_reason_of(error))
+        watcher.told(reason_of(error))
         quotas = {}
     return Surroundings(prices, quotas)
 
@@ -378,11 +378,12 @@ def _is_due(last: datetime | None, summary: EndpointSummary, once_in: timedelta,
 def _failure_reason(doing: str, failed: Failure) -> Reason:
     """Why something was not done; a fault of ours says so and asks to be reported."""
     if isinstance(failed.error, RightsizerError):
-        return _reason_of(failed.error)
+        return reason_of(failed.error)
     return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
 
 
-def _reason_of(error: RightsizerError) -> Reason:
+def reason_of(error: RightsizerError) -> Reason:
+    """The code and sentence of an error of ours."""
     match error:
         case PermissionMissingError():
             return Reason(Code.PERMISSION_MISSING, str(error))

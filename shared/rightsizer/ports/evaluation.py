@@ -1,6 +1,4 @@
-"""Ports of the flows, as Protocols.
-
-Adapters in `rightsizer.aws` keep these promises.
+"""Ports of the flows, as Protocols; adapters in `rightsizer.aws` keep these promises.
 
 Every method may raise the errors of `rightsizer.errors`: a read ReadError or a subclass, a write WriteRefusedError
 or ConflictError. Times are aware UTC; money is US dollars.
@@ -11,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.account_finding import (
+        EndpointTraffic,
+        ServedResources,
+        ServerlessSize,
+        StoredResource,
+        WarmPoolUse,
+    )
     from rightsizer.domain.endpoint import EndpointRef, Observation
     from rightsizer.domain.history import History
     from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
@@ -45,10 +51,7 @@ class FleetReader(Protocol):
         ...
 
     def recall(self, listed: Sequence[ListedEndpoint]) -> None:
-        """Take what is remembered of endpoints as they were listed lately: these are not described again.
-
-        It holds until the next call.
-        """
+        """Take what is remembered of endpoints as they were listed lately, until the next call."""
         ...
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
@@ -115,8 +118,6 @@ class PriceSource(Protocol):
     """One place that prices come from. `rightsizer.bootstrap.price_sources` lists them in the order of asking.
 
     Example:
-        >>> from rightsizer.domain.price import KnownPrices, NoPrice
-        >>> from rightsizer.domain.reason import Code, Reason
         >>> class Contract:
         ...     name = "the contract"
         ...
@@ -171,17 +172,11 @@ class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
-        """Close the pending proposals that expired by `now`; returns those that this call closed.
-
-        Without `everything` those that expired within the last hours.
-        """
+        """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
         ...
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
-        """Bring proposals whose message was never posted to `propose` once more; returns how many.
-
-        With `everything` also those whose message shows an earlier state, of the last weeks.
-        """
+        """Bring proposals whose message was never posted, or lags (`everything`), to `propose` again; how many."""
         ...
 
 
@@ -224,10 +219,7 @@ class RecommendationStore(Protocol):
         ...
 
     def history(self, endpoint: str, modified_at: datetime | None = None) -> History:
-        """Past changes, tests and failures of the endpoint and of its account.
-
-        `modified_at` spares a read where the endpoint was not modified lately and no change of it is listed.
-        """
+        """Past changes, tests and failures; `modified_at` spares a read where that is long ago and none is listed."""
         ...
 
     def proposal(self, proposal_id: str) -> Proposal | None:
@@ -242,8 +234,7 @@ class RecommendationStore(Protocol):
     ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named.
 
-        With `ended_since` those whose change ended are left out where they were asked before.
-        Rows that cannot be read are passed over and put into `unread`.
+        Without those asked before `ended_since` whose change ended; unreadable rows are put into `unread`.
         """
         ...
 
@@ -273,6 +264,52 @@ class RecommendationStore(Protocol):
 
     def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
+        ...
+
+
+class AccountReader(Protocol):
+    """Knows what the account holds and pays beside its endpoints."""
+
+    def configurations(self) -> tuple[StoredResource, ...]:
+        """Every endpoint configuration."""
+        ...
+
+    def models(self) -> tuple[StoredResource, ...]:
+        """Every model."""
+        ...
+
+    def endpoint_names(self) -> tuple[str, ...]:
+        """Every endpoint."""
+        ...
+
+    def served_by(self, endpoints: Sequence[str]) -> ServedResources:
+        """Configurations and models of these endpoints; two calls for each endpoint."""
+        ...
+
+    def component_models(self) -> frozenset[str]:
+        """Models that inference components name. ReadError where there are too many components to describe."""
+        ...
+
+    def configurations_seen_lately(self) -> frozenset[str]:
+        """Configurations that published metrics of their own within the last two weeks."""
+        ...
+
+    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
+        """Memory and provisioned concurrency of these serverless endpoints; one call each."""
+        ...
+
+    def traffic(
+        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
+    ) -> Mapping[str, EndpointTraffic]:
+        """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
+        ...
+
+    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
+        """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
+        ...
+
+    def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
+        """Billed seconds of the warm pools of each training work, where any was not taken over."""
         ...
 
 

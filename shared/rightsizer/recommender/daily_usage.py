@@ -127,8 +127,13 @@ class _Day:
             cpu=Spread.from_values(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
             host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
-            backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
+            backlog=self._largest("ApproximateBacklogSize"),
+            oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
+            expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
         )
+
+    def _largest(self, metric: str) -> float | None:
+        return max((v for v in self.get(metric, "Maximum") if v == v), default=None)
 
     def _calls(self) -> list[float]:
         for metric in INVOCATIONS:
