@@ -11,10 +11,9 @@ from decimal import Decimal
 from rightsizer.domain.account_finding import AccountFinding, ServedResources
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.evaluate import reason_of
 from rightsizer.ports.evaluation import AccountReader, PriceBook
 from rightsizer.reporting.rest_of_bill import (
     WARM_POOL_DAYS,
