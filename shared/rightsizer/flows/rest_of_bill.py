@@ -14,7 +14,8 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
-from rightsizer.ports.evaluation import AccountReader, PriceBook
+from rightsizer.ports.account import AccountReader
+from rightsizer.ports.evaluation import PriceBook
 from rightsizer.reporting.rest_of_bill import (
     WARM_POOL_DAYS,
     StoredResources,
