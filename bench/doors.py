@@ -34,7 +34,7 @@ from sandbox.spot import Spot, add_spot
 from tests.doors.scene import APPROVER, Scene, scene
 
 JOBS = {
-    "sweep": "sqs:SendMessage",
+    "sweep": "sqs:SendMessageBatch",
     "evaluate": "dynamodb:TransactWriteItems",
     "propose": "slack:chat.postMessage",
     "respond": "dynamodb:PutItem",

@@ -10,15 +10,16 @@ import pytest
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.batches import PAUSES_S, Batches
+from rightsizer.aws.proposals import LATELY
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Row, Table, to_dynamodb
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from sandbox.account import Sandbox
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table
+from tests.table import create_table, decide
 
 KEYS = [("ENDPOINT#a", "X"), ("ENDPOINT#b", "X")]
 
@@ -175,3 +176,44 @@ def test_a_recommendation_of_a_release_that_kept_it_in_the_index_is_listed_once(
         table.put(found | {"gsi1pk": "RECOMMENDATION", "gsi1sk": name})
     table.client.delete_item(TableName="t", Key=to_dynamodb({"pk": "ENDPOINT#old", "sk": "EVALUATED"}))
     assert sorted(each.ref.name for each in store.recommendations()) == ["e000", "e001", "old"]
+
+
+def queried(box: Sandbox) -> list[str]:
+    """Partitions of the index that were read."""
+    return [call.params["ExpressionAttributeValues"][":pk"]["S"] for call in box.calls.of("dynamodb", "Query")]
+
+
+def test_an_hourly_sweep_closes_what_ended_lately_without_a_look_at_what_waits(
+    box: Sandbox, store: Recommendations
+) -> None:
+    ends = {"p-long-ago": -LATELY - timedelta(hours=1), "p-lately": -timedelta(hours=1), "p-later": timedelta(hours=1)}
+    for name, end in ends.items():
+        asked = proposal(name, name, expires_at=NOW + end, created_at=NOW - timedelta(days=14))
+        store.save(asked.recommendation, asked)
+    box.calls.clear()
+    assert [one.id for one in store.expire(NOW, everything=False)] == ["p-lately"]
+    assert queried(box) == ["EXPIRY"]
+    assert store.expire(NOW, everything=False) == ()
+    assert [one.id for one in store.expire(NOW, everything=True)] == ["p-long-ago"]
+
+
+def test_a_proposal_that_was_answered_has_ended_for_the_sweep(store: Recommendations) -> None:
+    asked = proposal("p-1", "chat", expires_at=NOW + timedelta(days=14))
+    store.save(asked.recommendation, asked)
+    decide(store, "p-1", Decision(ProposalState.REJECTED, "slack:U1", NOW, "no"), NOW)
+    assert store.expire(NOW + timedelta(days=14, hours=1), everything=False) == ()
+
+
+def test_a_report_leaves_out_proposals_whose_change_ended_long_ago(store: Recommendations) -> None:
+    for name, days, state in (
+        ("p-old-waits", 300, ProposalState.PENDING),
+        ("p-old-proven", 300, ProposalState.PROVEN),
+        ("p-proven", 100, ProposalState.PROVEN),
+    ):
+        asked = proposal(name, name, created_at=NOW - timedelta(days=days), expires_at=NOW + timedelta(days=1))
+        store.save(asked.recommendation, asked)
+        if state is not ProposalState.PENDING:
+            store.follow(name, state, f"c-{name}", "proven", NOW)
+    seen = store.proposals(ended_since=NOW - timedelta(days=180))
+    assert [one.id for one in seen] == ["p-proven", "p-old-waits"]
+    assert len(list(store.proposals())) == 3

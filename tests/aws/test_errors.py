@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from rightsizer.aws.errors import DELETED, reason_of, translate_read_errors
+from rightsizer.aws.errors import DELETED, translate_read_errors
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.messaging import SqsPages
 from rightsizer.aws.s3 import BucketReports
@@ -16,7 +16,7 @@ from rightsizer.aws.table import Table
 from rightsizer.channels.sns import Topic
 from rightsizer.domain.message import Notice
 from rightsizer.domain.policy import Switch
-from rightsizer.domain.reason import Code
+from rightsizer.domain.reason import Code, reason_of
 from rightsizer.domain.trigger import LookBeyond, LookReason
 from rightsizer.errors import (
     PermissionMissingError,

@@ -74,7 +74,7 @@ class Account:
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         return 0
 
-    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+    def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         if self.busy:
             raise ThrottledError("later")
         return tuple(self.unanswered)

@@ -12,8 +12,8 @@ from tests.frozen.ids import ids
 from tests.frozen.rows import DATA, TEXT, detail_of, differences, read, row_of
 
 KINDS = {
-    "ACCOUNT", "BUDGET", "CHANGE", "CONTROL", "ENDPOINT", "ENTRY", "GROUP", "LAST", "LOCK", "MESSAGE", "OCCURRENCE",
-    "ONCE", "POOL", "PROPOSAL", "SPOT",
+    "ACCOUNT", "BUDGET", "CHANGE", "CONTROL", "ENDPOINT", "ENTRY", "EXPIRY", "GROUP", "LAST", "LOCK", "MESSAGE",
+    "OCCURRENCE", "ONCE", "POOL", "PROPOSAL", "SPOT",
 }  # fmt: skip
 """Kinds of row that the story of the account writes. The others are in tests/golden."""
 TABLES = """

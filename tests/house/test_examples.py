@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.price import NoPrice
+from rightsizer.domain.price import KnownPrices, NoPrice
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.ports import evaluation
 
@@ -18,7 +18,7 @@ SHARED = Path(__file__).parents[2] / "shared"
 IMPLEMENTED = (evaluation.Notifier, evaluation.PriceSource)
 """Ports that a newcomer implements. docs/extending.md and docs/extending-dimensions.md have the whole examples."""
 FURTHER: Mapping[str, Mapping[str, Any]] = {
-    evaluation.__name__: {"Code": Code, "NoPrice": NoPrice, "Reason": Reason},
+    evaluation.__name__: {"Code": Code, "KnownPrices": KnownPrices, "NoPrice": NoPrice, "Reason": Reason},
 }
 """Names that the examples of a module use and that the module imports for its types alone."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer.domain.message import Message, Notice, ProposalMessage, ReportMessage
 from rightsizer.render import messages, slack, text
-from rightsizer.render.sentences import misread_line
+from rightsizer.render.messages import misread_line
 from tests.render.test_pages import told as report_of
 from tests.samples import proposal
 

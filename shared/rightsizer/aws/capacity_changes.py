@@ -18,6 +18,7 @@ from rightsizer.aws.decisions import KEPT_DAYS, PREFIX, SORT
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
 from rightsizer.aws.errors import DENIED, THROTTLED, code_of, text_of, translate, translate_read_errors
 from rightsizer.aws.groups import mode_of, sendable_policy
+from rightsizer.aws.proposals import expiry_mark
 from rightsizer.aws.table import (
     Item,
     Row,
@@ -72,6 +73,7 @@ class CapacityChangeTable:
         for older in self._in(ProposalState.PENDING):
             if older.subject == capacity_change.subject and older.work.kind == capacity_change.work.kind:
                 self._withdraw(older)
+        self._table.put(expiry_mark(capacity_change.id, capacity_change.expires_at))
         try:
             if known is not None and before is not None:
                 fresh = _item(replace(capacity_change, version=before.version + 1))

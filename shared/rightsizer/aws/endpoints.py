@@ -21,7 +21,7 @@ from rightsizer.aws.configuration import (
     order_kinds,
 )
 from rightsizer.aws.endpoint_memory import EndpointMemory, KnownEndpoint, known_endpoint
-from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.session import Session
@@ -38,7 +38,7 @@ from rightsizer.domain.endpoint import (
     Variant,
     variant_resource_id,
 )
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.trigger import ListedEndpoint
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.ports.evaluation import EndpointSummary

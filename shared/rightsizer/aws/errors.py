@@ -11,7 +11,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
-from rightsizer.domain.reason import Code, Reason, one_line
+from rightsizer.domain.reason import one_line
 from rightsizer.errors import (
     PermissionMissingError,
     ReadError,
@@ -145,17 +145,3 @@ def code_of(error: ClientError) -> str:
 def text_of(error: ClientError) -> str:
     """AWS's message."""
     return one_line(str(error.response.get("Error", {}).get("Message", "")), LONGEST_TEXT)
-
-
-def reason_of(error: RightsizerError) -> Reason:
-    """The reason that goes with an error of a read."""
-    match error:
-        case PermissionMissingError():
-            code = Code.PERMISSION_MISSING
-        case VanishedError():
-            code = Code.VANISHED
-        case ThrottledError():
-            code = Code.THROTTLED
-        case _:
-            code = Code.READ_FAILED
-    return Reason(code, str(error))

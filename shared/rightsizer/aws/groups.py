@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from rightsizer.aws.errors import code_of, reason_of, translate_read_errors, translate_write_errors
+from rightsizer.aws.errors import code_of, translate_read_errors, translate_write_errors
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.ownership import handler_of, owner_of
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.scaling_group import (
     AutoScalingGroup,
     ForeignInstance,

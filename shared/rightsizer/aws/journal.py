@@ -4,6 +4,8 @@ Keys: `CHANGE#<id>`/`CHANGE` (with gsi1pk=`DUE`, gsi1sk=next_due while open); `L
 `LOCK#MODEL#<name>`/`LOCK` (attribute `change`); `LAST#<endpoint>`/`LAST`; `BUDGET#<day>`/`BUDGET`; `CONTROL`/`FREEZE`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,15 +28,15 @@ from rightsizer.aws.table import (
     text,
     to_dynamodb,
 )
-from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import BudgetShare, Switch
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+    from rightsizer.domain.change import Change
 
 UNREAD_LOCK = "a lock that cannot be read"
 """Stands for the id of the change that holds an endpoint where its lock does not say which one."""
@@ -50,7 +52,7 @@ BOOKED_EVERY = timedelta(days=1)
 class TableJournal:
     """Keeps the promises of `ports.changes.Journal` in DynamoDB. Reads are strongly consistent, except the due list."""
 
-    dynamodb: "DynamoDBClient"
+    dynamodb: DynamoDBClient
     table: str
 
     def load(self, change_id: str) -> Change | None:
@@ -258,18 +260,20 @@ class TableJournal:
 
     def _put(
         self, item: Mapping[str, Any], condition: str, values: Mapping[str, Any] | None = None
-    ) -> "TransactWriteItemTypeDef":
+    ) -> TransactWriteItemTypeDef:
         put: dict[str, Any] = {"TableName": self.table, "Item": item, "ConditionExpression": condition}
         if values:
             put["ExpressionAttributeValues"] = values
         return {"Put": put}  # type: ignore[typeddict-item]
 
-    def _put_last_change(self, change: Change) -> "TransactWriteItemTypeDef":
+    def _put_last_change(self, change: Change) -> TransactWriteItemTypeDef:
         """The last change of the endpoint; an update, so that what a newer release keeps there stays.
 
         A shadow test is the last change, and leaves the last one that lasts as it was. The lock of the endpoint keeps
         others away between the read and the write.
         """
+        from rightsizer.domain.plan import PlanKind
+
         test = change.plan.kind is PlanKind.SHADOW_TEST
         lasting = self.last_lasting_change(change.ref.name) if test else change.id
         values = {":change": change.id, ":at": change.journal[-1].at.isoformat(), ":lasting": lasting}
@@ -283,11 +287,11 @@ class TableJournal:
             }
         }
 
-    def _lock(self, kind: str, name: str, change_id: str) -> "TransactWriteItemTypeDef":
+    def _lock(self, kind: str, name: str, change_id: str) -> TransactWriteItemTypeDef:
         item = {"pk": {"S": f"LOCK#{kind}#{name}"}, "sk": {"S": "LOCK"}, "change": {"S": change_id}}
         return self._put(item, "attribute_not_exists(pk) OR change = :me", {":me": {"S": change_id}})
 
-    def _release(self, kind: str, name: str, change_id: str) -> "TransactWriteItemTypeDef":
+    def _release(self, kind: str, name: str, change_id: str) -> TransactWriteItemTypeDef:
         return {
             "Delete": {
                 "TableName": self.table,
@@ -297,7 +301,7 @@ class TableJournal:
             }
         }
 
-    def _budget(self, share: BudgetShare, at: datetime) -> "TransactWriteItemTypeDef":
+    def _budget(self, share: BudgetShare, at: datetime) -> TransactWriteItemTypeDef:
         """One count and one sum a day; the condition is `Room.has`, where no item is no change of that day."""
         return {
             "Update": {
@@ -315,11 +319,11 @@ class TableJournal:
             }
         }
 
-    def _transact_each(self, doing: str, writes: "list[tuple[TransactWriteItemTypeDef, str]]") -> None:
+    def _transact_each(self, doing: str, writes: list[tuple[TransactWriteItemTypeDef, str]]) -> None:
         """Each write with what it means that its condition fails."""
         self._transact(doing, [write for write, _ in writes], tuple(meaning for _, meaning in writes))
 
-    def _transact(self, doing: str, items: "list[TransactWriteItemTypeDef]", meaning: tuple[str, ...]) -> None:
+    def _transact(self, doing: str, items: list[TransactWriteItemTypeDef], meaning: tuple[str, ...]) -> None:
         try:
             self.dynamodb.transact_write_items(TransactItems=items)
         except ClientError as error:
@@ -362,6 +366,8 @@ def change_item(change: Change) -> dict[str, Any]:
 
 def revive_change(row: Row) -> Change:
     """The change of a row, with what a newer program added; UnreadableError when this release cannot read it."""
+    from rightsizer.domain.change import Change  # whoever asks for the freeze switch alone loads no change
+
     return read_row(row, lambda found: noun_with_version(Change, found, OURS))
 
 

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import Grid, Series
 from rightsizer.errors import ReadError
 

@@ -4,6 +4,8 @@ The events are for machines that follow proposals (docs/events.md). The queue ca
 that `intake` reads back.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from itertools import batched
@@ -11,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer import wire
 from rightsizer.aws.errors import translate_write_errors
-from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.trigger import LookAt, LookBeyond
 from rightsizer.errors import RightsizerError, WriteRefusedError
 
 if TYPE_CHECKING:
     from types_boto3_events import EventBridgeClient
     from types_boto3_sqs.client import SQSClient
+
+    from rightsizer.domain.proposal import Proposal
+    from rightsizer.domain.trigger import LookAt, LookBeyond
 
 SOURCE = "rightsizer"
 """The only source that the role may send (the template's condition on ``events:source``)."""
@@ -29,7 +32,7 @@ PROPOSAL = "Rightsizer Proposal State Change"
 class EventBus:
     """Keeps the promise of `ports.evaluation.EventSink`."""
 
-    def __init__(self, client: "EventBridgeClient") -> None:
+    def __init__(self, client: EventBridgeClient) -> None:
         self._client = client
 
     def proposal_moved(self, proposal: Proposal) -> None:
@@ -79,7 +82,7 @@ def event_detail(proposal: Proposal) -> dict[str, Any]:
 class SqsPages:
     """PageQueue on SQS. Ten pages of 25 names of at most 63 characters are far below the limit of a call (1 MiB)."""
 
-    def __init__(self, client: "SQSClient", url: str) -> None:
+    def __init__(self, client: SQSClient, url: str) -> None:
         self._client = client
         self._url = url
 

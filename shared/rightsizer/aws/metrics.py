@@ -17,11 +17,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.datapoints import fold, read_fast, timestamps_as_seconds
-from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
 from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import (
     OF_EACH_GPU,
     GpuSeries,

@@ -15,10 +15,10 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import catalog
-from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, PriceTable, ServerlessPrice
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import PriceSource
 

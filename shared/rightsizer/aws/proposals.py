@@ -12,6 +12,7 @@ from functools import partial
 
 from rightsizer import wire
 from rightsizer.aws import decisions
+from rightsizer.aws.batches import Batches
 from rightsizer.aws.decisions import ASKED_BACK, PREFIX, SORT, item_in_state
 from rightsizer.aws.documents import Parking, noun_of
 from rightsizer.aws.errors import TRIES
@@ -43,6 +44,9 @@ OURS = frozenset(
 """Attributes of a proposal's item that this program writes."""
 OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version"})
 """Attributes of a message's item that this program writes."""
+EXPIRY, EXPIRY_DAYS = "EXPIRY", 2
+LATELY = timedelta(hours=6)
+"""How far back an hourly sweep looks for ended proposals; what several of them missed the daily one closes."""
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
 NEW, RECENT = timedelta(days=2), timedelta(days=30)
@@ -66,6 +70,18 @@ def item(proposal: Proposal, over: Row | None = None) -> Item:
     }
 
 
+def expiry_mark(proposal_id: str, expires_at: datetime) -> Item:
+    """The small row by which the index shows when a proposal's time is over."""
+    return {
+        "pk": f"{EXPIRY}#{proposal_id}",
+        "sk": EXPIRY,
+        "gsi1pk": EXPIRY,
+        "gsi1sk": f"{stamp(expires_at)}#{proposal_id}",
+        "proposal": proposal_id,
+        "expires": epoch(expires_at, EXPIRY_DAYS),
+    }
+
+
 def revive(found: Row) -> Proposal:
     """The proposal of an item; UnreadableError when this release cannot read it."""
     return noun_of(Proposal, found)
@@ -83,11 +99,21 @@ class Proposals:
         return revive(found) if found and _is_of_endpoint(found) else None
 
     def proposals(
-        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+        self,
+        states: Iterable[ProposalState] = (),
+        unread: list[UnreadRow] | None = None,
+        ended_since: datetime | None = None,
     ) -> Iterator[Proposal]:
-        """Proposals in these states, newest first; all when none is named."""
+        """Proposals in these states, newest first; all when none is named.
+
+        With `ended_since` those whose change ended are left out where they were asked before.
+        """
         wanted = tuple(states) or tuple(ProposalState)
-        each = [self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted]
+        since = stamp(ended_since) if ended_since else ""
+        each = [
+            self._table.index(f"{PREFIX}{state}", since if state in ENDED else "", newest_first=True)
+            for state in wanted
+        ]
         if STOPPABLE & set(wanted):
             back = self._table.index(ASKED_BACK, newest_first=True)
             each.append(row for row in back if row.get("state") in wanted)
@@ -166,16 +192,23 @@ class Proposals:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""
         return send_again(self._table, now, everything=everything)
 
-    def expire(self, now: datetime) -> tuple[Proposal, ...]:
+    def expire(self, now: datetime, *, everything: bool = True) -> tuple[Proposal, ...]:
         """Close the pending proposals whose time is over; returns those that this call closed.
 
-        One that cannot be read or written stops no other.
+        Without `everything` those whose time ended within `LATELY`, without a look at the others. One that cannot be
+        read or written stops no other.
         """
         closed: list[Proposal] = []
-        for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}"):
+        for row in self._table.index(f"{PREFIX}{ProposalState.PENDING}") if everything else self._ended_lately(now):
             done = attempt("expiring a proposal", text(row, "pk"), partial(self._expire_row, row, now))
             closed += [] if isinstance(done, Failure) else done
         return tuple(closed)
+
+    def _ended_lately(self, now: datetime) -> list[Row]:
+        marks = self._table.index(EXPIRY, stamp(now - LATELY), stamp(now))
+        keys = [(f"{PREFIX}{one}", SORT) for one in readable_rows(marks, lambda row: text(row, "proposal"))]
+        rows = Batches(self._table).read(keys).values()
+        return [row for row in rows if row.get("state") == ProposalState.PENDING]
 
     def _expire_row(self, row: Row, now: datetime) -> Iterable[Proposal]:
         """The proposal of the row where this call closed it."""

@@ -215,7 +215,8 @@ class Recommendations(Proposals):
         opened = self._table.put_over(proposals.item(proposal, known), known, "version")
         pk = f"ENDPOINT#{proposal.ref.name}"
         lock: Row = {"pk": pk, "sk": "OPEN", "proposal": proposal.id, "at": stamp(proposal.created_at)}
-        return [opened, self._table.put_over((held or {}) | lock, held, "proposal", "at")]
+        mark = self._table.put_if(proposals.expiry_mark(proposal.id, proposal.expires_at))
+        return [opened, self._table.put_over((held or {}) | lock, held, "proposal", "at"), mark]
 
 
 @dataclass(frozen=True, slots=True)

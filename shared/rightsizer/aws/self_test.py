@@ -49,7 +49,14 @@ BILL = (
 """What the rest of the bill is read with."""
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
-    "sweep": ("sagemaker:ListEndpoints", *ALARMS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
+    "sweep": (
+        "sagemaker:ListEndpoints",
+        *ALARMS,
+        *GROUPS,
+        "sagemaker:ListTrainingJobs",
+        *TABLE,
+        "dynamodb:BatchGetItem",
+    ),
     "evaluate": (
         *ALARMS,
         "tag:GetResources",

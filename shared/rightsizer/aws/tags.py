@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.errors import reason_of, translate_read_errors
+from rightsizer.aws.errors import translate_read_errors
 from rightsizer.domain.endpoint import (
     ERROR_TAG,
     MAY_GROW_TAG,
@@ -19,7 +19,7 @@ from rightsizer.domain.endpoint import (
     may_grow_usd,
 )
 from rightsizer.domain.ownership import owner_of
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.errors import RightsizerError
 from rightsizer.telemetry import logger
 

@@ -1,12 +1,17 @@
 """Several channels as one Notifier: each is told, whatever becomes of the others."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from rightsizer.domain.message import Message
-from rightsizer.domain.proposal import MessageRef
-from rightsizer.ports.evaluation import Notifier
 from rightsizer.telemetry import logger
+
+if TYPE_CHECKING:
+    from rightsizer.domain.message import Message
+    from rightsizer.domain.proposal import MessageRef
+    from rightsizer.ports.evaluation import Notifier
 
 
 class Channels:
@@ -24,7 +29,8 @@ class Channels:
 
         A channel that fails stops no other. What the first of them raised goes up in the end.
         """
-        kept, failed = list[MessageRef](), list[Exception]()
+        kept: list[MessageRef] = []
+        failed: list[Exception] = []
         for channel in self._channels:
             try:
                 posted = channel.post(replace(message, misread=self._misread))

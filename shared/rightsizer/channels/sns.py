@@ -1,15 +1,18 @@
 """Messages as plain text to an SNS topic."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from rightsizer.aws.errors import translate_write_errors
-from rightsizer.domain.message import Message
-from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.reason import clean_text
 from rightsizer.render.messages import plain
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
+
+    from rightsizer.domain.message import Message
+    from rightsizer.domain.proposal import MessageRef
 
 LONGEST_SUBJECT = 99
 """SNS takes fewer than 100 characters, printable ASCII, no line breaks (SNS API reference, Publish)."""
@@ -20,7 +23,7 @@ LONGEST_TEXT = 250_000
 class Topic:
     """Publishes to one topic (port `Notifier`)."""
 
-    def __init__(self, client: "SNSClient", arn: str) -> None:
+    def __init__(self, client: SNSClient, arn: str) -> None:
         self._client = client
         self._arn = arn
 

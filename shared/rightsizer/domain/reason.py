@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
+from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, VanishedError
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 """Stands where a character was that must not be shown."""
@@ -188,3 +189,17 @@ class Reason:
 def count(number: int, noun: str, plural: str = "") -> str:
     """``1 request``, ``1,240 requests``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def reason_of(error: RightsizerError) -> Reason:
+    """The reason that goes with an error of ours."""
+    match error:
+        case PermissionMissingError():
+            code = Code.PERMISSION_MISSING
+        case VanishedError():
+            code = Code.VANISHED
+        case ThrottledError():
+            code = Code.THROTTLED
+        case _:
+            code = Code.READ_FAILED
+    return Reason(code, str(error))

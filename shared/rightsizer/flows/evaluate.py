@@ -21,11 +21,11 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
-from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError
+from rightsizer.errors import RightsizerError
 from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader
 from rightsizer.ports.evaluation import (
     EndpointSummary,
@@ -380,17 +380,6 @@ def _failure_reason(doing: str, failed: Failure) -> Reason:
     if isinstance(failed.error, RightsizerError):
         return reason_of(failed.error)
     return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
-
-
-def reason_of(error: RightsizerError) -> Reason:
-    """The code and sentence of an error of ours."""
-    match error:
-        case PermissionMissingError():
-            return Reason(Code.PERMISSION_MISSING, str(error))
-        case ThrottledError():
-            return Reason(Code.THROTTLED, str(error))
-        case _:
-            return Reason(Code.READ_FAILED, str(error))
 
 
 def divide_time(lookback_days: int, left: Callable[[], float]) -> Turns:

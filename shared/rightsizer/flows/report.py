@@ -31,6 +31,8 @@ from rightsizer.reporting.track_record import track_record
 from rightsizer.telemetry import Failure, attempt, logger
 
 type ReportPeriod = Literal["weekly", "monthly"]
+ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
+"""Longer than from a proposal to the end of its change: an older one counts in no window but that of its end."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
@@ -119,7 +121,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         account=sources.account,
         region=sources.region,
         recommendations=found,
-        proposals=slim_proposals(sources.store.proposals(unread=unread)),
+        proposals=slim_proposals(sources.store.proposals(unread=unread, ended_since=start - ASKED_BEFORE)),
         ledger=_entries(sources.ledger, start, end, unread),
         occurrences=list(sources.ledger.occurrences(start, end, unread)),
         running_cost=_running_cost(sources, found, start, end),

@@ -12,10 +12,9 @@ from rightsizer.domain.account_finding import AccountFinding, ServedResources
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.evaluate import reason_of
 from rightsizer.ports.account import AccountReader
 from rightsizer.ports.evaluation import PriceBook
 from rightsizer.ports.hours import HoursBook

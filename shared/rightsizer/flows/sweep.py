@@ -93,7 +93,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
     if not isinstance(trigger, SweepDue):
         raise InputError(f"the sweep is started by its schedule, not by {trigger.kind}")
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
-    expired = _expire(ports.proposals, scheduled_at)
+    expired = _expire(ports.proposals, scheduled_at, kind)
     _tell_again(ports.proposals, scheduled_at, kind)
     summaries, ended = _list_endpoints(ports.fleet)
     due = summaries if kind is SweepKind.FULL else _due_endpoints(ports, summaries, scheduled_at)
@@ -160,10 +160,10 @@ def pages_of(
     ]
 
 
-def _expire(proposals: ProposalCloser, at: datetime) -> int:
+def _expire(proposals: ProposalCloser, at: datetime, kind: SweepKind) -> int:
     """Close what nobody answered. A failure waits for the next sweep: looking at endpoints must not wait for it."""
     try:
-        closed = proposals.expire(at)
+        closed = proposals.expire(at, everything=kind is SweepKind.FULL)
     except RightsizerError as error:
         logger.warning("proposals are not expired; the next sweep tries again", extra={"problem": str(error)})
         return 0

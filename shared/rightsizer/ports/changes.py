@@ -1,18 +1,21 @@
 """Ports of a change and its ledger, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rightsizer.domain.change import Change
-from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.history import EndedChange, PastChange
-from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
-from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.domain.plan import Step
-from rightsizer.domain.policy import BudgetShare, Switch
-from rightsizer.domain.preflight import RolePass
+if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.change import Change
+    from rightsizer.domain.component import ComponentSight
+    from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+    from rightsizer.domain.history import EndedChange, PastChange
+    from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, ImageSight
+    from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
+    from rightsizer.domain.plan import Step
+    from rightsizer.domain.policy import BudgetShare, Switch
+    from rightsizer.domain.preflight import RolePass
 
 
 class Journal(Protocol):

@@ -1,29 +1,28 @@
-"""Ports of the flows, as Protocols.
-
-Adapters in `rightsizer.aws` keep these promises.
+"""Ports of the flows, as Protocols; adapters in `rightsizer.aws` keep these promises.
 
 Every method may raise the errors of `rightsizer.errors`: a read ReadError or a subclass, a write WriteRefusedError
 or ConflictError. Times are aware UTC; money is US dollars.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from rightsizer.domain.endpoint import EndpointRef, Observation
-from rightsizer.domain.history import History
-from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.price import KnownPrices, PriceTable
-from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
-from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import FunctionUse, Report
-from rightsizer.domain.trigger import ListedEndpoint, LookAt
-from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
-from rightsizer.errors import RightsizerError
-
-if TYPE_CHECKING:  # most doors tell nobody
+if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.endpoint import EndpointRef, Observation
+    from rightsizer.domain.history import History
     from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
+    from rightsizer.domain.outcome import UnreadRow
+    from rightsizer.domain.price import KnownPrices, PriceTable
+    from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
+    from rightsizer.domain.recommendation import Recommendation
+    from rightsizer.domain.report import FunctionUse, Report
+    from rightsizer.domain.trigger import ListedEndpoint, LookAt
+    from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
+    from rightsizer.errors import RightsizerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,7 @@ class FleetReader(Protocol):
         ...
 
     def recall(self, listed: Sequence[ListedEndpoint]) -> None:
-        """Take what is remembered of endpoints as they were listed lately: these are not described again.
-
-        It holds until the next call.
-        """
+        """Take what is remembered of endpoints as they were listed lately, until the next call."""
         ...
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
@@ -167,15 +163,12 @@ class EvaluationLog(Protocol):
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
-    def expire(self, now: datetime) -> tuple[Proposal, ...]:
-        """Close the pending proposals that expired by `now`; returns those that this call closed."""
+    def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
+        """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
         ...
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
-        """Bring proposals whose message was never posted to `propose` once more; returns how many.
-
-        With `everything` also those whose message shows an earlier state, of the last weeks.
-        """
+        """Bring proposals whose message was never posted, or lags (`everything`), to `propose` again; how many."""
         ...
 
 
@@ -218,10 +211,7 @@ class RecommendationStore(Protocol):
         ...
 
     def history(self, endpoint: str, modified_at: datetime | None = None) -> History:
-        """Past changes, tests and failures of the endpoint and of its account.
-
-        `modified_at` spares a read where the endpoint was not modified lately and no change of it is listed.
-        """
+        """Past changes, tests and failures; `modified_at` spares a read where that is long ago and none is listed."""
         ...
 
     def proposal(self, proposal_id: str) -> Proposal | None:
@@ -229,11 +219,14 @@ class RecommendationStore(Protocol):
         ...
 
     def proposals(
-        self, states: Iterable[ProposalState] = (), unread: list[UnreadRow] | None = None
+        self,
+        states: Iterable[ProposalState] = (),
+        unread: list[UnreadRow] | None = None,
+        ended_since: datetime | None = None,
     ) -> Iterator[Proposal]:
         """Proposals in these states, newest first; all when none is named.
 
-        Rows that cannot be read are passed over and put into `unread`.
+        Without those asked before `ended_since` whose change ended; unreadable rows are put into `unread`.
         """
         ...
 
@@ -290,14 +283,14 @@ class Notifier(Protocol):
         rank: approval expired
     """
 
-    def post(self, message: "Message") -> MessageRef | None:
+    def post(self, message: Message) -> MessageRef | None:
         """Send the message, and return where it is kept; None where it cannot be changed later (SNS, a webhook).
 
         WriteRefusedError where the channel will not take it the next time either, ThrottledError where it may.
         """
         ...
 
-    def update(self, ref: MessageRef, message: "Message") -> None:
+    def update(self, ref: MessageRef, message: Message) -> None:
         """Let a message that was posted show what it says now; nothing where messages cannot be changed."""
         ...
 
@@ -305,7 +298,7 @@ class Notifier(Protocol):
 class DetailsPages(Protocol):
     """Keeps the page with every figure of what a person is asked about."""
 
-    def keep(self, message: "ProposalMessage | CapacityChangeMessage") -> str:
+    def keep(self, message: ProposalMessage | CapacityChangeMessage) -> str:
         """Make the page as it is now and store it; returns where it is."""
         ...
 

@@ -1,18 +1,27 @@
 """Ports of the Spot flows, as Protocols; errors and units as in `rightsizer.ports.evaluation`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rightsizer.domain.capacity_change import CapacityChange, GroupSight, WarmPoolSight
-from rightsizer.domain.job import TrainingJob
-from rightsizer.domain.plan import Step
-from rightsizer.domain.reason import Reason
-from rightsizer.domain.scaling_group import AutoScalingGroup, InstanceHome, Interruption, MeasuredUse, ReplacementMethod
-from rightsizer.domain.spot import Mark, Pool
-from rightsizer.domain.trigger import LookBeyond
+if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.capacity_change import CapacityChange, GroupSight, WarmPoolSight
+    from rightsizer.domain.job import TrainingJob
+    from rightsizer.domain.plan import Step
+    from rightsizer.domain.reason import Reason
+    from rightsizer.domain.scaling_group import (
+        AutoScalingGroup,
+        InstanceHome,
+        Interruption,
+        MeasuredUse,
+        ReplacementMethod,
+    )
+    from rightsizer.domain.spot import Mark, Pool
+    from rightsizer.domain.trigger import LookBeyond
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ A step over the fleet, for judging one endpoint knows no other. Nothing here is 
 another endpoint or an inference component of its own (SageMaker guide, inference components).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from operator import gt, sub
+from typing import TYPE_CHECKING
 
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Mode
@@ -14,7 +17,9 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
-from rightsizer.recommender.context import EvaluationContext
+
+if TYPE_CHECKING:  # the report adds up needs that are known, and loads no more for it
+    from rightsizer.recommender.context import EvaluationContext
 
 CALLERS = "name the inference component (InferenceComponentName) on the shared endpoint"
 NOT_CHECKED = (

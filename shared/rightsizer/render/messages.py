@@ -4,10 +4,13 @@ The module that words a kind of message is imported with the first of that kind.
 not load the rest.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage, ReportMessage
-from rightsizer.render import blocks, sentences
+from rightsizer.render import blocks
+
+LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 
 
 def plain(message: Message) -> tuple[str, str]:
@@ -18,13 +21,13 @@ def plain(message: Message) -> tuple[str, str]:
         ('rank: approval expired', 'It is asked again.')
     """
     subject, body = _plain(message)
-    return subject, f"{body}\n{sentences.misread_line(message.misread)}\n" if message.misread else body
+    return subject, f"{body}\n{misread_line(message.misread)}\n" if message.misread else body
 
 
 def slack_blocks(message: Message) -> list[blocks.Block]:
     """The message as Slack blocks, with buttons where something can be decided."""
     made = _blocks(message)
-    return [*made, sentences.misread_block(message.misread)] if message.misread else made
+    return [*made, misread_block(message.misread)] if message.misread else made
 
 
 def slack_line(message: Message) -> str:
@@ -88,3 +91,13 @@ def _blocks(message: Message) -> list[blocks.Block]:
             return [blocks.header(subject), blocks.section(blocks.escape_lines(body, blocks.SECTION))]
         case _:
             assert_never(message)
+
+
+def misread_block(misread: Sequence[str]) -> blocks.Block:
+    """The small print of a Slack message."""
+    return blocks.context([blocks.escape(misread_line(misread), blocks.FIELD)])
+
+
+def misread_line(misread: Sequence[str]) -> str:
+    """The same in plain text."""
+    return f"{LEAD}: {'. '.join(misread)}."

@@ -8,7 +8,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
-from rightsizer.render import charts, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import charts, messages, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
@@ -45,7 +45,7 @@ def report(report: Report) -> str:
         section("Performance risk, stated and seen", report_promises.risks_section(report.track_record)),
         section("What happened", _occurrences(report)),
         section("Left alone, and why", _unobserved(left)),
-        section("Settings that cannot be understood", tag("p", sentences.misread_line(report.misread)))
+        section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread)))
         if report.misread
         else "",
         section("Could not be read", _unread(report)),

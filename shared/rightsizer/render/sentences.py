@@ -3,7 +3,6 @@
 Also what is said of a setting that cannot be understood, and of a stored row that cannot be read.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
@@ -18,7 +17,6 @@ from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, Prop
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
-from rightsizer.render import blocks
 
 RISKS = {
     Risk.VERY_LOW: "very low",
@@ -60,7 +58,6 @@ SIGNALS = {
 """What each rung of a stored recommendation means to a reader."""
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures that earlier releases stored: the requests stand beside them, and an option has the confidence."""
-LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 RED = "\N{LARGE RED CIRCLE} "
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
@@ -316,13 +313,3 @@ def decider_name(by: str) -> str:
 def unread_row(row: UnreadRow) -> str:
     """A stored row that was passed over, with its cause and the remedy."""
     return f"{row.key} cannot be read and is left as it is: {row.cause}; {READ_AGAIN}."
-
-
-def misread_block(misread: Sequence[str]) -> blocks.Block:
-    """The small print of a Slack message."""
-    return blocks.context([blocks.escape(misread_line(misread), blocks.FIELD)])
-
-
-def misread_line(misread: Sequence[str]) -> str:
-    """The same in plain text."""
-    return f"{LEAD}: {'. '.join(misread)}."

@@ -21,7 +21,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows import report as reporting
-from rightsizer.render import report_json, sentences, text
+from rightsizer.render import messages, report_json, sentences, text
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
@@ -389,4 +389,4 @@ def report(
         for row in report.unread:
             tables.say(one_line(sentences.unread_row(row)))
         if report.misread:
-            tables.say(sentences.misread_line(report.misread))
+            tables.say(messages.misread_line(report.misread))
