@@ -198,7 +198,7 @@ class ShippedAuto(RightsizerPolicy):
             endpoint, found, permission_for_endpoint(endpoint, writes=True, untagged=True)
         )
         option = found.chosen_option
-        deploys = option is not None and option.kind in dimension_of(option.kind).deploys
+        deploys = option is not None and dimension_of(option.kind).is_deployed(option)
         return withhold_refused(endpoint, option, deploys, self._catalogue, permission)
 
     def _done(
@@ -322,8 +322,15 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
         scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
+    opened = _opened(view)
+    variants = opened.variants
+    if kind is EndpointKind.INFERENCE_COMPONENTS:  # their instances follow the copies, down to one until a change
+        variants = tuple(
+            replace(v, least_instances=0 if view.scale_to_zero_minutes is not None else 1) for v in variants
+        )
     return replace(
-        _opened(view),
+        opened,
+        variants=variants,
         config_name=f"model-{given.get('model-version', '')}",
         modified_at=DAY_0 + timedelta(days=memory.since if memory.since else -60),
         kind=kind,

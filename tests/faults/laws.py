@@ -166,6 +166,8 @@ def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterat
         if after.w.grown is not None and variant.name == after.change.variant:
             grown_on_new, count = after.w.grown
             low, high = (count, count) if grown_on_new is on_new else _carried(after, count, low, on_new)
+        if on_new and after.change.option.target.minimum == 0:
+            low = 0  # it may sleep just now
         resource = f"endpoint/{NAME}/variant/{variant.name}"
         for least, most in (*_scheduled(after, resource), bounds.get(resource, (0, high))):
             low, high = min(max(low, least), most), min(max(high, least), most)
