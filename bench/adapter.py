@@ -18,8 +18,8 @@ from rightsizer.changes.measurement import ENOUGH
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.option import Option
 from rightsizer.domain.price import Commitment, PriceTable
-from rightsizer.domain.slowdown import Promise
 from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
@@ -53,8 +53,8 @@ class Memory:
     routing: str = ""
     """Routing yesterday."""
     framework: str = ""
-    promise: Promise | None = None
-    """Of the change that was made last."""
+    option: Option | None = None
+    """The one that was carried out last."""
 
 
 def facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
@@ -116,6 +116,8 @@ def _learn(memory: Memory, notice: Notice) -> None:
     if "memory" in notice.text:
         failure = "memory"
     counts = tuple(notice.instance_counts)
+    done = memory.option
+    promise = done.promise if done is not None else None
     memory.changes.append(
         PastChange(
             at,
@@ -128,8 +130,10 @@ def _learn(memory: Memory, notice: Notice) -> None:
             mean_instances=sum(counts) / 24 if counts else None,
             from_routing=memory.routing,
             framework=memory.framework,
-            demand=memory.promise.peak_busy_gpus if memory.promise else None,
-            promised_slowdown=memory.promise.slowdown if memory.promise else None,
+            demand=promise.peak_busy_gpus if promise else None,
+            promised_slowdown=promise.slowdown if promise else None,
+            restores=done is not None and done.restores,
+            grows=done is not None and done.grows,
         )
     )
 

@@ -17,14 +17,14 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import Apply, change_id_after, change_id_of
+from rightsizer.flows.apply import Apply, change_id_of
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
@@ -186,7 +186,7 @@ def world(
         told: list[tuple[str, str]] = []
         apply = Apply(
             journal=journal,
-            changer=_changer(session),
+            changer=changer(session),
             store=store,
             ledger=ledger,
             history=HistoryTable(Table(table, "t")),
@@ -202,7 +202,7 @@ def world(
         yield World(box, apply, store, ledger, journal, proposal, told)
 
 
-def _changer(session: Session) -> AwsChanger:
+def changer(session: Session) -> AwsChanger:
     return AwsChanger(
         session.client("sagemaker"),
         session.client("application-autoscaling"),

@@ -20,7 +20,7 @@ from rightsizer.wire import dumps, loads
 from tests.dimensions.kit import bursts, judged, only, tolerant
 from tests.recommender import kit
 
-OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True)
+OPEN = Policy(by_itself=frozenset(OptionKind))
 """An account that lets every dimension be applied."""
 
 

@@ -164,7 +164,7 @@ def _is_same_count_change(past: PastChange, target: Target) -> bool:
     if (failed := week_of(past.day_counts)) is not None:
         return all(count <= then for count, then in zip(target.week_counts, failed, strict=True))
     busiest = max(sum(target.counts_on(day)) / HOURS for day in range(len(WEEKDAYS)))
-    return busiest <= 1.02 * (past.mean_instances or past.to_count)
+    return busiest <= 1.02 * past.instances_against(tracked=target.metric is not None)
 
 
 def times_text(number: int) -> str:
@@ -228,8 +228,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if bounds and option.target.target_value is not None and option.target.metric is None:
         text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
-    every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
-    if endpoint.scaling and not bounds and not every:
+    if endpoint.scaling and not bounds:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
     if case.gpus[1] < case.gpus[0]:
         text = (
@@ -303,7 +302,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f" {policy.risk_apply} at most",
         )
     mean = _mean_instances(option.target, case.requests)
-    if policy.halve_at_most and 2 * mean < today:
+    if 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
             f"needs your approval: from {today} to {mean:g} instances is more than half in one step",

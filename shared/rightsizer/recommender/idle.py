@@ -16,7 +16,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs
-from rightsizer.recommender.finding import BLINK
+from rightsizer.recommender.finding import unexplained_work
 from rightsizer.recommender.gate import GateCase, decide_gate
 from rightsizer.recommender.pricing import (
     cost_of,
@@ -52,7 +52,9 @@ def recommend_for_idle(
         option = scale_to_zero_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
         why = f"it would save no more than scaling to zero (${saving:,.2f} a month), where its queue keeps what comes"
         other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
-    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,))
+    works = unexplained_work(demand, inputs.policy)
+    questions = (*base.not_checked, works) if works else base.not_checked
+    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,), not_checked=questions)
     return _apply_gate(found, option, demand, endpoint, inputs)
 
 
@@ -85,7 +87,7 @@ def recommend_without_latency(
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     count = variant.current_count
-    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in inputs.policy.by_itself
+    in_place = endpoint.kind is EndpointKind.ASYNC
     usd, awake, plan = monthly_cost(price, count), count * (1 - found.asleep_share), inputs.prices.commitment
     cost = cost_of(usd, price, awake, count, 0.0, plan, inputs.policy, new_fleet=not in_place)
     option = scale_to_zero_option(
@@ -142,6 +144,6 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
-    if demand.gpu_peak is not None and demand.gpu_peak > BLINK:
+    if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
         return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
     return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.told_silent_days} days; {silent}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Money, Option, OptionKind
+from rightsizer.domain.option import Money, Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
@@ -82,9 +82,8 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     awake = context.instances * (1 - found.asleep_share)
     plan = context.inputs.prices.commitment
     of_components = EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds
-    here = may_components_sleep(context.endpoint) or context.endpoint.kind is EndpointKind.ASYNC
-    in_place = here or (not of_components and context.may_change(OptionKind.SCALE_TO_ZERO))
-    beside = here if of_components else not in_place
+    in_place = may_components_sleep(context.endpoint) or context.endpoint.kind is EndpointKind.ASYNC
+    beside = in_place if of_components else not in_place
     cost = cost_of(
         context.usd_per_month,
         context.price,
@@ -178,8 +177,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
     In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
-    midnight to midnight: the silence is no habit of the hour or the week, and no accident. Who waits for less than a
-    day does not know the week, and is not asked about it.
+    midnight to midnight: the silence is no habit of the hour or the week, and no accident.
     """
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
@@ -193,7 +191,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     slots = round(silent / SLOT_S)
     if silent < 3600 * least_hours or silent < 4 * longest or _expected_requests(days, slots) < EXPECTED:
         return None
-    if least_hours >= 24 and _is_weekly_silence(days, slots):
+    if _is_weekly_silence(days, slots):
         return None
     return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
 
