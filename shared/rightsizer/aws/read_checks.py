@@ -175,10 +175,6 @@ def _target(scene: Scene, operation: str) -> Any:
 
 
 READS: Mapping[str, Read] = {
-    "sagemaker:ListInferenceComponents": Read(
-        "listing the components of an endpoint",
-        lambda s: _SAGEMAKER(s).list_inference_components(EndpointNameEquals=NOBODY),
-    ),
     "sagemaker:ListMonitoringSchedules": Read(
         "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
     ),
@@ -197,6 +193,10 @@ READS: Mapping[str, Read] = {
     ),
     "sagemaker:ListModels": Read(
         "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
+    ),
+    "sagemaker:ListInferenceComponents": Read(
+        "knowing the components of an endpoint and their models",
+        lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
     ),
     "sagemaker:DescribeInferenceComponent": Read(
         "knowing what inference components need",
