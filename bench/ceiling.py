@@ -4,7 +4,8 @@ The clairvoyant of the referee may choose other counts for each day and sleep wh
 it is held to three sets of actions, each harmless by the referee's own limits, in per cent of what the referee's saves:
 
 types      another type with one constant count, on what the program changes (not on inference components)
-asleep     the same, and no instance while a queue is empty (asynchronous endpoints)
+asleep     the same, and no instance while a queue is empty (asynchronous endpoints), or while nobody calls inference
+           components whose callers tolerate cold starts
 staged     the same, and then either 24 hourly counts, the same on every day, or target tracking from a lower minimum
 
 It reads the referee's truth, so it measures and decides nothing.
@@ -53,7 +54,8 @@ def bills_of(truth: Any, warmup: int) -> Bills:
     result = oracle.clairvoyant(truth, warmup)
     base = result.base_cost
     if truth.hosting not in CHANGED:
-        return Bills(base, result.best_cost, base, base, base)
+        alone = slept(searched(truth, warmup), truth.original, base) if truth.tolerates_cold else base
+        return Bills(base, result.best_cost, base, alone, alone)
     search = searched(truth, warmup)
     found = sorted(oracle._static_options(search), key=lambda row: row[0])[: oracle.FINALISTS]
     asleep = staged = result.static_cost
@@ -80,7 +82,7 @@ def searched(truth: Any, warmup: int) -> Any:
 def slept(search: Any, config: Any, best: float) -> float:
     """The bill with no instance while a queue is empty; `best` where that is no less or not possible."""
     oracle, truth = importlib.import_module("referee.oracle"), importlib.import_module("referee.truth")
-    if search.truth.hosting != truth.ASYNC:
+    if search.truth.hosting == truth.REAL_TIME:
         return best
     for minutes in oracle.IDLE_MINUTES:
         runs = search.serve([replace(config, idle_s=60.0 * minutes)] * len(search.days))

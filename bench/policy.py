@@ -151,7 +151,7 @@ class ShippedAuto(RightsizerPolicy):
             endpoint, found, permission_for_endpoint(endpoint, writes=True, untagged=True)
         )
         option = found.chosen_option
-        deploys = option is not None and option.kind in dimension_of(option.kind).deploys
+        deploys = option is not None and dimension_of(option.kind).is_deployed(option)
         return withhold_refused(endpoint, option, deploys, self._catalogue, permission)
 
     def _done(
@@ -277,6 +277,9 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
         scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
+    managed = None
+    if kind is EndpointKind.INFERENCE_COMPONENTS:  # instances follow the copies, down to one until a change
+        managed = 0 if view.scale_to_zero_minutes is not None else 1
     count, long_ago = max(view.instance_counts), DAY_0 - timedelta(days=60)
     return Endpoint(
         ref=EndpointRef("111122223333", "us-east-1", view.endpoint_name),
@@ -286,7 +289,9 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         modified_at=DAY_0 + timedelta(days=memory.since if memory.since else -60),
         kind=kind,
         kinds=(kind,),
-        variants=(Variant(view.variant_name, "model", view.instance_type, count, count, 1.0, (), view.routing),),
+        variants=(
+            Variant(view.variant_name, "model", view.instance_type, count, count, 1.0, (), view.routing, managed),
+        ),
         tags=tags,
         mode=mode,
         mode_declared=mode is Mode.AUTO,

@@ -31,7 +31,8 @@ WORDS = {
     " tests_this_month account limits policy neighbours expect",
     "source": "url fact",
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
-    " scaled policies beside status no_tags owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
+    " scaled policies beside status no_tags owned_by unknown_fields configuration_replaced changed_days_ago no_variant"
+    " least_instances",
     "usage": f"{STEADY} days hours burst_minutes on_days quiet stops_after_days gap_hours gap_hours_each_day"
     " leak_per_day errors_per_hour backlog oldest_s expired_per_day hottest_gpu each_gpu kv_cache also_published omit"
     " nan",
@@ -189,6 +190,10 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
         given.get("framework", "pytorch"),
         given.get("routing", "LEAST_OUTSTANDING_REQUESTS"),
     )
+
+    def managed(variant: Variant) -> Variant:
+        return replace(variant, least_instances=given.get("least_instances"))
+
     scaled, errors = given.get("scaled"), given.get("error_percent")
     others: Mapping[str, Sequence[Any]] = given.get("beside", {})
     return replace(
@@ -209,7 +214,7 @@ def _endpoint(given: Mapping[str, Any]) -> Endpoint:
             *([_scaled(scaled[0], scaled[1], given.get("policies", {}))] if scaled else ()),
             *(_scaled(bounds[0], bounds[1], {}, name) for name, (_, _, *bounds) in others.items() if bounds),
         ),
-        variants=() if given.get("no_variant") else (*made.variants, *map(_variant, others.items())),
+        variants=() if given.get("no_variant") else (*map(managed, made.variants), *map(_variant, others.items())),
     )
 
 

@@ -272,6 +272,9 @@ def _retained(p: Params, endpoint: Endpoint, fresh: dict[str, Variant]) -> dict[
         if live is None:
             continue
         if "DesiredInstanceCount" not in excluded:
+            least = (variant.spec.get("ManagedInstanceScaling") or {}).get("MinInstanceCount", 0)
+            if live.desired_count < least and on("UpdateEndpoint", "least"):
+                raise invalid(f"Variant {name} cannot keep {live.desired_count} instances below {least}.")  # [assumed]
             variant.count = variant.desired_count = live.desired_count
         if "DesiredWeight" not in excluded:
             variant.weight = variant.desired_weight = live.desired_weight

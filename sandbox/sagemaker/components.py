@@ -15,6 +15,7 @@ from sandbox.sagemaker.deployment import REASONS, Ending
 from sandbox.strict import on
 
 if TYPE_CHECKING:
+    from sandbox.scaling.api import Target
     from sandbox.world import World
 
 type Params = dict[str, Any]
@@ -83,6 +84,16 @@ class Components:
             component.images.clear()
         component.wanted, component.reason = None, ""
         component.copies, component.status, component.modified = component.desired, "InService", now
+        self._instances_follow(component)
+
+    def _instances_follow(self, component: Component) -> None:
+        """Managed instance scaling: no instance without a copy where MinInstanceCount is 0, and one with the first."""
+        variant = self._world.fleet.endpoint(component.endpoint).variants[component.variant]
+        least = (variant.spec.get("ManagedInstanceScaling") or {}).get("MinInstanceCount")
+        if not self.is_serving(component.endpoint) and least == 0:
+            variant.count = variant.desired_count = 0
+        elif self.is_serving(component.endpoint) and variant.instance_type and variant.count == 0:
+            variant.count = variant.desired_count = 1
 
     def _took_back(self, component: Component, ending: Ending, now: datetime, alarms: str = "") -> None:
         """InferenceComponentDeploymentConfig: a failed roll goes back to the old specification."""
@@ -178,6 +189,23 @@ class Components:
         component = self._idle(p, "UpdateInferenceComponentRuntimeConfig")
         component.desired = p["DesiredRuntimeConfig"]["CopyCount"]
         return self._begin(component, "Updating")
+
+    def set_copies(self, component: Component, copies: int) -> None:
+        """Application Auto Scaling asks for so many copies; not while the component is being changed."""
+        if component.status in {"InService", "Failed"} and component.desired != copies:
+            component.desired = copies
+            self._begin(component, "Updating")
+
+    def follow(self, target: "Target") -> None:
+        """Copies within the bounds of a scalable target, where it is one of a component."""
+        component = self.known.get(target.identity[0].removeprefix("inference-component/"))
+        if component is not None:
+            self.set_copies(component, min(max(component.desired, target.minimum), target.maximum))
+
+    def is_serving(self, endpoint: str) -> bool:
+        """Whether any component of the endpoint has a copy, or is about to have one; True where it has none at all."""
+        mine = [c for c in self.known.values() if c.endpoint == endpoint]
+        return not mine or any(c.copies or c.desired for c in mine)
 
     def DeleteInferenceComponent(self, p: Params) -> Params:
         """Delete a component."""

@@ -113,6 +113,22 @@ class LoadDriver:
             self._fleet.world.metrics.add(INVOCATIONS, metric, {"EndpointName": endpoint.name}, minute, sample)
         return replace(served, requests=done)
 
+    def _components_minute(self, endpoint: "Endpoint", variant: "Variant", served: Served, minute: datetime) -> Served:
+        """What the copies of the components serve; calls of one without a copy fail, which is counted for it alone."""
+        mine = [c for c in self._fleet.world.components.known.values() if c.endpoint == endpoint.name]
+        mine = [c for c in mine if c.variant == variant.name]
+        done = served.requests
+        for component in mine:
+            calls, queue = served.requests / len(mine), self.queues.setdefault(component.name, Queue())
+            queue.arrive(round(calls), minute, awake=True)
+            awake = component.copies > 0 and variant.count > 0
+            done -= 0 if awake else round(calls)
+            metric = "Invocations" if awake else "NoCapacityInvocationFailures"
+            own, sample = {"InferenceComponentName": component.name}, Sample.counted(calls, max(calls, 1))
+            if awake or calls:
+                self._fleet.world.metrics.add(INVOCATIONS, metric, own, minute, sample)
+        return replace(served, requests=max(0, done))
+
     def _fleet_minute(
         self, endpoint: "Endpoint", variant: "Variant", model: LoadModel, minute: datetime, part: float, config: str
     ) -> None:
@@ -123,8 +139,10 @@ class LoadDriver:
         plain = {"EndpointName": endpoint.name, "VariantName": variant.name}
         if self._is_queued(config):
             served = self._queue_minute(endpoint, variant, served, minute)
-            if not variant.count and not variant.desired_count:
-                return  # no instance: nothing leaves the queue, and nothing is utilised
+        elif not variant.spec.get("ModelName"):
+            served = self._components_minute(endpoint, variant, served, minute)
+        if not variant.count and not variant.desired_count:
+            return  # no instance: nothing is served, and nothing is utilised
         own = plain | {"EndpointConfigName": config}
         guarded = self.by_config and (endpoint.last_deployment_config or endpoint.deployment)
         for dimensions in (plain, own) if guarded else (plain,):

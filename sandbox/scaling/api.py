@@ -294,9 +294,9 @@ class ApplicationAutoScaling:
     def move_into_bounds(self, target: Target, cause: str) -> None:
         """Scale to the nearer bound when the capacity is outside; refused while the endpoint is busy."""
         if target.identity[1] != VARIANT:
+            self._world.components.follow(target)
             return
-        _, variant = self._variant(target.identity)
-        self.move(target, min(max(variant.desired_count, target.minimum), target.maximum), cause)
+        self.move(target, min(max(self.count_of(target), target.minimum), target.maximum), cause)
 
     def count_of(self, target: Target) -> int:
         """Desired instances of a variant."""

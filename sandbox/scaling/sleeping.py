@@ -1,8 +1,11 @@
-"""A variant of an asynchronous endpoint that may go to no instance sleeps while its queue is empty, and wakes.
+"""What may go to no instance sleeps while nobody calls, and wakes: asynchronous endpoints and inference components.
 
 Sources: developer guide, async-inference-autoscale and async-inference-monitor: target tracking on the backlog of each
 instance takes the last one away; a step policy on an alarm of HasBacklogWithoutCapacity starts the first one. While
-there is none nothing leaves the queue. [assumed]: fifteen minutes without a backlog end in one step.
+there is none nothing leaves the queue. Components go to no copy by target tracking on their invocations and come back
+by a step policy on NoCapacityInvocationFailures; their instances follow where MinInstanceCount is 0
+(endpoint-auto-scaling-zero-instances). [assumed]: fifteen minutes without a call end in one step, and the last instance
+goes with the last copy.
 """
 
 from dataclasses import dataclass
@@ -12,9 +15,11 @@ from typing import TYPE_CHECKING
 from sandbox.clock import next_minute
 
 if TYPE_CHECKING:
+    from sandbox.sagemaker.components import Component
     from sandbox.scaling.api import Params, Target
     from sandbox.world import World
 
+CALLS = "SageMakerInferenceComponentInvocationsPerCopy"
 BACKLOG = "ApproximateBacklogSizePerInstance"
 QUIET = timedelta(minutes=15)
 
@@ -61,21 +66,31 @@ class Sleeping:
         if now.second or now.microsecond:
             return
         for target in self._sleepers():
-            queue = self._world.fleet.load.queues.get(target.identity[0].split("/")[1])
+            name = target.identity[0].split("/")[1]
+            queue = self._world.fleet.load.queues.get(name)
             if queue is None:
                 continue
-            count = self._world.scaling.count_of(target)
+            component = None if target.identity[0].startswith("endpoint/") else self._world.components.known[name]
+            count = component.desired if component else self._world.scaling.count_of(target)
             rang = any(self._rings(policy) for policy in target.policies.values())
             if count == 0 and rang and not target.suspended.get("DynamicScalingOutSuspended"):
-                self._world.scaling.move(target, 1, "an alarm started a step policy")
-            followed = any(BACKLOG in str(policy) for policy in target.policies.values())
+                self._move(target, component, 1, "an alarm started a step policy")
+            metric = BACKLOG if component is None else CALLS
+            followed = any(metric in str(policy) for policy in target.policies.values())
             quiet = queue.busy_at is None or now - queue.busy_at >= QUIET
             if count > 0 and followed and quiet and not target.suspended.get("DynamicScalingInSuspended"):
-                self._world.scaling.move(target, 0, "the backlog of each instance was below its target")
+                self._move(target, component, 0, "the metric of a target-tracking policy was below its target")
+
+    def _move(self, target: "Target", component: "Component | None", wanted: int, cause: str) -> None:
+        if component is None:
+            self._world.scaling.move(target, wanted, cause)
+        else:
+            self._world.components.set_copies(component, wanted)
 
     def _sleepers(self) -> list["Target"]:
         targets = self._world.scaling.targets.values()
-        return [t for t in targets if t.minimum == 0 and t.identity[0].startswith("endpoint/")]
+        kinds = ("endpoint/", "inference-component/")
+        return [t for t in targets if t.minimum == 0 and t.identity[0].startswith(kinds)]
 
     def _rings(self, policy: "Params") -> bool:
         if policy["PolicyType"] != "StepScaling":

@@ -246,6 +246,7 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         state("retain", "DeploymentConfig with RetainDeploymentConfig"),
         state("capture", "excluding DataCaptureConfig"),
         state("exclude", "excluded properties without RetainAllVariantProperties"),
+        state("least", "retained counts below the minimum of managed instance scaling"),
         state("policy", "a DeploymentConfig without exactly one policy"),
         state("guarded variants", "a guarded deployment to other variants", source="guide, deployment-guardrails"),
         state("routing", "a canary without CanarySize, linear without LinearStepSize, or either with the other's"),

@@ -40,6 +40,17 @@ def test_a_plain_endpoint_is_observed_as_it_is(box: Sandbox, account: Session) -
     assert seen.framework == "lmi"
 
 
+def test_the_least_instances_of_managed_scaling_are_known_where_it_is_enabled(box: Sandbox, account: Session) -> None:
+    managed = {"Status": "ENABLED", "MinInstanceCount": 2, "MaxInstanceCount": 4}
+    zero = {**managed, "MinInstanceCount": 0}
+    box.add_endpoint("parts", inference_components=True, variant_extra={"ManagedInstanceScaling": managed})
+    box.add_endpoint("asleep", inference_components=True, variant_extra={"ManagedInstanceScaling": zero})
+    box.add_endpoint("fixed", inference_components=True)
+    seen = observe(SageMakerFleet(account))
+    least = {name: endpoint(seen[name]).variants[0].least_instances for name in ("parts", "asleep", "fixed")}
+    assert least == {"parts": 2, "asleep": 0, "fixed": None}
+
+
 def test_every_kind_in_the_account_is_told_apart(box: Sandbox, account: Session) -> None:
     box.add_endpoint("async", asynchronous=True)
     box.add_endpoint("serverless", serverless={"MemorySizeInMB": 2048, "MaxConcurrency": 5})

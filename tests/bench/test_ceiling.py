@@ -24,7 +24,17 @@ def test_hours_are_the_largest_of_all_days() -> None:
 def test_the_program_changes_no_type_of_inference_components(monkeypatch: pytest.MonkeyPatch) -> None:
     known = SimpleNamespace(clairvoyant=lambda *_: SimpleNamespace(base_cost=100.0, best_cost=30.0, static_cost=50.0))
     monkeypatch.setattr("bench.ceiling.importlib.import_module", lambda _: known)
-    assert ceiling.bills_of(SimpleNamespace(hosting="inference-components"), 7) == Bills(100, 30, 100, 100, 100)
+    components = SimpleNamespace(hosting="inference-components", tolerates_cold=False)
+    assert ceiling.bills_of(components, 7) == Bills(100, 30, 100, 100, 100)
+
+
+def test_inference_components_sleep_where_their_callers_tolerate_cold_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = SimpleNamespace(clairvoyant=lambda *_: SimpleNamespace(base_cost=100.0, best_cost=30.0, static_cost=50.0))
+    monkeypatch.setattr("bench.ceiling.importlib.import_module", lambda _: known)
+    monkeypatch.setattr(ceiling, "searched", lambda truth, warmup: truth)
+    monkeypatch.setattr(ceiling, "slept", lambda search, config, best: best / 2)
+    components = SimpleNamespace(hosting="inference-components", tolerates_cold=True, original="as it is")
+    assert ceiling.bills_of(components, 7) == Bills(100, 30, 100, 50, 50)
 
 
 def test_without_a_referee_one_sentence_says_so(

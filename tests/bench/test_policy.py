@@ -124,7 +124,7 @@ def test_a_day_has_room_for_ten_changes() -> None:
         ("real-time", OptionKind.INSTANCE_TYPE, "deployed"),
         ("real-time", OptionKind.SCALE_TO_ZERO, None),
         ("inference-components", OptionKind.INSTANCE_TYPE, None),
-        ("inference-components", OptionKind.SCALE_TO_ZERO, None),
+        ("inference-components", OptionKind.SCALE_TO_ZERO, "asleep"),
         ("async", OptionKind.INSTANCE_TYPE, "deployed"),
         ("async", OptionKind.SCALE_TO_ZERO, "asleep"),
         ("async", OptionKind.DELETE, None),

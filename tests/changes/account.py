@@ -194,6 +194,9 @@ class Account:
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
         return {}
 
+    def component_names(self, endpoint: str) -> Sequence[str]:
+        return ()
+
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
         return {}
 

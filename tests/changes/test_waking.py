@@ -14,7 +14,9 @@ from tests import samples
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
 VARIANT = "v"
-SLEEP = samples.option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 2, minimum=0))
+SLEEP = samples.option(
+    kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 2, minimum=0), restart_needed=False
+)
 QUIET, WAKING = [0.0] * 6, [1.0, 1.0]
 
 
@@ -82,4 +84,4 @@ def test_a_change_of_type_of_a_sleeper_is_judged_by_its_requests() -> None:
 
 def test_without_an_age_the_wait_is_as_long_as_it_slept_on() -> None:
     rows = list(periods_of(window([*WAKING, 0.0, *WAKING, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0])))
-    assert wake_text(rows) == "; it woke 2 times for a request, which waited 10 minutes at most"
+    assert wake_text(sleeper(), [rows]) == "; it woke 2 times for a request, which waited 10 minutes at most"

@@ -218,13 +218,29 @@ PLACEMENT = Scenario(
     kind=EndpointKind.INFERENCE_COMPONENTS,
     deploys=False,
 )
+COMPONENTS_ZERO = Scenario(
+    "components to zero",
+    an_option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 1, minimum=0, idle_minutes=15)),
+    {
+        "inference_components": True,
+        "count": 1,
+        "variant_extra": {"ManagedInstanceScaling": MANAGED},
+        "tags": {"rightsizer:mode": "propose", "rightsizer:cold-start-ok": "true"},
+    },
+    may_pass,
+    kind=EndpointKind.INFERENCE_COMPONENTS,
+)
 BY_TAG = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat:2.5.1-gpu"
 TAGGED = Scenario("type change of an image by tag", an_option(), {"image": BY_TAG}, autoscaled)
 """The other scenarios name their image by its digest, which costs no call."""
 ASYNC = Scenario("async type change", an_option(), {"asynchronous": True}, kind=EndpointKind.ASYNC)
 ZERO = Scenario(
     "async to zero",
-    an_option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 2, minimum=0, idle_minutes=15)),
+    an_option(
+        kind=OptionKind.SCALE_TO_ZERO,
+        target=Target("ml.g5.4xlarge", 2, minimum=0, idle_minutes=15),
+        restart_needed=False,
+    ),
     {"count": 2, "asynchronous": True},
     kind=EndpointKind.ASYNC,
     deploys=False,
@@ -251,4 +267,5 @@ ALL = (
     ASYNC,
     ZERO,
     ZERO_AUTOSCALED,
+    COMPONENTS_ZERO,
 )

@@ -22,7 +22,7 @@ BY_KIND = {
     K.SCHEDULE: (ANEW, CHANGEABLE, False, False),
     K.ROUTING: (ANEW, CHANGEABLE, True, True),
     K.INSTANCE_POOLS: (ANEW, CHANGEABLE, True, True),
-    K.SCALE_TO_ZERO: (BESIDE, frozenset({EndpointKind.ASYNC}), False, False),
+    K.SCALE_TO_ZERO: (BESIDE, PARTS | {EndpointKind.ASYNC}, False, False),
     K.ASYNC: (BESIDE, NONE, False, False),
     K.SERVERLESS: (BESIDE, NONE, False, False),
     K.PACKING: (BESIDE, NONE, False, False),

@@ -69,7 +69,9 @@ def test_only_a_queue_keeps_what_comes_meanwhile() -> None:
 
 
 def test_what_brings_it_back_depends_on_where_it_sleeps() -> None:
-    here = said(ScaleToZero(), in_place=True)
+    here = said(ScaleToZero(), in_place=True, restart_needed=False)
+    deployed = said(ScaleToZero(), in_place=True, restart_needed=True)
+    assert deployed[1].endswith("deploys the old configuration again and puts back the old copies of its components")
     parts = said(ScaleToZero(), in_place=False, restart_needed=False)
     beside = said(ScaleToZero(), in_place=False)
     assert [back.split()[-1] for _, back in (here, parts, beside)] == ["count", "components", "kept"]

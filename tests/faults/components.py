@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rightsizer.domain.change import Change
 from tests.changing.world import World
 
 
@@ -24,3 +25,13 @@ def specifications(w: World) -> dict[str, Any]:
 
 def copies(w: World) -> dict[str, int]:
     return {name: c.desired for name, c in w.box.world.components.known.items()}
+
+
+def instances_follow(change: Change) -> bool:
+    """Whether the instances come and go with the copies of components: their count is nobody's order."""
+    return change.option.target.minimum == 0 and bool(change.plan.new_config)
+
+
+def lasting(change: Change, seen: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of a snapshot does not move by itself."""
+    return {key: value for key, value in seen.items() if key != "counts" or not instances_follow(change)}

@@ -19,7 +19,7 @@ from rightsizer.flows.read_state import StateReader
 from sandbox.gate import Call
 from sandbox.schedule import next_fire
 from tests.changing.world import NAME, World
-from tests.faults.components import copies, of_components, specifications
+from tests.faults.components import copies, instances_follow, lasting, of_components, specifications
 from tests.faults.images import images, of_images
 
 SERVICES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch"})
@@ -155,9 +155,8 @@ def old_is_what_it_was(after: After) -> Iterator[str]:
 def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterator[str]:
     """Each variant has its count, moved with what others asked for and into the bounds of its autoscaling.
 
-    Others may have scaled the fleet before the turn or in the probation. What they asked for on this side stays as it
-    is. What they asked for on the other side is carried over: never fewer instances, unless those of this side are
-    larger by the decision.
+    Others may have scaled the fleet before the turn or in the probation. What they asked for on this side stays. What
+    they asked for on the other side is carried over: never fewer instances, unless those of this side are larger.
     """
     assert isinstance(after.endpoint, EndpointSight)
     bounds = {t.resource_id: (t.minimum, t.maximum) for t in after.live}
@@ -166,6 +165,8 @@ def _counted(after: After, wanted: Mapping[str, int], *, on_new: bool) -> Iterat
         if after.w.grown is not None and variant.name == after.change.variant:
             grown_on_new, count = after.w.grown
             low, high = (count, count) if grown_on_new is on_new else _carried(after, count, low, on_new)
+        if instances_follow(after.change):
+            low, high = 0 if on_new else 1, max(high, variant.desired_count)
         resource = f"endpoint/{NAME}/variant/{variant.name}"
         for least, most in (*_scheduled(after, resource), bounds.get(resource, (0, high))):
             low, high = min(max(low, least), most), min(max(high, least), most)
@@ -371,7 +372,7 @@ def nothing_is_deployed_twice(after: After) -> Iterator[str]:
 def a_release_after_the_end_is_left_alone(after: After) -> Iterator[str]:
     """What somebody deployed and registered after the change was over is theirs."""
     released = after.w.released
-    if released is not None and snapshot(after.w) != released:
+    if released is not None and lasting(after.change, snapshot(after.w)) != lasting(after.change, released):
         yield f"a release left {released}, and now it is {snapshot(after.w)}"
 
 

@@ -51,7 +51,6 @@ ONE_ACTION = {
 
 AT_A_TERMINAL = frozenset(
     {
-        "sagemaker:ListInferenceComponents",
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
         "sns:ListSubscriptionsByTopic",

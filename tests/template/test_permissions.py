@@ -130,6 +130,7 @@ def test_alarms_are_deleted_only_by_our_prefix_and_tag_or_as_those_of_target_tra
         "rightsizer-c-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
         "rightsizer-wake-*": {"Null": {f"aws:ResourceTag/{CHANGE}": "false"}},
         "TargetTracking-endpoint/*": None,
+        "TargetTracking-inference-component/*": None,
     }
 
 
@@ -218,7 +219,8 @@ def test_going_back_reaches_opted_in_endpoints_and_configurations_of_a_change_on
 def test_with_nothing_to_change_no_alarm_but_those_of_target_tracking_is_put() -> None:
     found = stack(**EVERYTHING | {"MayChange": "nothing", "EditUserAlarms": "false"})
     (put,) = granting(found, "apply", "cloudwatch:PutMetricAlarm")
-    assert put["Resource"].endswith(":alarm:TargetTracking-endpoint/*")
+    kinds = [resource.partition(":alarm:")[2] for resource in listed(put["Resource"])]
+    assert kinds == ["TargetTracking-endpoint/*", "TargetTracking-inference-component/*"]
 
 
 def test_groups_are_replaced_in_automatic_mode_only(deployed: Stack) -> None:

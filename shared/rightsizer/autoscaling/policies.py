@@ -6,7 +6,8 @@ Scaling); a re-created step policy has a new ARN. So everything is rebuilt from 
 An asynchronous endpoint sleeps with no instance and wakes for the first request by two policies (developer guide,
 async-inference-autoscale): target tracking on the backlog of each instance, and a step policy on the alarm
 HasBacklogWithoutCapacity; without the second one an endpoint at zero wakes only when the backlog exceeds the target.
-The wake-up is in place before the minimum becomes zero, and goes after it during the rollback.
+The wake-up is in place before the minimum becomes zero, and goes after it during the rollback. Inference components
+go to no copy in the same way; what wakes them is NoCapacityInvocationFailures (endpoint-auto-scaling-zero-instances).
 """
 
 import math
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rightsizer.autoscaling.count_schedule import scheduled_counts
-from rightsizer.domain.endpoint import SCALING_NAMESPACE, ScalableTarget, variant_resource_id
+from rightsizer.domain.endpoint import SCALING_NAMESPACE, ScalableTarget, component_resource_id, variant_resource_id
 from rightsizer.domain.option import Target
 from rightsizer.domain.plan import POLICY_PLACEHOLDER, Step, StepKind, with_policy_places
 from rightsizer.domain.reason import Code, Reason
@@ -57,6 +58,7 @@ CAPACITY_METRICS = frozenset(
 HOURLY = re.compile(r"rightsizer-.+-\d\d")
 """Names of our scheduled actions: the change, the days of the week where they differ, and the hour."""
 DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+COMPONENT_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
 BACKLOG = "ApproximateBacklogSizePerInstance"
 BACKLOG_PER_INSTANCE = 5.0
 """Requests that may wait for each instance (developer guide, its example)."""
@@ -257,6 +259,47 @@ def scale_to_zero_steps(
     return (waking, ringing, *tracking, sleeping), (awake, silence, *dropped)
 
 
+def component_sleep_steps(
+    component: str, own: ScalableTarget | None, copies: int, alarm: str, change_id: str
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Steps that let an inference component go to no copy and wake, and steps that undo them.
+
+    The copies of a component without autoscaling before are not among the latter. Policies of the owner stay; target
+    tracking is added only where there is none: today's copies while requests come, and none without.
+    """
+    resource = component_resource_id(component)
+    who = {"ServiceNamespace": SCALING_NAMESPACE, "ResourceId": resource, "ScalableDimension": COMPONENT_DIMENSION}
+    most = max(1, own.maximum if own is not None else copies)
+    sleeping = Step(StepKind.REGISTER_TARGET, resource, {**who, "MinCapacity": 0, "MaxCapacity": most})
+    waking = Step(StepKind.PUT_POLICY, resource, {**who, **_wake_policy()})
+    ringing = Step(StepKind.PUT_ALARM, alarm, _capacity_alarm(component, resource, alarm, change_id))
+    silence = Step(StepKind.DELETE_ALARMS, alarm, {"AlarmNames": [alarm]})
+    tracked = own is not None and any(policy.get("PolicyType") == "TargetTrackingScaling" for policy in own.policies)
+    tracking = () if tracked else (Step(StepKind.PUT_POLICY, resource, {**who, **_calls_policy()}),)
+    if own is None:
+        gone = Step(StepKind.DEREGISTER_TARGET, resource, who)
+        return (sleeping, waking, ringing, *tracking), (silence, gone)
+    bounds = {"MinCapacity": own.minimum, "MaxCapacity": own.maximum}
+    awake = Step(StepKind.REGISTER_TARGET, resource, {**who, **bounds})
+    names = [WAKING] if tracked else [WAKING, TRACKING]
+    dropped = tuple(Step(StepKind.DELETE_POLICY, resource, {**who, "PolicyName": name}) for name in names)
+    return (waking, ringing, *tracking, sleeping), (awake, silence, *dropped)
+
+
+def _calls_policy() -> Mapping[str, Any]:
+    config = {
+        "TargetValue": 1.0,
+        "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"},
+        "ScaleInCooldown": SCALE_IN_S,
+        "ScaleOutCooldown": SCALE_OUT_S,
+    }
+    return {
+        "PolicyName": TRACKING,
+        "PolicyType": "TargetTrackingScaling",
+        "TargetTrackingScalingPolicyConfiguration": config,
+    }
+
+
 def _backlog_policy(endpoint: str) -> Mapping[str, Any]:
     metric = {
         "MetricName": BACKLOG,
@@ -302,5 +345,25 @@ def _wake_alarm(endpoint: str, resource: str, name: str, change_id: str) -> dict
         "ComparisonOperator": "GreaterThanOrEqualToThreshold",
         "TreatMissingData": "missing",
         "AlarmActions": [f"{POLICY_PLACEHOLDER}{resource}|{DIMENSION}|{WAKING}"],
+        "Tags": [{"Key": "rightsizer:change", "Value": change_id}],
+    }
+
+
+def _capacity_alarm(component: str, resource: str, name: str, change_id: str) -> dict[str, Any]:
+    """One request without capacity is enough: AWS's own example takes more than one, and would sleep on."""
+    return {
+        "AlarmName": name,
+        "AlarmDescription": f"A request found no copy of {component}; the first one is started (kept)",
+        "Namespace": "AWS/SageMaker",
+        "MetricName": "NoCapacityInvocationFailures",
+        "Dimensions": [{"Name": "InferenceComponentName", "Value": component}],
+        "Statistic": "Sum",
+        "Period": 60,
+        "EvaluationPeriods": 1,
+        "DatapointsToAlarm": 1,
+        "Threshold": 1.0,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "TreatMissingData": "missing",
+        "AlarmActions": [f"{POLICY_PLACEHOLDER}{resource}|{COMPONENT_DIMENSION}|{WAKING}"],
         "Tags": [{"Key": "rightsizer:change", "Value": change_id}],
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.components import alarm_body, component_sights, copies, endpoint_sight, utc
+from rightsizer.aws.components import alarm_body, component_names, component_sights, copies, endpoint_sight, utc
 from rightsizer.aws.configuration import UNKNOWN, keep_unknown_fields
 from rightsizer.aws.ec2 import is_sold
 from rightsizer.aws.ecr import RegistryClient, images
@@ -152,6 +152,10 @@ class AwsChanger:
     def copies(self, components: Sequence[str]) -> Mapping[str, int]:
         """See `rightsizer.aws.components`."""
         return copies(self.sagemaker, components)
+
+    def component_names(self, endpoint: str) -> Sequence[str]:
+        """See `rightsizer.aws.components`."""
+        return component_names(self.sagemaker, endpoint)
 
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
         """See `rightsizer.aws.components`."""

@@ -49,10 +49,14 @@ def component_sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapp
 
 def components_of_endpoint(sagemaker: "SageMakerClient", endpoint: str) -> Mapping[str, ComponentSight]:
     """The same of every component of an endpoint. Raises ReadError."""
+    return component_sights(sagemaker, component_names(sagemaker, endpoint))
+
+
+def component_names(sagemaker: "SageMakerClient", endpoint: str) -> Sequence[str]:
+    """Names of every component of an endpoint. Raises ReadError."""
     with translate_read_errors("sagemaker:ListInferenceComponents", f"listing the components of {endpoint}"):
         pages = sagemaker.get_paginator("list_inference_components").paginate(EndpointNameEquals=endpoint)
-        names = [row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"]]
-    return component_sights(sagemaker, names)
+        return [row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"]]
 
 
 def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:

@@ -317,4 +317,9 @@ def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
             for image in live.get("DeployedImages") or ()
         ),
         routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
+        least_instances=_least_instances(live.get("ManagedInstanceScaling") or {}),
     )
+
+
+def _least_instances(managed: Mapping[str, Any]) -> int | None:
+    return int(managed.get("MinInstanceCount", 1)) if managed.get("Status") == "ENABLED" else None

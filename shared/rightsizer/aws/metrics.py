@@ -105,6 +105,7 @@ class _Query:
     endpoint: str
     variant: str
     signal: MetricStatistic
+    of_component: bool = False
     beside: tuple[tuple[str, str], ...] = ()
     """Dimensions of one GPU, beside those of the variant."""
 
@@ -140,7 +141,7 @@ class CloudWatchMetrics:
             yield from (NoMetrics(each.endpoint, each.variant, _late_start_reason(each, start)) for each in requests)
             return
         queries = [
-            _Query(number, request.endpoint, request.variant, signal)
+            _Query(number, request.endpoint, request.variant, signal, request.of_component)
             for number, request in enumerate(requests)
             for signal in request.signals
         ]
@@ -180,7 +181,9 @@ class CloudWatchMetrics:
             places = places_of(self._client, request.endpoint, request.variant)
         except ReadError as error:
             return replace(window, gpus_unread=reason_of(error))
-        queries = [_Query(0, request.endpoint, request.variant, s, p.dimensions) for p in places for s in OF_EACH_GPU]
+        queries = [
+            _Query(0, request.endpoint, request.variant, s, beside=p.dimensions) for p in places for s in OF_EACH_GPU
+        ]
         size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
         answers = [a for i in range(0, len(queries), size) for a in self._fetch(grid, queries[i : i + size])]
         failed = next((answer.reason for answer in answers if answer.reason is not None), None)
@@ -241,7 +244,9 @@ class CloudWatchMetrics:
 def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef":
     metric = query.signal.metric
     dimensions: list[DimensionTypeDef] = [{"Name": "EndpointName", "Value": query.endpoint}]
-    if metric not in ENDPOINT_METRICS:
+    if query.of_component:
+        dimensions = [{"Name": "InferenceComponentName", "Value": query.variant}]
+    elif metric not in ENDPOINT_METRICS:
         dimensions.append({"Name": "VariantName", "Value": query.variant})
     dimensions += [{"Name": name, "Value": value} for name, value in query.beside]
     stat: MetricStatTypeDef = {

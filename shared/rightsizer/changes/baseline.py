@@ -35,6 +35,8 @@ BACKLOG = MetricStatistic("ApproximateBacklogSize", "Average")
 OLDEST = MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum")
 ASLEEP = MetricStatistic("HasBacklogWithoutCapacity", "Maximum")
 """How long the oldest request waits there, and whether any waits while there is no instance (1) or not (0)."""
+NO_CAPACITY = MetricStatistic("NoCapacityInvocationFailures", "Sum")
+"""Requests of an inference component that failed since it had no copy (dimension InferenceComponentName alone)."""
 SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
 QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG, OLDEST, ASLEEP)
 PERIOD_S = 300
@@ -82,7 +84,7 @@ class ServicePeriod:
     expired: float = 0.0
     """Requests that expired there; they are among the errors too."""
     is_asleep: bool = False
-    """Whether requests waited there while no instance ran."""
+    """Whether requests waited there, or failed, while no instance ran."""
 
 
 def watched_metrics(asynchronous: bool) -> tuple[MetricStatistic, ...]:
@@ -140,7 +142,7 @@ def requests_by_hour(rows: Sequence[ServicePeriod]) -> dict[datetime, float]:
 
 def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
     """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
-    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED)}
+    series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED, NO_CAPACITY)}
     longest = max((len(s.values) for s in series.values() if s is not None), default=0)
 
     def at(signal: MetricStatistic, i: int) -> float | None:
@@ -160,7 +162,7 @@ def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
             backlog=at(BACKLOG, i),
             oldest_s=at(OLDEST, i),
             expired=at(EXPIRED, i) or 0.0,
-            is_asleep=(at(ASLEEP, i) or 0.0) > 0,
+            is_asleep=(at(ASLEEP, i) or 0.0) > 0 or (at(NO_CAPACITY, i) or 0.0) > 0,
         )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import CHANGEABLE, OptionKind
+from rightsizer.domain.option import CHANGEABLE, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Planning(Protocol):
     """Kinds of endpoint that an approval may change so; none where owners or callers have to do it."""
     deploys: ClassVar[tuple[OptionKind, ...]] = ()
     """Those of its kinds that need a new endpoint configuration."""
+
+    def is_deployed(self, option: Option) -> bool:
+        """Whether the option needs a new endpoint configuration."""
+        return option.kind in self.deploys
 
     def is_watched(self, kind: OptionKind) -> bool:
         """Whether roll-back alarms watch such a change; else only the requests that it serves are read."""

@@ -81,11 +81,12 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
     bad = next((v for v in (_bad_verdict(change, name, periods) for name, periods in rows) if v is not None), None)
     if bad is not None:
         return bad
-    waking = _periods_since(windows, change.variant, since)
+    names = dict.fromkeys(w.variant for w in windows if isinstance(w, MetricWindow))
+    parts = [_periods_since(windows, name, since) for name in names]
     seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
     requests = min(sum(p.requests for p in periods) for periods in seen.values())
     elsewhere = _fallback_sentence(change) or _still_late_sentence(change, seen)
-    elsewhere = elsewhere or unproven_wake_sentence(change, waking)
+    elsewhere = elsewhere or unproven_wake_sentence(change, parts)
     enough = (not elsewhere and sleeps(change)) or (
         not elsewhere
         and all(
@@ -104,7 +105,7 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
     probation = max(limits.probation, WEEK) if change.option.target.day_counts else limits.probation
     if enough and now - since >= probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
-        text += wake_text(waking)
+        text += wake_text(change, parts)
         return ProofVerdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"

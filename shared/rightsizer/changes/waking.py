@@ -2,18 +2,23 @@
 
 HasBacklogWithoutCapacity is 1 while requests wait and there is no instance (developer guide, async-inference-monitor).
 A run of such periods is a wake-up. It is over with the first request that leaves the queue; the age of the oldest one
-tells how long its caller waited. What is awake all the time proves nothing about waking (law 2).
+tells how long its caller waited. What is awake all the time proves nothing about waking (law 2). Inference components
+have no queue: their requests fail meanwhile, which NoCapacityInvocationFailures counts for each of them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.changes.baseline import PERIOD_S, WAKING_S, ServicePeriod
+from rightsizer.changes.baseline import NO_CAPACITY, PERIOD_S, REQUESTS, WAKING_S, ServicePeriod
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.reason import Code, Reason
 
+type Periods = Sequence[ServicePeriod]
+"""Periods of one variant, or of one inference component."""
+OF_COMPONENT = (REQUESTS, NO_CAPACITY)
+"""What is read of an inference component that may sleep."""
 SERVED_WITHIN = 6
 """Periods after the last one without an instance in which the requests that waited have to be served."""
 
@@ -38,7 +43,7 @@ def sleeps(change: Change) -> bool:
     return change.option.kind is OptionKind.SCALE_TO_ZERO
 
 
-def wake_ups(rows: Sequence[ServicePeriod]) -> list[WakeUp]:
+def wake_ups(rows: Periods) -> list[WakeUp]:
     """The wake-ups of these periods, oldest first; the last one may still go on."""
     found: list[WakeUp] = []
     start: int | None = None
@@ -51,7 +56,7 @@ def wake_ups(rows: Sequence[ServicePeriod]) -> list[WakeUp]:
     return found
 
 
-def _wake_up(rows: Sequence[ServicePeriod], start: int, end: int) -> WakeUp:
+def _wake_up(rows: Periods, start: int, end: int) -> WakeUp:
     after = rows[end - 1 : end + SERVED_WITHIN]  # a period can end awake
     waited = [p.oldest_s for p in (*rows[start:end], *after) if p.oldest_s is not None]
     return WakeUp(
@@ -63,14 +68,15 @@ def _wake_up(rows: Sequence[ServicePeriod], start: int, end: int) -> WakeUp:
     )
 
 
-def waking_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
+def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
     """Bad where nothing wakes it for half an hour, or requests expired meanwhile; None elsewhere."""
     if not sleeps(change):
         return None
     for wake in wake_ups(rows):
         since = f"since {wake.first.at:%Y-%m-%d %H:%M} UTC"
         if PERIOD_S * (wake.periods - 1) > WAKING_S:
-            text = f"requests waited without an instance {since}, for more than {WAKING_S / 60:.0f} minutes"
+            did = "failed" if change.option.restart_needed else "waited"
+            text = f"requests {did} without an instance {since}, for more than {WAKING_S / 60:.0f} minutes"
         elif wake.expired > 0:
             text = f"{wake.expired:.0f} requests expired in the queue while an instance started, {since}"
         else:
@@ -79,18 +85,20 @@ def waking_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdic
     return None
 
 
-def unproven_wake_sentence(change: Change, rows: Sequence[ServicePeriod]) -> str:
-    """Why no wake-up is proven yet; empty where one is, or none is asked for."""
-    if not sleeps(change) or any(wake.served for wake in wake_ups(rows)):
+def unproven_wake_sentence(change: Change, parts: Sequence[Periods]) -> str:
+    """Why no wake-up is proven yet; empty where one is, or none is asked for. `parts` are what sleeps, one by one."""
+    if not sleeps(change) or any(wake.served for rows in parts for wake in wake_ups(rows)):
         return ""
     return "no request came while it had no instance, so that nobody knows whether it wakes"
 
 
-def wake_text(rows: Sequence[ServicePeriod]) -> str:
+def wake_text(change: Change, parts: Sequence[Periods]) -> str:
     """How often it woke, as the end of a sentence; empty where it did not."""
-    served = [wake for wake in wake_ups(rows) if wake.served]
+    served = [wake for rows in parts for wake in wake_ups(rows) if wake.served] if sleeps(change) else []
     if not served:
         return ""
     times = "once" if len(served) == 1 else f"{len(served)} times"
     longest = max(wake.wait_s for wake in served) / 60
+    if change.option.restart_needed:
+        return f"; it woke {times}, and requests failed for {longest:.0f} minutes at most"
     return f"; it woke {times} for a request, which waited {longest:.0f} minutes at most"

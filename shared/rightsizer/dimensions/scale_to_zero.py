@@ -18,31 +18,44 @@ if TYPE_CHECKING:
 
 
 class ScaleToZero(Dimension):
-    """Carried out where a queue keeps the requests; elsewhere it takes inference components, which owners make."""
+    """Carried out where a queue keeps the requests, and on inference components whose callers try again."""
 
     kinds = (OptionKind.SCALE_TO_ZERO,)
     does = "scale to zero when nobody calls"
-    applies_to = frozenset({EndpointKind.ASYNC})
-    """The queue of an asynchronous endpoint keeps what comes while no instance runs."""
+    applies_to = frozenset({EndpointKind.ASYNC, EndpointKind.INFERENCE_COMPONENTS})
+    """No other kind may have no instance (developer guide, endpoint-auto-scaling-zero-instances)."""
     restart = Restart.NEW_ENDPOINT
     competes = True
 
     def undo(self, option: Option) -> str:
         """In place the bounds, of components their copies, elsewhere the endpoint that was kept."""
+        if self.is_deployed(option):
+            return "deploys the old configuration again and puts back the old copies of its components"
         if option.in_place:
             return "puts back the old bounds and count"
         if not option.restart_needed:
             return "puts back the old least copies of its components"
         return "sends the callers back to this endpoint, as long as it is kept"
 
+    def is_deployed(self, option: Option) -> bool:
+        """Of components the minimum of instances stands in the configuration; a queue needs none."""
+        return option.in_place and option.restart_needed
+
+    def restart_of(self, option: Option) -> Restart:
+        """Instances in place of instances where the configuration is another one."""
+        return Restart.NEW_INSTANCES if self.is_deployed(option) else self.restart
+
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
-        """No instance while nobody asks: for an asynchronous endpoint alone, whose queue keeps what comes meanwhile."""
+        """No instance while nobody asks: the queue keeps what comes, or callers of components try again."""
         from rightsizer.autoscaling import policies
         from rightsizer.changes.plan.capacity import capacity_step
+        from rightsizer.changes.plan.component_sleep import plan_component_sleep
         from rightsizer.domain.plan import Plan
 
         change, before = approved.change, approved.before
         kind = approved.inputs.proposal.recommendation.kind
+        if kind is EndpointKind.INFERENCE_COMPONENTS:
+            return plan_component_sleep(approved)
         if kind not in self.applies_to:
             text = f"an endpoint of kind {kind.value} has no queue: requests fail while it has no instance"
             return (Reason(Code.OTHER_KIND, text),)

@@ -93,6 +93,8 @@ class Variant:
     images: tuple[Image, ...] = ()
     routing: str = ""
     """``LEAST_OUTSTANDING_REQUESTS``, ``RANDOM``, ``PREFIX_AWARE``; empty when not set (AWS then routes at random)."""
+    least_instances: int | None = None
+    """MinInstanceCount of managed instance scaling, where that is enabled: instances then follow the components."""
 
 
 @dataclass(frozen=True, slots=True)

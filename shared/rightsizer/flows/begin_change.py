@@ -17,7 +17,7 @@ from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
-from rightsizer.domain.option import ORDERED
+from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
@@ -149,7 +149,8 @@ class ChangeStarter:
     ) -> PreflightInput:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
-        components = [c for c, _ in change.option.target.copies]
+        sleeping = self._sleeping_components(change)
+        components = [*(c for c, _ in change.option.target.copies), *sleeping]
         scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
         arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
         target = change.option.target
@@ -157,7 +158,7 @@ class ChangeStarter:
         models = {
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
-        placed = self._components([component for component, _ in target.placement])
+        placed = self._components([*(component for component, _ in target.placement), *sleeping])
         inputs = PreflightInput(
             proposal=proposal,
             option=change.option,
@@ -206,7 +207,7 @@ class ChangeStarter:
 
     def _deploys(self, change: Change) -> bool:
         """Whether a new configuration is deployed."""
-        return change.option.kind in self._dimension(change).deploys
+        return self._dimension(change).is_deployed(change.option)
 
     def _role_pass(self, change: Change, config: ConfigSight | None) -> RolePass | None:
         """Whether we may hand over the execution role that a new configuration would name; None where none is."""
@@ -221,8 +222,13 @@ class ChangeStarter:
         taken = taken and (not proposal.runs_test or change.after is not None)
         return self.changer.denied_restore_actions(change.ref, scaling) if taken and scaling else ()
 
+    def _sleeping_components(self, change: Change) -> Sequence[str]:
+        """Every component of an endpoint whose instances are to leave; none of other changes."""
+        sleeps = change.option.kind is OptionKind.SCALE_TO_ZERO and self._deploys(change)
+        return self.changer.component_names(change.ref.name) if sleeps else ()
+
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
-        """The components that are placed anew, with their tags; one that does not exist is left out."""
+        """The components that the option changes, with their tags; one that does not exist is left out."""
         found = self.changer.components(names) if names else {}
         return {name: replace(seen, tags=self.changer.tags_of(seen.arn)) for name, seen in found.items()}
 
@@ -230,7 +236,8 @@ class ChangeStarter:
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]
     ) -> Mapping[str, ImageSight]:
         """What the images' tags mean today; a change that starts nothing anew resolves none."""
-        parts = [name for seen in placed.values() for name, _ in seen.images if not has_digest(name)]
+        rolled = placed.values() if change.option.target.placement else ()
+        parts = [name for seen in rolled for name, _ in seen.images if not has_digest(name)]
         names = (*(preflight.tagged_images(endpoint) if self._deploys(change) else ()), *dict.fromkeys(parts))
         found = self.changer.images(change.ref, names) if names else {}
         late = next((sight for sight in found.values() if sight.passing), None)
@@ -246,7 +253,7 @@ class ChangeStarter:
 
     def _alarm_visibility_problem(self, change: Change, models: list[str], role: str) -> str:
         """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
-        if not self._dimension(change).is_watched(change.option.kind):
+        if not (self._dimension(change).is_watched(change.option.kind) or self._deploys(change)):
             return ""
         seen = self.changer.alarm_visibility(models, (role,) if role else ())
         return preflight.alarm_visibility_problem(seen, self.changer.tags(change.ref), change.ref.arn)

@@ -231,7 +231,7 @@ def permission_for(
     permission = withhold_undone_count(result.endpoint, result.recommendation, keeping.reach(result.endpoint))
     option = result.recommendation.chosen_option
     dimension = None if option is None else find(dimensions, option.kind)
-    deploys = option is not None and dimension is not None and option.kind in dimension.deploys
+    deploys = option is not None and dimension is not None and dimension.is_deployed(option)
     permission = withhold_refused(result.endpoint, option, deploys, catalogue, permission)
     refusals = () if dimension is None else (dimension.kind_refusal(kind) for kind in result.endpoint.kinds)
     other = next((refusal for refusal in refusals if refusal is not None), None)

@@ -10,7 +10,7 @@ The newest recommendation is held against what was approved before each write th
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result
+from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result, waking
 from rightsizer.changes.measurement import add_instance_hours
 from rightsizer.changes.overruled import (
     ApprovedAs,
@@ -67,6 +67,7 @@ class StateReader:
         steps = _steps(change)
         same, other, tagged = self._configs(change)
         components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
+        scaled = tuple(dict.fromkeys((*components, *_scaled_components(change))))
         placed = tuple(dict.fromkeys(s.component for s in steps if s.kind is StepKind.UPDATE_COMPONENT))
         needs_scaling = any(s.kind in SCALING for s in steps)
         names = _alarm_names(change)
@@ -75,7 +76,7 @@ class StateReader:
             configs=same,
             configs_differ=other,
             tagged=tagged,
-            scaling=self.changer.scaling(change.ref.name, [v.name for v in endpoint.variants], components)
+            scaling=self.changer.scaling(change.ref.name, [v.name for v in endpoint.variants], scaled)
             if needs_scaling
             else None,
             alarms=self.changer.alarms(names) if names else None,
@@ -109,6 +110,8 @@ class StateReader:
         signals = proof.watched_metrics(endpoint.asynchronous)
         signals = (*signals, shadow_test_result.MODEL_ERRORS) if shadows else signals
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
+        parts = _scaled_components(change) if waking.sleeps(change) else ()
+        requests += [MetricRequest(change.ref.name, part, waking.OF_COMPONENT, of_component=True) for part in parts]
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind is PlanKind.DELETE:
             return deletion.deletion_verdict(change, windows, now)
@@ -117,6 +120,12 @@ class StateReader:
         return proof.proof_verdict(
             add_instance_hours(change, endpoint, now), windows, now, self.limits
         )  # with the hours of this look
+
+
+def _scaled_components(change: Change) -> tuple[str, ...]:
+    """Inference components whose autoscaling the change writes."""
+    rows = (s.subject.partition("/") for s in _steps(change) if s.kind is StepKind.REGISTER_TARGET)
+    return tuple(dict.fromkeys(name for kind, _, name in rows if kind == "inference-component"))
 
 
 def _configurations(change: Change) -> tuple[Step, ...]:

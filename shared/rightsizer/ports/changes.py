@@ -141,6 +141,10 @@ class Changer(Protocol):
         """Copies of each inference component that run now; `domain.live_state.MOVING` while it is being changed."""
         ...
 
+    def component_names(self, endpoint: str) -> Sequence[str]:
+        """Names of every inference component of an endpoint."""
+        ...
+
     def components(self, names: Sequence[str]) -> Mapping[str, ComponentSight]:
         """The named inference components with their whole specification; missing ones are left out."""
         ...

@@ -74,6 +74,8 @@ class MetricRequest:
     """Whether to read single GPUs too, of a few of the instances that run: published with enhanced metrics only."""
     kv_cache: bool = False
     """Whether to read how full the KV cache is too: published with detailed observability only."""
+    of_component: bool = False
+    """Whether `variant` names an inference component, whose metrics carry its name alone."""
 
 
 class MetricReader(Protocol):

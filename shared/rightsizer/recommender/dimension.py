@@ -63,6 +63,10 @@ class Offering(Protocol):
         """Effect of the option, as the end of "it can ..."; `does` unless the words depend on the option."""
         return self.does
 
+    def restart_of(self, option: Option) -> Restart:
+        """`restart`, or another one for some of its options."""
+        return self.restart
+
     def undo(self, option: Option) -> str:
         """`back`, or other words for some of its options."""
         return self.back

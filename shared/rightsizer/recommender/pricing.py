@@ -120,6 +120,7 @@ def scale_to_zero_option(
 
     `of_components`: the endpoint is made of them, so that its owner changes their copies and its callers name them.
     """
+    fails = of_components and in_place
     asked = WAITS if of_components else f"must name an inference component and {WAITS.removeprefix('must ')}"
     return new_option(
         OptionKind.SCALE_TO_ZERO,
@@ -130,15 +131,15 @@ def scale_to_zero_option(
         {RiskResource.AVAILABILITY: Risk.LOW},
         Effort.HIGH,
         in_place=in_place,
-        restarts=not (in_place or of_components),  # bounds alone; else a new endpoint of inference components
-        client_change="" if in_place else asked,
+        restarts=fails or not (in_place or of_components),  # its configuration; else a new endpoint of components
+        client_change="" if in_place and not of_components else asked,
         notes=(f"asleep {100 * asleep:.0f} % of the look-back with a timeout of {minutes} minutes",),
         facts={
             "idle timeout": f"{minutes} minutes",
             "asleep": f"{100 * asleep:.0f} %",
             "break-even": f"saves nothing once a request comes every {minutes} minutes",
         },
-        not_checked=(MANAGED,) if of_components else (),
+        not_checked=(MANAGED,) if of_components and not in_place else (),
     )
 
 

@@ -15,6 +15,7 @@ from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender.scale_to_zero import may_components_sleep
 
 TERRAFORM = ("terraform", "opentofu")
 
@@ -49,7 +50,7 @@ def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool)
         return ChangePermission(
             False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted"
         )
-    if endpoint.kind not in CHANGEABLE:
+    if endpoint.kind not in CHANGEABLE and not may_components_sleep(endpoint):
         return ChangePermission(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
         return ChangePermission(False, "deploy the stack with MayChange=tagged; this one changes nothing")

@@ -71,6 +71,12 @@ def wait_sentence(cold: float, requests: float, demand: Demand) -> str:
     return f"{waits}, unless they expire sooner (RequestTTLSeconds): {_seen_text(demand, demand.oldest_request_s)}"
 
 
+def failing_sentence(cold: float, requests: float) -> str:
+    """Requests of inference components that would have failed: no queue keeps them."""
+    who = f"{cold:,.0f} of {requests:,.0f} requests of the look-back would have failed"
+    return f"{who} and been tried again for about {START_S / 60:.0f} minutes, until the first copy runs"
+
+
 def _seen_text(demand: Demand, oldest_s: float) -> str:
     if demand.expired > 0:
         return f"{demand.expired:,.0f} did in the look-back"

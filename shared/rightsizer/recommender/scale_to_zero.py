@@ -14,6 +14,7 @@ from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
 from rightsizer.recommender.queued_sleep import (
     COLD_TAG,
     expiry_refusal,
+    failing_sentence,
     sleeps_already,
     stay_awake_by_order,
     wait_sentence,
@@ -51,6 +52,8 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
     queued = EndpointKind.ASYNC in context.endpoint.kinds
     if sleeps_already(context.endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
+    if EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds and context.variant.least_instances == 0:
+        return Reason(Code.NOT_APPLICABLE, "its managed instance scaling goes down to 0 instances already")
     kept = stay_awake_by_order(context.endpoint) or expiry_refusal(context.demand) if queued else None
     if kept is not None:
         return kept
@@ -78,9 +81,9 @@ def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
 def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     awake = context.instances * (1 - found.asleep_share)
     plan = context.inputs.prices.commitment
-    in_place = context.endpoint.kind is EndpointKind.ASYNC
     of_components = EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds
-    beside = not (in_place or of_components)
+    in_place = may_components_sleep(context.endpoint) or context.endpoint.kind is EndpointKind.ASYNC
+    beside = in_place if of_components else not in_place
     cost = cost_of(
         context.usd_per_month,
         context.price,
@@ -101,6 +104,8 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     now = (context.runs.name, context.variant.current_count)
     sure, share = context.demand.confidence, found.asleep_share
     nap = scale_to_zero_option(now, context.price, money, sure, found.minutes, share, in_place, of_components)
+    if of_components and in_place:
+        nap = replace(nap, notes=(*nap.notes, failing_sentence(found.cold, found.requests)))
     if context.endpoint.kind is EndpointKind.ASYNC:
         nap = replace(nap, notes=(*nap.notes, wait_sentence(found.cold, found.requests, context.demand)))
     return replace(nap, mean_instances=round(awake, 4))
@@ -109,6 +114,12 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
 def may_start_cold(endpoint: Endpoint) -> bool:
     """Whether the owner says by a tag that callers can wait for a start."""
     return endpoint.tags.get(COLD_TAG, "").lower() == "true"
+
+
+def may_components_sleep(endpoint: Endpoint) -> bool:
+    """Whether rightsizer lets components sleep: instances follow them, and their owner says that callers try again."""
+    components = endpoint.kind is EndpointKind.INFERENCE_COMPONENTS and len(endpoint.variants) == 1
+    return components and bool(endpoint.variants[0].least_instances) and may_start_cold(endpoint)
 
 
 def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:

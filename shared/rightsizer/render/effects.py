@@ -14,7 +14,7 @@ TEST_ENDS = "the shadow of the test is removed when it ends"
 
 def restart_text(option: Option) -> str:
     """Whether the model starts again: ``the model starts on new instances``."""
-    return dimension_of(option.kind).restart if option.restart_needed else Restart.NOTHING
+    return dimension_of(option.kind).restart_of(option) if option.restart_needed else Restart.NOTHING
 
 
 def way_back(option: Option, ours: bool = True) -> WayBack:
@@ -74,6 +74,6 @@ def guard_sentence(found: Recommendation) -> str:
         return "It is marked and watched; any request ends that, and its owner gets the command. Nothing is deleted."
     if option.grows and option.adds_only:
         return "It stays, also where requests are still slow; whoever approved it can roll it back."
-    alarms = dimension_of(option.kind).is_watched(option.kind)
+    alarms = dimension_of(option.kind).is_watched(option.kind) or dimension_of(option.kind).is_deployed(option)
     watches = "its alarms or requests say" if alarms else "the requests that it serves say"
     return f"It goes back by itself when {watches} so."

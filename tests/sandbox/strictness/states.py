@@ -4,6 +4,7 @@ A request that needs nothing of the account but its emptiness is a change of the
 function, which adds what the request is about.
 """
 
+from sandbox.account import Sandbox
 from tests.sandbox.strictness.accepted import KEY, PUT
 from tests.sandbox.strictness.situations import (
     BATCH,
@@ -57,6 +58,22 @@ from tests.sandbox.strictness.situations import (
     written_item,
     written_object,
 )
+
+
+def asleep(box: Sandbox) -> Change:
+    """An update that would keep no instance, to a configuration that has one at least."""
+    managed = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2}
+    box.add_endpoint("asleep", inference_components=True, variant_extra={"ManagedInstanceScaling": managed})
+    (variant,) = box.world.fleet.endpoint("asleep").variants.values()
+    variant.count = variant.desired_count = 0
+    request = dict(box.world.fleet.config("asleep-config").request)
+    box.client("sagemaker").create_endpoint_config(
+        EndpointConfigName="awake",
+        ProductionVariants=request["ProductionVariants"],
+        ExecutionRoleArn=request["ExecutionRoleArn"],
+    )
+    return {"EndpointName": "asleep", "EndpointConfigName": "awake", "RetainAllVariantProperties": True}
+
 
 _NO_TABLE: Change = {"TableName": "nowhere"}
 _SERVICE: Change = {"ServiceCode": "s3"}
@@ -253,6 +270,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
             ExcludeRetainedVariantProperties=[{"VariantPropertyType": "DataCaptureConfig"}],
         ),
         "exclude": update(ExcludeRetainedVariantProperties=[{"VariantPropertyType": "DesiredWeight"}]),
+        "least": asleep,
         "policy": update(of_four, DeploymentConfig=all_at_once() | rolling()),
         "guarded variants": guarded_to_others,
         "routing": update(of_four, DeploymentConfig=routing("CANARY")),

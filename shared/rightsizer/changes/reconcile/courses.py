@@ -5,6 +5,7 @@ alarms warm up for minutes, and a step may be tried for an hour. Meanwhile autos
 edits a policy, the window closes, an incident begins.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes.reconcile.drift import close_rolled_back, foreign_configs, hand_over, old_config
@@ -218,7 +219,15 @@ def rollback_action(change: Change, live: LiveState, endpoint: EndpointSight, no
         text = f"the rollback was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
         return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
-    return first_action(change, live, (*way, *plan.clear), now) or attempt_step(change, plan.back, now)
+    back = _with_first_instances(plan.back, endpoint)
+    return first_action(change, live, (*way, *plan.clear), now) or attempt_step(change, back, now)
+
+
+def _with_first_instances(back: Step, endpoint: EndpointSight) -> Step:
+    """The rollback, with the counts of its own configuration where nothing runs whose count could be kept."""
+    if not back.params.get("RetainAllVariantProperties") or any(v.desired_count for v in endpoint.variants):
+        return back
+    return replace(back, params={**back.params, "RetainAllVariantProperties": False})
 
 
 def close_action(change: Change, live: LiveState, now: datetime) -> NextAction:

@@ -1,0 +1,126 @@
+"""Plan that lets inference components, and with them their instances, go to zero while nobody calls.
+
+AWS's guide asks for four things (developer guide, endpoint-auto-scaling-zero-instances): no least instance in the
+configuration, a minimum of 0 copies for each component, a target-tracking policy, and a step policy on an alarm of
+NoCapacityInvocationFailures that starts the first copy. The first is a deployment, the others follow it, so that
+nothing scales in before the configuration lets it. On the way back the old configuration comes first, then the copies.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from rightsizer.autoscaling import policies
+from rightsizer.changes import clone
+from rightsizer.changes.dimension import Approved, PlannedChange
+from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
+from rightsizer.domain.component import ComponentSight
+from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
+from rightsizer.domain.option import Target
+from rightsizer.domain.plan import Plan, Step, StepKind
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.recommender.queued_sleep import COLD_TAG
+
+MOST_COMPONENTS = 10
+"""Components that one change lets sleep: each has an alarm and a policy of its own."""
+SAID = "no instance while nobody calls: alarms on requests without capacity start the first copy of each component"
+
+
+def plan_component_sleep(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
+    """A deployment of the minimum of 0 instances and then the wake-up of each component; or why there is none."""
+    change, inputs, config, before = approved.change, approved.inputs, approved.config, approved.before
+    own = {t.component_name: t for t in inputs.scaling if t.component_name is not None}
+    refused = tuple(_refusals(approved, own))
+    if refused:
+        return refused
+    settle, restore = _autoscaling(approved, own)
+    tags, stopped = {clone.CHANGE_TAG: change.id}, inputs.endpoint.capture_stopped
+    made = clone.clone_config(config, clone.written_counts(config), Target("", 0), approved.catalogue, tags, stopped)
+    if not isinstance(made, clone.ClonedConfig):
+        return made
+    if all(_least(v) == 0 for v in config.body["ProductionVariants"]):
+        plan = Plan(settle=settle, restore=restore, after=before.variants, guardrail=f"{SAID}; nothing is deployed")
+        return PlannedChange(before, plan)
+    new = clone.rename_clone(made, config.name, _from_zero(made.body))
+    watched = alarm_steps(change, new.name, before.variants, approved.limits)
+    names = tuple(step.subject for step in watched)
+    guard = choose_plan_guardrail(change, inputs, before, before.variants, names, approved.limits)
+    plan = plan_keeping_counts(approved, new, watched, guard)
+    plan = replace(plan, settle=settle, restore=restore, guardrail=f"{plan.guardrail}; {SAID}")
+    return PlannedChange(before, plan, new.notes)
+
+
+def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator[Reason]:
+    name, components = approved.change.ref.name, _placed(approved)
+    if approved.inputs.tags.get(COLD_TAG, "").lower() != "true":
+        text = f"the tag {COLD_TAG}=true is gone, and calls fail while the first instance starts"
+        yield Reason(Code.NOT_OPTED_IN, text)
+    if len(approved.before.variants) != 1:
+        yield Reason(Code.OTHER_KIND, f"{name} has several variants, and each would have to be woken by its own calls")
+    if not components:
+        yield Reason(Code.NOT_APPLICABLE, f"{name} has no inference component that could sleep")
+    if len(components) > MOST_COMPONENTS:
+        yield Reason(
+            Code.NOT_APPLICABLE, f"{name} has {len(components)} components, and one change covers {MOST_COMPONENTS}"
+        )
+    if any((v.get("ManagedInstanceScaling") or {}).get("Status") != "ENABLED" for v in _variants(approved)):
+        text = "has no managed instance scaling that is enabled, without which no instance leaves with the copies"
+        yield Reason(Code.NOT_APPLICABLE, f"the configuration of {name} {text}")
+    for component, seen in sorted(components.items()):
+        if (found := _component_refusal(approved, seen, own.get(component))) is not None:
+            yield found
+    zero = [component for component in components if component in own and own[component].minimum == 0]
+    if components and len(zero) == len(components) and all(_least(v) == 0 for v in _variants(approved)):
+        yield Reason(Code.CHANGED_SINCE, f"{name} scales to zero already")
+
+
+def _component_refusal(approved: Approved, seen: ComponentSight, own: ScalableTarget | None) -> Reason | None:
+    if seen.is_moving:
+        return Reason(Code.CHANGED_SINCE, f"component {seen.name} is being changed ({seen.status})")
+    if own is not None and any(own.suspended.values()):
+        return Reason(
+            Code.AUTOSCALED, f"autoscaling of component {seen.name} is suspended, so that nothing would wake it"
+        )
+    said = seen.tags.get(MODE_TAG, "")
+    may_set = said in (Mode.PROPOSE, Mode.AUTO) or (not said and approved.limits.change_untagged)
+    if own is None and not may_set:
+        text = f"the tag {MODE_TAG} of component {seen.name} is {said or 'absent'}: its copies could not be set again"
+        return Reason(Code.NOT_OPTED_IN, f"{text} on a rollback; aws sagemaker add-tags --resource-arn {seen.arn}")
+    return None
+
+
+def _placed(approved: Approved) -> dict[str, ComponentSight]:
+    """Components with resources of their own; an adapter comes and goes with the component that it belongs to."""
+    return {name: seen for name, seen in approved.inputs.components.items() if not seen.base_component}
+
+
+def _autoscaling(approved: Approved, own: Mapping[str, ScalableTarget]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    settle: list[Step] = []
+    restore: list[Step] = []
+    for name, seen in sorted(_placed(approved).items()):
+        alarm, target = f"{approved.limits.alarm_prefix}wake-{name}", own.get(name)
+        forward, back = policies.component_sleep_steps(name, target, seen.desired, alarm, approved.change.id)
+        settle += forward
+        restore += back
+        if target is None:
+            copies = {"InferenceComponentName": name, "DesiredRuntimeConfig": {"CopyCount": seen.desired}}
+            restore.append(Step(StepKind.SET_COPIES, name, copies))
+    return tuple(settle), tuple(restore)
+
+
+def _variants(approved: Approved) -> list[Mapping[str, Any]]:
+    return list(approved.config.body.get("ProductionVariants") or [])
+
+
+def _least(variant: Mapping[str, Any]) -> int | None:
+    found: int | None = (variant.get("ManagedInstanceScaling") or {}).get("MinInstanceCount")
+    return found
+
+
+def _from_zero(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with a minimum of 0 instances, and nothing else changed."""
+    rows = [
+        {**v, "ManagedInstanceScaling": {**v["ManagedInstanceScaling"], "MinInstanceCount": 0}}
+        for v in body["ProductionVariants"]
+    ]
+    return {**body, "ProductionVariants": rows}
