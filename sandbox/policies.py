@@ -16,13 +16,16 @@ class Ask:
 
 
 def allowed(statements: Iterable[Mapping[str, Any]], ask: Ask) -> bool:
-    """Whether a statement allows it."""
-    return any(
-        ask.action in _listed(s["Action"])
-        and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(s["Resource"]))
-        and _holds(s.get("Condition", {}), ask.context)
-        for s in statements
-        if s["Effect"] == "Allow"
+    """Whether a statement allows it, and none denies it."""
+    effects = {s["Effect"] for s in statements if _is_about(s, ask)}
+    return "Allow" in effects and "Deny" not in effects
+
+
+def _is_about(statement: Mapping[str, Any], ask: Ask) -> bool:
+    return (
+        ask.action in _listed(statement["Action"])
+        and any(fnmatchcase(ask.resource, pattern) for pattern in _listed(statement["Resource"]))
+        and _holds(statement.get("Condition", {}), ask.context)
     )
 
 

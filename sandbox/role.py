@@ -78,8 +78,15 @@ class Role:
         sent = _request_tags(p)
         for arn in self._resources(p):
             yield Ask(action, arn, sent | self._resource_tags(arn))
-            if sent and action != "sagemaker:AddTags":
-                yield Ask("sagemaker:AddTags", arn, sent | self._resource_tags(arn))
+            used = action == "sagemaker:CreateEndpoint" and ":endpoint-config/" in arn  # tags go on what is created
+            if sent and action != "sagemaker:AddTags" and not used:
+                created = {"sagemaker:TaggingAction": action.partition(":")[2]}
+                yield Ask("sagemaker:AddTags", arn, sent | created | self._resource_tags(arn))
+        if action == "sagemaker:DeleteEndpoint" and self._world.scaling.registered(p["EndpointName"]):
+            # awslabs/stable-diffusion-aws-extension#161: the caller has to be allowed to deregister
+            target = self._world.arn("application-autoscaling", "scalable-target/x")
+            sagemaker = {"application-autoscaling:service-namespace": "sagemaker"}
+            yield Ask("application-autoscaling:DeregisterScalableTarget", target, sagemaker)
         if key := p.get("KmsKeyId"):
             arn = key if key.startswith("arn:") else self._world.arn("kms", f"key/{key}")
             via = {"kms:ViaService": f"sagemaker.{self._world.region}.amazonaws.com"}

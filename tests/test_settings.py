@@ -3,7 +3,7 @@
 import ast
 import json
 from dataclasses import fields, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from rightsizer.bootstrap import evaluation
 from rightsizer.changes.window import is_open
+from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
@@ -111,6 +112,8 @@ def test_the_environment_carries_the_limits_and_the_least_saving_together() -> N
         ('{"lookback_days": 64}', "lookback_days: 64; it should be a whole number of days from 14 to 63"),
         ('{"lookback_days": 21.5}', "lookback_days: 21.5; it should be a whole number"),
         ('{"lookback_days": true}', "lookback_days: True; it should be a whole number"),
+        ('{"tests_per_month": 32}', "tests_per_month: 32; it should be a whole number from 0 to 31"),
+        ('{"tests_per_month": "4"}', "tests_per_month: '4'; it should be a whole number"),
     ],
 )
 def test_nonsense_is_named(text: str, words: str) -> None:
@@ -123,6 +126,13 @@ def test_the_look_back_of_limits_is_that_of_every_judgement(days: int) -> None:
     known = from_environment({"RIGHTSIZER_LOOKBACK_DAYS": "14", "RIGHTSIZER_LIMITS": f'{{"lookback_days": {days}}}'})
     assert known.lookback == timedelta(days=days)
     assert evaluation.policy_of(known).lookback_days == days
+
+
+@pytest.mark.parametrize("tests", [0, 4, 31])
+def test_the_shadow_tests_of_limits_are_those_of_every_judgement(tests: int) -> None:
+    known = from_environment({"RIGHTSIZER_LIMITS": f'{{"tests_per_month": {tests}}}'})
+    assert known.misread == ()
+    assert evaluation.policy_of(known).tests_per_month == tests
 
 
 NONSENSE = {
@@ -139,6 +149,11 @@ NONSENSE = {
     "dimensions": ["delete"],
     "minimum_saving_usd": "much",
     "lookback_days": 13,
+    "tests_per_month": 1.5,
+    "holidays": ["soon"],
+    "stop_grace_minutes": 1,
+    "wakes_per_day": -1,
+    "longest_wake_hours": 0,
     "windows": "mon-fri 09:00-17:00",
 }
 
@@ -154,6 +169,26 @@ def test_a_limit_that_cannot_be_understood_is_named_and_the_others_count(key: st
     usual = replace(ChangeLimits(), misread=found.misread, **safest)
     set_too: dict[str, Any] = {"bake_s": 300} if key != "bake_minutes" else {"proof_requests": 7}
     assert found.limits == replace(usual, **set_too)
+
+
+def test_office_hours_have_their_holidays_and_bounds_among_the_limits() -> None:
+    text = '{"holidays": ["2026-12-25"], "stop_grace_minutes": 45, "wakes_per_day": 1, "longest_wake_hours": 2}'
+    found = change_limits(text).hours
+    assert found == HoursLimits(frozenset({date(2026, 12, 25)}), timedelta(minutes=45), 1, timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"holidays": "2026-12-25"}', "list of days"),
+        ('{"holidays": ["25.12.2026"]}', "list of days"),
+        ('{"stop_grace_minutes": 1}', "at least 10"),
+        ('{"longest_wake_hours": 1000}', "between 0.5 and 72"),
+    ],
+)
+def test_bounds_of_the_office_hours_that_make_no_sense_are_named(text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        change_limits(text)
 
 
 def test_all_the_limits_may_be_nonsense_at_once_and_each_is_named() -> None:
@@ -181,6 +216,8 @@ def test_a_window_of_no_wall_time_is_named(name: str) -> None:
         ("minimum_saving_usd", "NaN", Decimal(50)),
         ("minimum_saving_usd", "-1", Decimal(50)),
         ("proposal_days", "0", 14),
+        ("tests_per_month", "many", 4),
+        ("tests_per_month", "32", 4),
         ("proposal_days", "soon", 14),
         ("change_untagged", "perhaps", False),
         ("edit_user_alarms", "2", False),

@@ -159,6 +159,12 @@ class Alarms:
         self._alarms[name] = Alarm(name, arn, request, now, now)
         self._world.tags.put(arn, {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []})
 
+    def switch_actions(self, names: Sequence[str], enabled: bool) -> None:
+        """Switch the actions of those alarms on or off that exist; nothing else of them changes."""
+        for name in names:
+            if known := self._alarms.get(name):
+                known.request = {**known.request, "ActionsEnabled": enabled}
+
     def delete(self, name: str) -> None:
         """Delete an alarm."""
         self._world.tags.forget(self._alarms.pop(name).arn)

@@ -133,6 +133,16 @@ class CloudWatch:
                 rows[f"{alarm.kind}s"].append({key: alarm.described()[key] for key in shown})
         return rows
 
+    def DisableAlarmActions(self, p: Params) -> Params:
+        """Switch the actions of alarms off; names that do not exist are passed over."""
+        self._world.alarms.switch_actions(p["AlarmNames"], False)
+        return {}
+
+    def EnableAlarmActions(self, p: Params) -> Params:
+        """Switch the actions of alarms on again."""
+        self._world.alarms.switch_actions(p["AlarmNames"], True)
+        return {}
+
     def DescribeAlarmContributors(self, p: Params) -> Params:
         """The contributors of a grouped alarm that are in ALARM."""
         alarm = self._world.alarms.get(p["AlarmName"])

@@ -113,7 +113,8 @@ class SageMaker:
         endpoint = Endpoint(p["EndpointName"], arn, config.name, now, now, variants, shadows)
         fleet.check_quota(_instances([*variants.values(), *shadows.values()]))
         self._world.tags.add(arn, p.get("Tags") or [])
-        endpoint.until = now + fleet.timing.create
+        scarce = {variant.instance_type for variant in variants.values()} & fleet.scarce
+        endpoint.until = now + (fleet.timing.capacity_gives_up if scarce else fleet.timing.create)
         fleet.endpoints[endpoint.name] = endpoint
         fleet.note(endpoint, now)
         return {"EndpointArn": arn}
@@ -133,6 +134,16 @@ class SageMaker:
         _not_busy(endpoint, "DeleteEndpoint")
         self._fleet.begin_delete(endpoint)
         return {}
+
+    def ListMonitoringSchedules(self, p: Params) -> Params:
+        """Model Monitor schedules that watch an endpoint."""
+        rows = [
+            {"MonitoringScheduleName": name, "EndpointName": endpoint, "MonitoringScheduleStatus": "Scheduled"}
+            for name, endpoint in sorted(self._fleet.monitors.items())
+            if p.get("EndpointName", endpoint) == endpoint
+        ]
+        shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10, operation="ListMonitoringSchedules")
+        return {"MonitoringScheduleSummaries": shown, "NextToken": token}
 
     def UpdateEndpoint(self, p: Params) -> Params:
         """Deploy another configuration; HTTP 200 only means that it was accepted."""

@@ -28,6 +28,10 @@ class Fleet:
         self.endpoints: dict[str, Endpoint] = {}
         self.timing = Timing()
         self.scripts: dict[str, list[Ending]] = {}
+        self.monitors: dict[str, str] = {}
+        """The endpoint that each Model Monitor schedule watches."""
+        self.scarce: set[str] = set()
+        """Instance types of which AWS has none at the moment: a creation with one of them fails."""
         self.image_generation: Counter[str] = Counter()
         """How often a moving image tag has been pointed at another digest."""
         self.takes_metrics_config = True
@@ -173,6 +177,11 @@ class Fleet:
         endpoint.until = None
         if endpoint.status == "Deleting":
             self.remove(endpoint)
+            return
+        kinds = {variant.instance_type for variant in endpoint.variants.values()}
+        if endpoint.status == "Creating" and kinds & self.scarce:
+            endpoint.failure_reason = REASONS[Ending.CAPACITY].format_map({"variant": next(iter(endpoint.variants))})
+            self._enter(endpoint, "Failed")
             return
         self._enter(endpoint, "InService")
 

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import time, timedelta
+from datetime import date, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,6 +22,8 @@ MOST = 1_000_000
 """Of any limit: a number beyond it is a slip of the pen."""
 LOOKBACK = range(14, 64)
 """Days: fewer see no second week; CloudWatch keeps five-minute datapoints for 63."""
+TESTS = range(32)
+"""Shadow tests of one endpoint in a month: one a day at most."""
 _RANGE = f"it should be a whole number of days from {LOOKBACK.start} to {LOOKBACK.stop - 1}"
 
 
@@ -48,6 +50,8 @@ class Settings:
     lookback_days: int = 14
     """Days of metrics behind each recommendation and its replay, 14 to 63."""
     minimum_saving_usd: Decimal = Decimal(50)
+    tests_per_month: int = 4
+    """Shadow tests of one endpoint in a month, 0 to 31; 0 switches them off."""
     change_untagged: bool = False
     edit_user_alarms: bool = False
     """Whether customers' alarms may be re-pointed to the step policies that were restored with new ARNs."""
@@ -130,7 +134,9 @@ def change_limits(text: str) -> ChangeLimits:
     Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
     ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``grace_days``, ``bake_minutes`` (0 to 60),
     ``incident_alarms`` (names), ``dimensions`` (a list of ``autoscaling``, ``routing``, ``schedule``),
-    ``minimum_saving_usd``, ``lookback_days`` (14 to 63); the last two are of the decision and only checked here.
+    ``minimum_saving_usd``, ``lookback_days`` (14 to 63), ``tests_per_month`` (0 to 31); these three are of the decision
+    and only checked here. Of the office hours: ``holidays`` (days), ``stop_grace_minutes``, ``wakes_per_day``,
+    ``longest_wake_hours``.
     SettingsError names the key that cannot be understood.
     """
     found, _, problems = _parse_limits(text)
@@ -150,11 +156,14 @@ def _parse_limits(text: str) -> tuple[ChangeLimits, dict[str, Any], tuple[str, .
         try:
             if key in _DECIDING:
                 deciding[key] = _DECIDING[key](key, value)
+            elif key in _HOURS:
+                name, read = _HOURS[key]
+                found = replace(found, hours=replace(found.hours, **{name: read(key, value)}))
             elif key in _LIMITS:
                 name, read = _LIMITS[key]
                 found = replace(found, **{name: read(key, value)})
             else:
-                known = ", ".join(sorted((*_LIMITS, *_DECIDING)))
+                known = ", ".join(sorted((*_LIMITS, *_HOURS, *_DECIDING)))
                 problems.append(f"Limits has the key {key[:80]!r}, which means nothing; it may have {known}")
         except SettingsError as error:
             problems.append(str(error))
@@ -197,6 +206,13 @@ def _lookback(key: str, value: Any) -> int:
     return value
 
 
+def _tests(key: str, value: Any) -> int:
+    if type(value) is not int or value not in TESTS:
+        wanted = f"it should be a whole number from {TESTS.start} to {TESTS.stop - 1}"
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {wanted}")
+    return value
+
+
 def _days_of(text: str, allowed: range) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 4 or int(text) not in allowed:
         raise SettingsError(f"it should be a whole number of days from {allowed.start} to {allowed.stop - 1}")
@@ -207,6 +223,14 @@ def _names(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or any(not isinstance(one, str) or not one for one in value):
         raise SettingsError(f"Limits has {key}: {_shorten(value)}; it should be a list of alarm names")
     return tuple(value)
+
+
+def _dates(key: str, value: Any) -> frozenset[date]:
+    try:
+        return frozenset(date.fromisoformat(one) for one in _names(key, value))
+    except (SettingsError, ValueError):
+        text = f'Limits has {key}: {_shorten(value)}; it should be a list of days such as ["2026-12-25"]'
+        raise SettingsError(text) from None
 
 
 def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
@@ -260,6 +284,7 @@ _CHECKED: Mapping[str, Callable[[str], Any]] = {
     "lookback_days": lambda text: _days_of(text, LOOKBACK),
     "proposal_days": lambda text: _days_of(text, range(1, 91)),
     "minimum_saving_usd": lambda text: _number("minimum_saving_usd", text),
+    "tests_per_month": lambda text: _tests("tests_per_month", int(text) if text.isdecimal() else text),
 }
 """Settings that are numbers, and how their texts are read."""
 _WANTED = {"functions": "a list of NAME=MB,..."}
@@ -277,5 +302,16 @@ _LIMITS: Mapping[str, tuple[str, Reader]] = {
     "dimensions": ("dimensions", _dimensions),
 }
 """Key of the parameter: field of `ChangeLimits`, and how its value is read."""
-_DECIDING: Mapping[str, Reader] = {"minimum_saving_usd": _number, "lookback_days": _lookback}
+_HOURS: Mapping[str, tuple[str, Reader]] = {
+    "holidays": ("holidays", _dates),
+    "stop_grace_minutes": ("grace", lambda k, v: timedelta(minutes=float(_number(k, v)))),
+    "wakes_per_day": ("wakes_a_day", lambda k, v: int(_number(k, v))),
+    "longest_wake_hours": ("longest_wake", lambda k, v: timedelta(hours=float(_number(k, v)))),
+}
+"""Key of the same parameter: field of `HoursLimits`, and how its value is read."""
+_DECIDING: Mapping[str, Reader] = {
+    "minimum_saving_usd": _number,
+    "lookback_days": _lookback,
+    "tests_per_month": _tests,
+}
 """Keys of the same parameter that are fields of `Settings`: what is decided by, not how far changes go."""

@@ -59,6 +59,9 @@ def autoscaled(low: int = 1, high: int = 4, *scheduled: Mapping[str, Any]) -> Sc
     )
 
 
+SAVING = samples.option().saving_usd_per_month
+
+
 def an_option(**changes: Any) -> Option:
     made = samples.option(kind=OptionKind.INSTANCE_TYPE, target=Target(NEW_TYPE, 1))
     return replace(made, **changes)
@@ -273,8 +276,8 @@ class World:
         return self.kept.history(NAME).endpoint
 
     def judged(self, *counts: int, **changes: Any) -> None:
-        """A newer evaluation of the endpoint; what is approved stays approved."""
-        options = tuple(an_option(target=Target(NEW_TYPE, count)) for count in counts)
+        """A newer evaluation of the endpoint, that saves less with each instance; what is approved stays approved."""
+        options = tuple(an_option(target=Target(NEW_TYPE, n), saving_usd_per_month=SAVING / n) for n in counts)
         fields: dict[str, Any] = {"evaluated_at": self.now + timedelta(seconds=1), "options": options} | changes
         self.kept.judge(replace(self.proposal.recommendation, **fields))
 

@@ -134,6 +134,11 @@ def steady(requests: int = 60, p95_ms: float = 200.0, errors: int = 0) -> LoadMo
     return minute
 
 
+def pauses(at: datetime, instance_type: str, count: int) -> Served:
+    """A load that comes for the first half hour of every other hour, so that a fleet may sleep in between."""
+    return Served(60 if at.minute < 30 and at.hour % 2 else 0, latency_ms=100.0)
+
+
 @cache
 def apply_statements() -> tuple[Mapping[str, Any], ...]:
     """What the template lets the apply function do where tagged endpoints and customers' alarms may be changed."""
@@ -169,7 +174,8 @@ def world(
         if seed is not None:
             with box.gate.unrecorded():
                 seed(box)
-        box.load(NAME, load or steady())
+        sleeps = option is not None and option.kind is OptionKind.SCALE_TO_ZERO
+        box.load(NAME, load or (pauses if sleeps else steady()))
         box.gate.judge = Role(box.world, apply_statements()).refusal
         table = box.client("dynamodb")
         create_table(table)
@@ -180,7 +186,7 @@ def world(
         told: list[tuple[str, str]] = []
         apply = Apply(
             journal=journal,
-            changer=_changer(session),
+            changer=changer(session),
             store=store,
             ledger=ledger,
             history=HistoryTable(Table(table, "t")),
@@ -196,7 +202,7 @@ def world(
         yield World(box, apply, store, ledger, journal, proposal, told)
 
 
-def _changer(session: Session) -> AwsChanger:
+def changer(session: Session) -> AwsChanger:
     return AwsChanger(
         session.client("sagemaker"),
         session.client("application-autoscaling"),

@@ -44,9 +44,7 @@ def fortnight(first: int = 5, busy: Sequence[int] = (0, 1, 2, 3, 4)) -> list[Dai
 
 
 def judged(days: Sequence[DailyUsage], count: int = 3, *past: PastChange, scaled: bool = False) -> Recommendation:
-    policy = Policy(
-        by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests=False, act_without_gpu_metrics=True
-    )
+    policy = Policy(by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests_per_month=0)
     endpoint = kit.endpoint(TYPE, count, p95_s=2.0)
     own = ScalableTarget("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount", 1, 3)
     endpoint = replace(
@@ -113,8 +111,9 @@ def test_only_where_hours_may_be_set_and_two_instances_run(seen: list[Evaluation
     context = context_of(seen, fortnight())
     daily = Fleet((3,) * 24, context.workers, False, 1.0)
     assert find_weekly_counts(context, shape(context, hourly=False), daily, may_keep_count=True) == ()
-    at_once = replace(context.inputs, policy=replace(context.policy, several_at_once=True))
-    assert find_weekly_counts(replace(context, inputs=at_once), shape(context), daily, may_keep_count=True) == ()
+    judged([replace(one, instances=(1.0,) * 24) for one in fortnight()], 1)
+    assert seen[-1].peak_count == 1
+    assert find_weekly_counts(seen[-1], shape(context), daily, may_keep_count=True) == ()
 
 
 @pytest.mark.parametrize(("days", "whole"), [(14, True), (13, False), (7, False)])

@@ -4,9 +4,10 @@ from sandbox.stack import ROOT, Stack, listed, source, stack
 
 __all__ = ["DOORS", "EVERYTHING", "ROOT", "Stack", "listed", "source", "stack"]
 
-DOORS = ("sweep", "evaluate", "propose", "respond", "apply", "interruption", "report")
+DOORS = ("sweep", "evaluate", "propose", "respond", "apply", "hours", "interruption", "report")
 EVERYTHING = {
     "MayChange": "tagged-and-untagged",
+    "MayStop": "tagged",
     "EditUserAlarms": "true",
     "UserAlarmPrefix": "endpoints-",
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:111122223333:alarms",

@@ -11,7 +11,7 @@ from tests.template.test_permissions import writes
 
 PAGE = ROOT / "docs" / "security.md"
 ROW = re.compile(r"^\| (\w+) \| `([\w:-]+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
-KEY = re.compile(r"`((?:aws|iam|kms|ec2|application-autoscaling):[\w/:-]+)`")
+KEY = re.compile(r"`((?:aws|iam|kms|ec2|sagemaker|application-autoscaling):[\w/:-]+)`")
 
 
 @cache

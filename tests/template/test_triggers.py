@@ -37,7 +37,7 @@ def targets_of(event: Mapping[str, Any], found: Stack) -> dict[str, str]:
 ROUTES = {
     "alarm": {"UserAlarmRule": QUEUE},
     "contributor": {"GroupedAlarmRule": QUEUE},
-    "endpoint": {"ServingRule": QUEUE, "ApplyEndpointMoved": "Apply.Arn"},
+    "endpoint": {"ServingRule": QUEUE, "ApplyEndpointMoved": "Apply.Arn", "HoursEndpointMoved": "Hours.Arn"},
     "endpoint/deployment": {"ApplyEndpointMoved": "Apply.Arn"},
     "training": {"TrainingRule": QUEUE},
     "hyperpod": {"HyperPodRule": QUEUE},
@@ -85,6 +85,7 @@ def sent(schedule: Mapping[str, Any]) -> dict[str, Any]:
         ("SweepHourly", "Sweep.Arn", "sweep-light"),
         ("SweepDaily", "Sweep.Arn", "sweep-full"),
         ("ApplyTick", "Apply.Arn", "tick"),
+        ("HoursTick", "Hours.Arn", "tick"),
         ("ReportWeekly", "Report.Arn", "report-weekly"),
         ("ReportMonthly", "Report.Arn", "report-monthly"),
     ],
@@ -97,8 +98,8 @@ def test_a_schedule_sends_exactly_what_intake_is_tested_with(
     assert sent(found) == json.loads((EVENTS / "scheduler" / f"{file}.json").read_text())
 
 
-def test_there_are_five_schedules_and_a_file_for_each(deployed: Stack) -> None:
-    assert len(deployed.of("AWS::Scheduler::Schedule")) == len(list((EVENTS / "scheduler").glob("*.json"))) == 5
+def test_there_are_six_schedules_and_a_file_for_each_but_the_second_tick(deployed: Stack) -> None:
+    assert len(deployed.of("AWS::Scheduler::Schedule")) == len(list((EVENTS / "scheduler").glob("*.json"))) + 1 == 6
 
 
 def stream_filter(deployed: Stack, mapping: str, record: Mapping[str, Any]) -> bool:

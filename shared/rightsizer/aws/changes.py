@@ -192,7 +192,7 @@ class AwsChanger:
         try:
             getattr(client, _METHODS[step.kind])(**step.params)
         except (ClientError, BotoCoreError) as error:
-            raise _write_error(error, step) from error
+            raise write_error(error, step) from error
 
 
 _METHODS: Mapping[StepKind, str] = {
@@ -212,7 +212,7 @@ _METHODS: Mapping[StepKind, str] = {
 }
 
 
-def _write_error(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
+def write_error(error: ClientError | BotoCoreError, step: Step) -> RightsizerError:
     """Error for a write that failed or whose result is unknown; the next read of AWS decides."""
     if not isinstance(error, ClientError):
         return ReadError(f"{step.key}: {error}")

@@ -98,6 +98,7 @@ def endpoint_sight(answer: Mapping[str, Any]) -> EndpointSight:
         variants=tuple(_variant(v) for v in answer.get("ProductionVariants", [])),
         capture_stopped=capture.get("CaptureStatus") == "Stopped",
         asynchronous=bool(answer.get("AsyncInferenceConfig")),
+        created_at=utc(answer["CreationTime"]) if "CreationTime" in answer else None,
     )
 
 

@@ -5,7 +5,7 @@ The document of the proposal is changed as JSON, so a field that a newer program
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
@@ -30,7 +30,15 @@ KEPT_DAYS = {
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
 
 
-def find(table: Table, proposal_id: str) -> Row | None:
+class RowSource(Protocol):
+    """A table, or rows of it that were read before."""
+
+    def get(self, pk: str, sk: str) -> Row | None:
+        """The row, or None."""
+        ...
+
+
+def find(table: RowSource, proposal_id: str) -> Row | None:
     """The proposal's item, or None."""
     return table.get(f"{PREFIX}{proposal_id}", SORT)
 

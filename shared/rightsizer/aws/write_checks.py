@@ -18,6 +18,9 @@ OPTED_IN = {"aws:ResourceTag/rightsizer:mode": "auto"}
 OF_A_CHANGE = {"aws:RequestTag/rightsizer:change": "c"}
 LEFT_BY_A_CHANGE = {"aws:ResourceTag/rightsizer:change": "c"}
 
+HAS_HOURS = {"aws:ResourceTag/rightsizer:hours": "mon-fri 08:00-19:00 UTC"}
+GIVEN_HOURS = {"aws:RequestTag/rightsizer:hours": "mon-fri 08:00-19:00 UTC"}
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
@@ -64,7 +67,11 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p")),
         "sqs:SendMessage": (QUEUE,),
     },
-    "evaluate": {"dynamodb:PutItem": (TABLE,), "sqs:SendMessage": (QUEUE,)},
+    "evaluate": {
+        "dynamodb:PutItem": (TABLE,),
+        "dynamodb:BatchWriteItem": (_item("ENDPOINT#e"),),
+        "sqs:SendMessage": (QUEUE,),
+    },
     "propose": {
         "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
         "sns:Publish": (TOPIC,),
@@ -102,6 +109,28 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
             Write("alarm:{stack}-wake-any", "cloudwatch", LEFT_BY_A_CHANGE),
         ),
         "autoscaling:UpdateAutoScalingGroup": (GROUP,),
+    },
+    "hours": {
+        "dynamodb:PutItem": tuple(_item(key) for key in ("HOURS#e", "LOCK#ENDPOINT#e", "OCCURRENCE#o", "PARKED#p")),
+        "dynamodb:UpdateItem": (_item("HOURS#e"),),
+        "dynamodb:DeleteItem": (_item("LOCK#ENDPOINT#e"),),
+        "sns:Publish": (TOPIC,),
+        "sagemaker:DeleteEndpoint": (Write("endpoint/any", "sagemaker", HAS_HOURS),),
+        "sagemaker:CreateEndpoint": (
+            Write("endpoint/any", "sagemaker", GIVEN_HOURS),
+            Write("endpoint-config/any", "sagemaker"),
+        ),
+        "sagemaker:AddTags": (
+            Write("endpoint/any", "sagemaker", GIVEN_HOURS | {"sagemaker:TaggingAction": "CreateEndpoint"}),
+        ),
+        "sagemaker:UpdateEndpointWeightsAndCapacities": (Write("endpoint/any", "sagemaker", HAS_HOURS),),
+        "application-autoscaling:RegisterScalableTarget": (TARGET,),
+        "application-autoscaling:DeregisterScalableTarget": (TARGET,),
+        "application-autoscaling:PutScalingPolicy": (TARGET,),
+        "application-autoscaling:PutScheduledAction": (TARGET,),
+        "cloudwatch:PutMetricAlarm": (TRACKING_ALARM,),
+        "cloudwatch:DisableAlarmActions": (Write("alarm:any", "cloudwatch"),),
+        "cloudwatch:EnableAlarmActions": (Write("alarm:any", "cloudwatch"),),
     },
     "interruption": {
         "dynamodb:PutItem": tuple(_item(key) for key in ("SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o")),

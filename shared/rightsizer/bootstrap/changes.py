@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import build_once, catalogue, now, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import (
+    bill_ports,
+    build_once,
+    catalogue,
+    now,
+    price_sources,
+    reading_ports,
+    session,
+    settings,
+    store,
+    table,
+)
 from rightsizer.bootstrap.channels import notifier
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
@@ -25,6 +36,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
+    from rightsizer.flows.hours import HoursKeeper
     from rightsizer.flows.orders import ComponentOrders, Orders
     from rightsizer.flows.report import ReportSources
 
@@ -63,6 +75,39 @@ def apply() -> Apply:
         limits=known.limits,
         notifier=notifier(),
         capacity_changes=_capacity_changes(),
+    )
+
+
+@build_once
+def hours() -> HoursKeeper:
+    """The flow of the hours door."""
+    from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
+    from rightsizer.aws.changes import AwsChanger
+    from rightsizer.aws.hours import AwsHoursAccount, HoursTable
+    from rightsizer.aws.journal import TableJournal
+    from rightsizer.aws.ledger import SavingsTable
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.flows.hours import HoursKeeper
+    from rightsizer.flows.read_hours import HoursPorts
+
+    known, client = settings(), session().client
+    require_settings(known, "table")
+    sagemaker, autoscaling, cloudwatch = (client(s) for s in ("sagemaker", "application-autoscaling", "cloudwatch"))
+    return HoursKeeper(
+        HoursPorts(
+            book=HoursTable(table()),
+            account=AwsHoursAccount(sagemaker, autoscaling, cloudwatch, client("resourcegroupstaggingapi")),
+            changer=AwsChanger(
+                sagemaker, autoscaling, cloudwatch, client("ec2"), client("iam"), client("ecr"), client("sts")
+            ),
+            journal=TableJournal(client("dynamodb"), known.table),
+            store=store(),
+            metrics=CloudWatchMetrics(session()),
+            quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
+            ledger=SavingsTable(table()),
+            notifier=notifier(),
+            limits=known.limits,
+        )
     )
 
 
@@ -181,6 +226,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
@@ -201,6 +247,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
+        bill=bill_ports(account, OrderedPrices(price_sources(None), now, SavingsPlans(account, now))),
     )
 
 

@@ -68,5 +68,6 @@ def _builder(door: str) -> Callable[[], object]:
         "respond": proposals.respond,
         "report": proposals.report,
         "apply": changes.apply,
+        "hours": changes.hours,
     }
     return builders[door]

@@ -67,6 +67,8 @@ class EndpointSight:
     """Data capture was configured, and somebody stopped it."""
     asynchronous: bool = False
     """Requests wait in a queue of SageMaker's, and other metrics count them."""
+    created_at: datetime | None = None
+    """A name that was deleted and made again has another one."""
     kind: Literal["endpoint"] = "endpoint"
 
 

@@ -35,7 +35,7 @@ class PlanKind(StrEnum):
 
 
 class StepKind(StrEnum):
-    """Every write that a change may make, as its IAM action. None of them deletes what serves."""
+    """Every write that we may make, as its IAM action. Only office hours delete what serves, and create it again."""
 
     CREATE_CONFIG = "sagemaker:CreateEndpointConfig"
     TAG_CONFIG = "sagemaker:AddTags"
@@ -52,6 +52,10 @@ class StepKind(StrEnum):
     DELETE_ALARMS = "cloudwatch:DeleteAlarms"
     UPDATE_GROUP = "autoscaling:UpdateAutoScalingGroup"
     RELEASE_POOL = "sagemaker:UpdateTrainingJob"
+    DELETE_ENDPOINT = "sagemaker:DeleteEndpoint"
+    CREATE_ENDPOINT = "sagemaker:CreateEndpoint"
+    SILENCE_ALARMS = "cloudwatch:DisableAlarmActions"
+    SOUND_ALARMS = "cloudwatch:EnableAlarmActions"
 
 
 @dataclass(frozen=True, slots=True)

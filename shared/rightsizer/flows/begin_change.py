@@ -72,6 +72,7 @@ class ChangeStarter:
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
+        change = read_state.with_covered_fleet(self.store, change, proposal, now)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))

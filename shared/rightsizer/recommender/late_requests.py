@@ -1,7 +1,7 @@
 """Late requests since our own changes: forbidden options, and the extra margin."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -17,6 +17,7 @@ from rightsizer.recommender.finding import (
 )
 from rightsizer.recommender.latency_objective import share_of_late_requests
 from rightsizer.recommender.past_changes import rest_until
+from rightsizer.recommender.queued_sleep import sleeps_already
 from rightsizer.recommender.replay import replay_requests, stream_of
 
 BUDGET = 1.0
@@ -39,7 +40,10 @@ def find_degradation(context: EvaluationContext) -> LatencyDegradation | None:
     grown = outgrown_reason(context.runs, context.reference, context.demand.memory)
     if grown is not None:
         return LatencyDegradation(grown, is_severe=True)
-    if context.runs.name == context.reference.name and context.instances >= sum(context.reference_counts) / 24 - 0.01:
+    same = context.runs.name == context.reference.name
+    if same and sleeps_already(context.endpoint):
+        return None  # who wakes it waits for a start, as was said before: the proof of that change judges its queue
+    if same and context.instances >= sum(context.reference_counts) / 24 - 0.01:
         return None
     baseline = share_of_late_requests(context.latency.bins, context.objective.p95_s)
     for days in (since[-2:], since):
@@ -118,6 +122,7 @@ def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers
     alike = {name, context.reference.name} if slower >= NO_FASTER and workers <= context.workers else {name}
     weekdays = {day.day.weekday() for day in context.days}
     failed = [one for p in rests if p.from_type == p.to_type and p.to_type in alike for one in _fleets_of(p, weekdays)]
+    failed += [_FailedFleet(p.from_count) for p in _grown_from(context) if p.from_type in alike]
     returned, least = {p.at.date() for p in back}, sum(context.reference_counts) / 24 - 0.01
     busiest = max((d.request_count for d in context.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _days_since_change(context):
@@ -127,6 +132,14 @@ def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers
         if ours and day.request_count <= busiest and _had_degradation(context, day):
             failed.append(_FailedFleet(mean, tuple(count or 0.0 for count in day.instances)))
     return failed
+
+
+def _grown_from(context: EvaluationContext) -> Iterator[PastChange]:
+    """Growth that stands: the fleet before it was too small for its load, as one that failed."""
+    policy, load, now = context.policy, context.demand.load.peak_busy_gpus, context.inputs.now
+    for past in context.inputs.history.endpoint:
+        if past.grows and past.is_in_force and rest_until(past, 1, load, policy, now) is not None:
+            yield past
 
 
 def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet]:

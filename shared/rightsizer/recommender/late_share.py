@@ -9,7 +9,7 @@ from dataclasses import replace
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 
@@ -78,4 +78,5 @@ def within_objective(context: EvaluationContext) -> EvaluationContext | None:
     if not context.objective.declared or left <= policy.excess_share:
         return None
     lenient = replace(policy, excess_share=left, grown_share=left, late_budget=left)
-    return replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    wide = replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    return share_results(context, wide)

@@ -47,7 +47,7 @@ def image_difference(
             text = f"the image {name} is not in its registry any more, so new instances could not start; push it again"
             return Reason(Code.MOVING_TAG, text)
         if sight is None or not sight.digests or not runs.startswith("sha256:"):
-            moving = moving or (name if _is_movable(name) else "")
+            moving = moving or (name if is_movable(name) else "")
         elif runs not in sight.digests:
             text = f"the tag {name} means {sight.digests[0]} today, and the endpoint runs {runs}: a new deployment "
             return Reason(Code.MOVING_TAG, f"{text}would bring other code; deploy that first, or name it by its digest")
@@ -78,7 +78,7 @@ def _unread_images(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
     return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
 
 
-def _is_movable(image: str) -> bool:
+def is_movable(image: str) -> bool:
     """Whether the name may mean other code tomorrow: no digest, and no version, date or commit in the tag."""
     _, _, tag = image.rpartition("/")[2].partition(":")
     words = set(re.split(r"[-_.+]", tag.lower()))

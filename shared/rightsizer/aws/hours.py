@@ -1,0 +1,193 @@
+"""Records of the office hours on the one table, and the reads and writes at AWS that only they need.
+
+Keys: `HOURS#<endpoint>`/`HOURS` (gsi1pk=`HOURS`, gsi1sk=endpoint); the lock is that of changes,
+`LOCK#ENDPOINT#<endpoint>`/`LOCK`, with the record's own id.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rightsizer import wire
+from rightsizer.aws.changes import write_error
+from rightsizer.aws.components import alarm_body
+from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
+from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.office_hours import HOURS_TAG
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import ACTIONS, Step, StepKind
+from rightsizer.errors import ConflictError, VanishedError, WriteRefusedError
+from rightsizer.ports.hours import AlarmsAbout
+
+if TYPE_CHECKING:
+    from types_boto3_application_autoscaling import ApplicationAutoScalingClient
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_resourcegroupstaggingapi import ResourceGroupsTaggingAPIClient
+    from types_boto3_sagemaker import SageMakerClient
+
+PREFIX, SORT = "HOURS#", "HOURS"
+OURS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "state", "version", "doc"})
+"""Attributes of a record's item that this program writes."""
+METHODS: Mapping[StepKind, tuple[str, str]] = {
+    StepKind.DELETE_ENDPOINT: ("sagemaker", "delete_endpoint"),
+    StepKind.CREATE_ENDPOINT: ("sagemaker", "create_endpoint"),
+    StepKind.SET_CAPACITY: ("sagemaker", "update_endpoint_weights_and_capacities"),
+    StepKind.REGISTER_TARGET: ("autoscaling", "register_scalable_target"),
+    StepKind.PUT_POLICY: ("autoscaling", "put_scaling_policy"),
+    StepKind.PUT_SCHEDULED: ("autoscaling", "put_scheduled_action"),
+    StepKind.PUT_ALARM: ("cloudwatch", "put_metric_alarm"),
+    StepKind.SILENCE_ALARMS: ("cloudwatch", "disable_alarm_actions"),
+    StepKind.SOUND_ALARMS: ("cloudwatch", "enable_alarm_actions"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HoursTable:
+    """Keeps the promises of `ports.hours.HoursBook`."""
+
+    table: Table
+
+    def load(self, endpoint: str) -> HoursRecord | None:
+        """One consistent read."""
+        row = self.table.get(f"{PREFIX}{endpoint}", SORT)
+        return None if row is None else revive_record(row)
+
+    def records(self, unread: list[UnreadRow] | None = None) -> Iterator[HoursRecord]:
+        """One query of the index, which may be a moment old."""
+        yield from readable_rows(list(self.table.index(SORT)), revive_record, unread)
+
+    def save(self, record: HoursRecord) -> HoursRecord:
+        """One transaction: the record, and the endpoint's lock or its release."""
+        stored = replace(record, version=record.version + 1)
+        item = other_attributes(record) | {
+            "pk": f"{PREFIX}{record.ref.name}",
+            "sk": SORT,
+            "gsi1pk": SORT,
+            "gsi1sk": record.ref.name,
+            "state": record.state.value,
+            "version": stored.version,
+            "doc": wire.dump_stored(stored),
+        }
+        if record.version == 0:
+            put = self.table.put_if(item, "attribute_not_exists(pk)")
+        else:
+            put = self.table.put_if(item, "version = :read", read=record.version)
+        doing = f"saving the hours of {record.ref.name}"
+        try:
+            self.table.transact([put, *self._lock(record)], doing)
+        except ConflictError as error:
+            text = f"{doing}: somebody saved it in between, or a change holds the endpoint"
+            raise ConflictError(text) from error
+        return stored
+
+    def _lock(self, record: HoursRecord) -> Sequence[Any]:
+        key, mine = f"LOCK#ENDPOINT#{record.ref.name}", "attribute_not_exists(pk) OR change = :me"
+        if record.holds_lock:
+            return (self.table.put_if({"pk": key, "sk": "LOCK", "change": record.id}, mine, me=record.id),)
+        held = read_if_readable(self.table.get(key, "LOCK"), lambda row: text(row, "change"))
+        return (self.table.delete_if(key, "LOCK", mine, me=record.id),) if held == record.id else ()
+
+    def park(self, key: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
+        """Tell once of a row that cannot be read; it is left as it is."""
+        Parking(self.table).park(key.removesuffix(f" {SORT}"), SORT, cause, now, tell)
+
+
+def revive_record(row: Row) -> HoursRecord:
+    """The record of a row; UnreadableError when this release cannot read it."""
+    return read_row(row, lambda found: noun_with_version(HoursRecord, found, OURS))
+
+
+@dataclass(frozen=True, slots=True)
+class AwsHoursAccount:
+    """Keeps the promises of `ports.hours.HoursAccount`."""
+
+    sagemaker: "SageMakerClient"
+    autoscaling: "ApplicationAutoScalingClient"
+    cloudwatch: "CloudWatchClient"
+    tagging: "ResourceGroupsTaggingAPIClient"
+
+    def tagged_endpoints(self) -> Mapping[str, tuple[EndpointRef, Mapping[str, str]]]:
+        """GetResources by the tag's key; the ARN's name is lower case, so ListEndpoints tells the name itself."""
+        with translate_read_errors("tag:GetResources", f"looking for endpoints with the tag {HOURS_TAG}"):
+            pages = self.tagging.get_paginator("get_resources").paginate(
+                ResourceTypeFilters=["sagemaker:endpoint"], TagFilters=[{"Key": HOURS_TAG}]
+            )
+            rows = [row for page in pages for row in page["ResourceTagMappingList"]]
+        names = self._names() if rows else {}
+        found: dict[str, tuple[EndpointRef, Mapping[str, str]]] = {}
+        for row in rows:
+            _, partition, _, region, account, _ = row["ResourceARN"].split(":", 5)
+            name = names.get(row["ResourceARN"].lower())
+            if name is not None:  # tags of what was deleted may be listed for a while
+                tags = {tag["Key"]: tag["Value"] for tag in row["Tags"]}
+                found[name] = EndpointRef(account, region, name, partition), tags
+        return found
+
+    def _names(self) -> dict[str, str]:
+        with translate_read_errors("sagemaker:ListEndpoints", "reading the names of endpoints with hours"):
+            pages = self.sagemaker.get_paginator("list_endpoints").paginate(PaginationConfig={"PageSize": 100})
+            return {row["EndpointArn"].lower(): row["EndpointName"] for page in pages for row in page["Endpoints"]}
+
+    def alarms_about(self, endpoint: str, policies: Sequence[str]) -> AlarmsAbout:
+        """DescribeAlarms of the whole account: there is no filter by a metric's dimension."""
+        metric: list[Mapping[str, Any]] = []
+        composite: list[Mapping[str, Any]] = []
+        with translate_read_errors("cloudwatch:DescribeAlarms", f"looking for alarms about {endpoint}"):
+            pages = self.cloudwatch.get_paginator("describe_alarms").paginate(
+                AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+            )
+            for page in pages:
+                composite += [dict(alarm) for alarm in page.get("CompositeAlarms", [])]
+                metric += [
+                    alarm_body(alarm)
+                    for alarm in page.get("MetricAlarms", [])
+                    if _is_about(alarm, endpoint, frozenset(policies))
+                ]
+        return AlarmsAbout(tuple(metric), tuple(composite))
+
+    def monitors(self, endpoint: str) -> tuple[str, ...]:
+        """ListMonitoringSchedules by the endpoint's name."""
+        with translate_read_errors("sagemaker:ListMonitoringSchedules", f"looking for monitors of {endpoint}"):
+            pages = self.sagemaker.get_paginator("list_monitoring_schedules").paginate(EndpointName=endpoint)
+            return tuple(row["MonitoringScheduleName"] for page in pages for row in page["MonitoringScheduleSummaries"])
+
+    def components(self, endpoint: str) -> tuple[str, ...]:
+        """ListInferenceComponents by the endpoint's name."""
+        with translate_read_errors("sagemaker:ListInferenceComponents", f"listing the components of {endpoint}"):
+            pages = self.sagemaker.get_paginator("list_inference_components").paginate(EndpointNameEquals=endpoint)
+            return tuple(row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"])
+
+    def missing_models(self, names: Sequence[str]) -> tuple[str, ...]:
+        """DescribeModel of each."""
+        missing = []
+        for name in names:
+            try:
+                with translate_read_errors("sagemaker:DescribeModel", f"looking at model {name}"):
+                    self.sagemaker.describe_model(ModelName=name)
+            except VanishedError:
+                missing.append(name)
+        return tuple(missing)
+
+    def perform(self, step: Step) -> None:
+        """Call the one operation of the step with its own parameters."""
+        if step.kind not in METHODS:
+            raise WriteRefusedError(step.key, "NotOfTheHours", f"{step.kind} is no write of the office hours")
+        service, method = METHODS[step.kind]
+        try:
+            getattr(getattr(self, service), method)(**step.params)
+        except (ClientError, BotoCoreError) as error:
+            raise write_error(error, step) from error
+
+
+def _is_about(alarm: Mapping[str, Any], endpoint: str, policies: frozenset[str]) -> bool:
+    stats = (query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ()))
+    for metric in (alarm, *stats):
+        if any((d["Name"], d["Value"]) == ("EndpointName", endpoint) for d in metric.get("Dimensions", ())):
+            return True
+    return any(action in policies for key in ACTIONS for action in alarm.get(key, ()))

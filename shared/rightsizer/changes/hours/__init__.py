@@ -1,0 +1,290 @@
+"""Entry of the office hours: record, live state and time in, next action out. Pure.
+
+A stop ends *running as before* or *stopped with everything stored*, a start *running as before* or *handed over and
+told*. Nothing is deleted before everything is stored, and nothing is forgotten before it runs again.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal
+
+from rightsizer.changes.hours import steps
+from rightsizer.changes.hours.steps import LiveHours, commands_by_hand, first_undone
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.live_state import EndpointSight, Gone
+from rightsizer.domain.next_action import Do, Wait
+from rightsizer.domain.office_hours import lead_time, parse_hours
+from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.policy import TICK, Switch
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.errors import InputError
+
+IN_FLIGHT = timedelta(minutes=10)
+"""So long a delete that was sent may come into effect, though AWS shows the endpoint as before."""
+MOST_REJECTED = 3
+"""Rejections of a step of a stop after which the stop is undone."""
+MOST_TRIES = 12
+"""Rejections of a step after which it is left to a person, a tick apart each."""
+LATE = timedelta(minutes=5)
+"""After the hour: who waits is told at the next tick, so at the latest 15 minutes after the hour."""
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HoursDemand:
+    """Whether the endpoint has to run or to be started now."""
+
+    runs: bool
+    serves_at: datetime | None = None
+    """When it has to serve: the opening or wake of now, or the next one. None where nobody said."""
+    changes_at: datetime | None = None
+    """When the answer becomes another one; None: never."""
+    problem: str = ""
+    """Why the tag cannot be read; it is always on then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The record takes another state; no write to AWS."""
+
+    state: HoursState
+    reason: Reason
+    tell: bool = False
+    """Whether people are told, with the commands that are left."""
+    kind: Literal["settle"] = "settle"
+
+
+type HoursAction = Do | Wait | Settle
+
+
+@dataclass(frozen=True, slots=True)
+class LateNotice:
+    """A message to whoever waits for a start, sent once."""
+
+    key: str
+    subject: str
+    text: str
+
+
+def demand_at(record: HoursRecord, now: datetime, holidays: frozenset[date]) -> HoursDemand:
+    """Whether it has to run or be started at `now`, by its tag, its own lead time and the wakes."""
+    try:
+        hours = parse_hours(record.hours)
+    except InputError as error:
+        return HoursDemand(True, problem=str(error))
+    lead = lead_time(record.starts)
+    wake = record.wake_at(now)
+    opening = hours.opening(now, holidays)
+    following = hours.next_opening(now, holidays)
+    if opening is not None:
+        return HoursDemand(True, opening.start, opening.end)
+    if following is None:
+        return HoursDemand(True, problem=f"the hours {record.hours!r} never close, or do not open within 400 days")
+    if now >= following.start - lead:
+        return HoursDemand(True, following.start, following.end)
+    if wake is not None:
+        return HoursDemand(True, wake.at + lead, wake.until)
+    return HoursDemand(False, following.start, following.start - lead)
+
+
+def next_hours_action(
+    record: HoursRecord, live: LiveHours, demand: HoursDemand, now: datetime, switch: Switch
+) -> HoursAction:
+    """The next action of a record that is being stopped, is stopped or is being started."""
+    before = record.before
+    if before is None:
+        return Settle(HoursState.RUNNING, Reason(Code.CHANGED_SINCE, "nothing was stored, so nothing is to be done"))
+    if switch.frozen and switch.hard:
+        return Wait(now + TICK, f"every step is frozen by {switch.by or 'somebody'}, also those that bring it back")
+    match record.state:
+        case HoursState.STOPPING:
+            return _stopping(record, before, live, demand, now, switch)
+        case HoursState.STOPPED:
+            return _stopped(record, before, live, demand, now)
+        case HoursState.STARTING:
+            return _starting(record, before, live, demand, now)
+        case _:
+            return Wait(now + TICK, "nothing is under way")
+
+
+def _stopping(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime, switch: Switch
+) -> HoursAction:
+    delete = steps.delete_step(record.ref)
+    sent = record.last_entry(delete)
+    accepted = sent is not None and not sent.was_rejected
+    endpoint = live.state.endpoint
+    if isinstance(endpoint, Gone):
+        if accepted:
+            text = f"stopped, and everything that brings it back is stored; it serves again at {_at(demand)}"
+            return Settle(HoursState.STOPPED, Reason(Code.SAFE_TO_APPLY, text))
+        reason = Reason(Code.VANISHED, "somebody else deleted it while it was about to be stopped")
+        return _hand_over(record, before, live, reason)
+    if endpoint.status == "Deleting":
+        return Wait(now + MINUTE, "it is being deleted")
+    if accepted and sent is not None and now - sent.at < IN_FLIGHT:
+        return Wait(now + MINUTE, "its delete was sent and is not seen yet")
+    against = _against_stop(before, live, endpoint, demand, switch)
+    if against is not None:
+        return _back_out(record, before, live, against)
+    wanted = (*steps.silence_steps(before), delete)
+    given_up = next((s for s in wanted if record.rejections(s) >= MOST_REJECTED), None)
+    if given_up is not None:
+        text = f"AWS keeps rejecting {given_up.operation}, so it is not stopped: {_last_answer(record)}"
+        return _back_out(record, before, live, Reason(Code.REFUSED_BY_AWS, text), tell=True)
+    step = first_undone(wanted, live.state, record, MOST_REJECTED) or delete
+    last = record.last_entry(step)
+    if last is not None and last.was_rejected and now - last.at < MINUTE:
+        return Wait(now + MINUTE, f"AWS rejected {step.operation}: {last.answer}")
+    return Do(step)
+
+
+def _against_stop(
+    before: EndpointBefore,
+    live: LiveHours,
+    endpoint: EndpointSight,
+    demand: HoursDemand,
+    switch: Switch,
+) -> Reason | None:
+    """Why a stop that has begun is undone; None where it goes on."""
+    if switch.frozen:
+        return Reason(Code.FROZEN, f"changes are frozen by {switch.by or 'somebody'}, so it is not stopped")
+    if demand.runs:
+        return Reason(Code.CHANGED_SINCE, demand.problem or "it has to run again, so it is not stopped")
+    same = (endpoint.config_name, endpoint.modified_at, endpoint.created_at)
+    if endpoint.status != "InService" or same != (before.live_config, before.modified_at, before.created_at):
+        return Reason(Code.CHANGED_SINCE, "somebody changed it after everything was stored, so it is not stopped")
+    if dict(live.tags) != dict(before.tags):
+        return Reason(Code.CHANGED_SINCE, "its tags changed after everything was stored, so it is not stopped")
+    return None
+
+
+def _back_out(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason, *, tell: bool = False
+) -> HoursAction:
+    """Switch the alarms on again; then it runs as before."""
+    step = first_undone(steps.sound_steps(before), live.state, record, MOST_TRIES)
+    if step is not None:
+        return Do(step)
+    if any(not steps.has_effect(s, live.state) for s in steps.sound_steps(before)):
+        return Settle(HoursState.HANDED_OVER, reason, tell=True)
+    return Settle(HoursState.RUNNING, reason, tell=tell)
+
+
+def _hand_over(record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason) -> HoursAction:
+    """What is the owner's again: the actions of the alarms go on where that can be done, and people are told."""
+    step = first_undone(steps.sound_steps(before), live.state, record, MOST_TRIES)
+    return Do(step) if step is not None else Settle(HoursState.HANDED_OVER, reason, tell=True)
+
+
+def _stopped(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime
+) -> HoursAction:
+    endpoint = live.state.endpoint
+    if isinstance(endpoint, Gone) and not demand.runs:
+        return Wait(demand.changes_at or now + TICK, f"stopped by its hours; it serves again at {_at(demand)}")
+    if isinstance(endpoint, Gone):
+        return Settle(HoursState.STARTING, Reason(Code.SAFE_TO_APPLY, f"it has to serve at {_at(demand)}"))
+    if endpoint.status == "Deleting":
+        return Wait(now + MINUTE, "it is being deleted")
+    if endpoint.config_name in (before.config_name, before.fallback_config):
+        text = "somebody created it again from the same configuration; its autoscaling and alarms are put back"
+        return Settle(HoursState.STARTING, Reason(Code.CHANGED_SINCE, text))
+    text = f"somebody created it again from configuration {endpoint.config_name}"
+    return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
+
+
+def _starting(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime
+) -> HoursAction:
+    endpoint = live.state.endpoint
+    if isinstance(endpoint, Gone):
+        return _creating(record, before, live, demand, now)
+    if endpoint.status in ("Deleting", "Creating", "Updating", "SystemUpdating", "RollingBack"):
+        return Wait(now + MINUTE, f"it is {endpoint.status}")
+    if endpoint.config_name not in (before.config_name, before.fallback_config):
+        text = f"somebody deployed configuration {endpoint.config_name} while it was being started"
+        return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
+    if endpoint.status == "Failed":
+        return _try_again(record, steps.delete_step(record.ref), now)
+    wanted = steps.settle_steps(record.ref, before, now)
+    step = first_undone(wanted, live.state, record, MOST_TRIES)
+    if step is not None:
+        return _try_again(record, step, now)
+    if any(not steps.has_effect(s, live.state) for s in wanted):
+        text = f"it serves, and not everything could be put back: {_last_answer(record)}"
+        return Settle(HoursState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text), tell=True)
+    return Settle(HoursState.RUNNING, Reason(Code.PROVEN, "it runs as before, with its autoscaling and alarms"))
+
+
+def _creating(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime
+) -> HoursAction:
+    if not demand.runs:
+        text = f"its hours are over before it could be started; it serves again at {_at(demand)}"
+        return Settle(HoursState.STOPPED, Reason(Code.EXPIRED, text))
+    lost = _lost_tries(record)
+    config = before.config_name
+    if before.fallback_config and live.fallback_exists and (not live.config_exists or (lost >= 2 and lost % 2 == 0)):
+        config = before.fallback_config
+    elif not live.config_exists:
+        text = f"configuration {before.config_name} was deleted while it was stopped, so it cannot be created again"
+        return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
+    return _try_again(record, steps.create_step(record.ref, before, config), now)
+
+
+def _lost_tries(record: HoursRecord) -> int:
+    """Creations of this start that ended in nothing: AWS refused them, or they failed and were deleted."""
+    create, delete = (steps.step_key(kind, record.ref) for kind in (StepKind.CREATE_ENDPOINT, StepKind.DELETE_ENDPOINT))
+    refused = sum(e.status == "failed" and e.step == create for e in record.present)
+    deleted = sum(e.status == "done" and e.step == delete for e in record.present)
+    return refused + deleted
+
+
+def _try_again(record: HoursRecord, step: Step, now: datetime) -> HoursAction:
+    """The step, or a wait of a tick after AWS rejected it."""
+    last = record.last_entry(step)
+    if last is not None and last.status == "failed" and now - last.at < TICK:
+        return Wait(last.at + TICK, f"AWS rejected {step.operation}: {last.answer}")
+    return Do(step)
+
+
+def late_notice(
+    record: HoursRecord, live: LiveHours, demand: HoursDemand, now: datetime, why: str
+) -> LateNotice | None:
+    """The message about an endpoint that does not serve as before at its hour; None where none is due."""
+    if record.state is not HoursState.STARTING and record.state is not HoursState.STOPPED:
+        return None
+    if not demand.runs or demand.serves_at is None or now < demand.serves_at + LATE:
+        return None
+    name, endpoint = record.ref.name, live.state.endpoint
+    serves = not isinstance(endpoint, Gone) and endpoint.status == "InService"
+    said = "serves, but not everything is put back" if serves else "does not serve yet"
+    status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
+    last = _last_answer(record)
+    lines = (
+        f"{name} had to serve at {_at(demand)} and {said}: it is {status}; {why}.",
+        *((f"AWS answered: {last}",) if last else ()),
+        "It is tried again every five minutes. By hand:",
+        *commands_by_hand(record, now, live.state),
+    )
+    return LateNotice(f"late#{demand.serves_at.isoformat()}", f"{name} {said}, {_at(demand)}", "\n".join(lines))
+
+
+def code_differences(before: EndpointBefore, endpoint: EndpointSight) -> tuple[str, ...]:
+    """Sentences about images that mean other code than before the stop; empty where the code is the same."""
+    was = dict(before.images)
+    pairs = dict.fromkeys(pair for variant in endpoint.variants for pair in variant.resolved_images)
+    return tuple(
+        f"the image {name} was {was[name]} before it was stopped, and is {now} since it was created again"
+        for name, now in pairs
+        if name in was and was[name] != now
+    )
+
+
+def _last_answer(record: HoursRecord) -> str:
+    return next((e.answer for e in reversed(record.present) if e.status == "failed"), "")
+
+
+def _at(demand: HoursDemand) -> str:
+    return f"{demand.serves_at:%Y-%m-%d %H:%M} UTC" if demand.serves_at else "no known time"

@@ -1,0 +1,247 @@
+"""Why an endpoint is not stopped now, each as a code and a sentence.
+
+In doubt it runs: a night that is paid for costs less than a morning without the endpoint.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from rightsizer.autoscaling import policies, scheduled_actions
+from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
+from rightsizer.changes.preflight.images import is_movable
+from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
+from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
+from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.plan import ACTIONS
+from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.reason import Code, Reason
+
+SCARCE = ("p4", "p5", "p6", "trn")
+"""Families of which a morning may find no instance; each needs a fallback that its owner named, or a reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopInput:
+    """Everything that is looked at before an endpoint is stopped."""
+
+    ref: EndpointRef
+    now: datetime
+    endpoint: EndpointSight
+    config: ConfigSight | None
+    tags: Mapping[str, str]
+    limits: ChangeLimits
+    switch: Switch
+    scaling: tuple[ScalableTarget, ...] = ()
+    alarms: tuple[Mapping[str, Any], ...] = ()
+    """Metric alarms that name the endpoint or start its policies."""
+    composites: tuple[Mapping[str, Any], ...] = ()
+    """Composite alarms of the account, with their rules."""
+    wired: tuple[Mapping[str, Any], ...] = ()
+    """Those of the alarms that start a policy of the endpoint."""
+    registry: Mapping[str, ImageSight] = field(default_factory=dict)
+    monitors: tuple[str, ...] = ()
+    """Names of the Model Monitor schedules that watch the endpoint."""
+    components: tuple[str, ...] = ()
+    """Names of its inference components."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    fallback: ConfigSight | None = None
+    """The configuration that the tag names for mornings without capacity; None where it names none, or none is."""
+    incident_alarms: tuple[AlarmSight, ...] = ()
+    missing_models: tuple[str, ...] = ()
+    """Models of the configuration that do not exist any more: what runs does not need them, a creation does."""
+    holder: str = ""
+    """Id of the change that holds the endpoint; empty: none."""
+    ordered_back: str = ""
+    """Id of a proposal of which the rollback is ordered and not begun."""
+    last_request: datetime | None = None
+    requests_known: bool = True
+    """Whether CloudWatch shows for the grace time that instances ran and how many requests came."""
+    denied: tuple[str, ...] = ()
+    """IAM actions that bringing it back needs, and that our role is denied."""
+
+    @property
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Production variants as the configuration has them."""
+        return tuple(self.config.body.get("ProductionVariants") or ()) if self.config else ()
+
+
+def stop_refusals(inputs: StopInput) -> tuple[Reason, ...]:
+    """Every reason why the endpoint is not stopped now; empty where it may be. Total."""
+    return tuple(reason for check in _CHECKS for reason in check(inputs))
+
+
+def _switch(inputs: StopInput) -> Iterator[Reason]:
+    if inputs.switch.frozen:
+        yield Reason(Code.FROZEN, f"changes are frozen by {inputs.switch.by or 'somebody'}, so no endpoint is stopped")
+    if inputs.limits.misread:
+        text = (
+            f"a setting cannot be understood, and nothing is stopped until it is put right: {inputs.limits.misread[0]}"
+        )
+        yield Reason(Code.BAD_SETTING, text)
+    for alarm in inputs.incident_alarms:
+        if alarm.state in ("ALARM", MISSING):
+            said = "is firing" if alarm.state == "ALARM" else "does not exist, so nobody knows of an incident"
+            yield Reason(Code.INCIDENT, f"the incident alarm {alarm.name} {said}")
+
+
+def _owner(inputs: StopInput) -> Iterator[Reason]:
+    if inputs.tags.get(MODE_TAG) == Mode.OFF:
+        yield Reason(Code.MODE_OFF, f"its tag {MODE_TAG} says off, so it is left alone")
+    if owner := owner_of(inputs.tags):
+        text = (
+            f"{owner} owns the endpoint and would find it missing; remove the tag {HOURS_TAG}, or let its owner stop it"
+        )
+        yield Reason(Code.OWNED_BY_STACK, text)
+    reserved = sorted(key for key in inputs.tags if key.lower().startswith("aws:"))
+    if reserved:
+        text = f"it has tags that only AWS may set ({', '.join(reserved)}), so they could not be put back"
+        yield Reason(Code.OWNED_BY_STACK, text)
+
+
+def _under_way(inputs: StopInput) -> Iterator[Reason]:
+    if inputs.endpoint.status != "InService" or inputs.endpoint.pending_config:
+        text = f"the endpoint is {inputs.endpoint.status}"
+        more = f" and deploys {inputs.endpoint.pending_config}" if inputs.endpoint.pending_config else ""
+        yield Reason(Code.NOT_IN_SERVICE, f"{text}{more}; only one that serves, with nothing under way, is stopped")
+    if any(v.current_count != v.desired_count for v in inputs.endpoint.variants):
+        yield Reason(Code.NOT_IN_SERVICE, "a variant is being scaled; it is looked at again when that is over")
+    if inputs.holder:
+        text = f"change {inputs.holder} holds the endpoint: a change, its probation or a shadow test is not over"
+        yield Reason(Code.CHANGED_SINCE, text)
+    if inputs.ordered_back:
+        text = f"the rollback of proposal {inputs.ordered_back} is ordered and goes first"
+        yield Reason(Code.CHANGED_SINCE, text)
+
+
+def _kind(inputs: StopInput) -> Iterator[Reason]:
+    body = inputs.config.body if inputs.config else {}
+    if inputs.endpoint.asynchronous or body.get("AsyncInferenceConfig"):
+        yield Reason(
+            Code.OTHER_KIND, "an asynchronous endpoint scales to zero by itself; office hours would drop its queue"
+        )
+    if inputs.components or any(not row.get("ModelName") for row in inputs.rows):
+        yield Reason(Code.OTHER_KIND, "it holds inference components, which scale to zero without a delete")
+    if body.get("ShadowProductionVariants"):
+        yield Reason(Code.OTHER_KIND, "it has a shadow variant, so a test of it is under way")
+    if any(row.get("ServerlessConfig") for row in inputs.rows):
+        yield Reason(Code.OTHER_KIND, "a serverless variant costs nothing while nobody calls")
+    if inputs.monitors:
+        text = (
+            f"Model Monitor schedules watch it ({', '.join(inputs.monitors)}) and would fail each hour of the night; "
+        )
+        yield Reason(Code.NOT_APPLICABLE, text + "stop or delete the schedules, or remove the tag of the hours")
+    if inputs.endpoint.capture_stopped:
+        text = "somebody stopped its data capture, and an endpoint that is created again would capture"
+        yield Reason(Code.NOT_APPLICABLE, text)
+
+
+def _config(inputs: StopInput) -> Iterator[Reason]:
+    if inputs.config is None:
+        text = f"configuration {inputs.endpoint.config_name} does not exist any more, so it could not be created again"
+        yield Reason(Code.CONFIGURATION_REPLACED, text)
+    elif inputs.config.created_at > inputs.endpoint.modified_at:
+        yield replaced_config_refusal(inputs.config.name)
+    if inputs.missing_models:
+        text = f"models of its configuration do not exist any more: {', '.join(inputs.missing_models)}"
+        yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it runs without them, but could not be created again")
+
+
+def _autoscaling(inputs: StopInput) -> Iterator[Reason]:
+    yield from policies.autoscaling_refusals(inputs.scaling, inputs.limits.rewire_alarms, inputs.wired)
+    yield from scheduled_actions.unreadable_actions(inputs.scaling)
+    if inputs.denied:
+        text = f"IAM denies our role {', '.join(inputs.denied)}, without which it could not be brought back"
+        yield Reason(Code.PERMISSION_MISSING, text)
+
+
+def _alarms(inputs: StopInput) -> Iterator[Reason]:
+    """The actions of a composite alarm stay on, since it may watch other things too."""
+    breaching = {a["AlarmName"] for a in inputs.alarms if a.get("TreatMissingData") == "breaching"}
+    named = {str(a["AlarmName"]) for a in inputs.alarms}
+    for composite in inputs.composites:
+        rule = str(composite.get("AlarmRule", ""))
+        hit = sorted(name for name in named if f'"{name}"' in rule or f"({name})" in rule)
+        pages = composite.get("ActionsEnabled", True) and any(composite.get(key) for key in ACTIONS)
+        if pages and any(name in breaching or "INSUFFICIENT_DATA" in rule or "NOT" in rule for name in hit):
+            text = f"the composite alarm {composite.get('AlarmName')} would page through {hit[0]} while it is stopped"
+            yield Reason(Code.ALARM_NOT_OK, text)
+    odd = sorted(str(a["AlarmName"]) for a in inputs.alarms if a.get("UnknownFields"))
+    if odd:
+        yield Reason(Code.UNKNOWN_FIELD, f"alarms with fields that this program does not know: {', '.join(odd)}")
+
+
+def _images(inputs: StopInput) -> Iterator[Reason]:
+    for name, resolved in (pair for v in inputs.endpoint.variants for pair in v.resolved_images):
+        if has_digest(name):
+            continue
+        if is_movable(name) or not resolved.rpartition("@")[2].startswith("sha256:"):
+            text = f"the image {name} is named by a tag that may move, so the morning could bring other code; "
+            yield Reason(Code.MOVING_TAG, text + "name it by its digest or a version")
+            return
+    if found := image_difference(inputs.endpoint, inputs.registry, True):
+        yield found
+
+
+def _requests(inputs: StopInput) -> Iterator[Reason]:
+    grace = inputs.limits.hours.grace
+    if not inputs.requests_known:
+        text = "CloudWatch does not show for the last minutes that its instances ran, so silence proves nothing"
+        yield Reason(Code.NO_DATAPOINTS, text)
+    if inputs.last_request is not None and inputs.now - inputs.last_request < grace:
+        minutes = (inputs.now - inputs.last_request) // timedelta(minutes=1)
+        text = f"requests came {minutes} minutes ago, and the grace time is {grace // timedelta(minutes=1)} minutes"
+        yield Reason(Code.TOO_BUSY, text)
+
+
+def _capacity(inputs: StopInput) -> Iterator[Reason]:
+    named = inputs.tags.get(FALLBACK_TAG, "")
+    counts = {v.name: v.desired_count for v in inputs.endpoint.variants}
+    needs: dict[str, int] = {}
+    for row in inputs.rows:
+        kind = str(row.get("InstanceType") or "")
+        if kind:
+            needs[kind] = needs.get(kind, 0) + counts.get(row["VariantName"], 0)
+        reserved = bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
+        if kind.removeprefix("ml.").startswith(SCARCE) and not reserved and not named and not row.get("InstancePools"):
+            text = f"{kind} is scarce, and a morning may find none; name a configuration of another type by the tag "
+            yield Reason(Code.CAPACITY, f"{text}{FALLBACK_TAG}, or reserve capacity")
+    yield from _fallback(inputs, named, set(needs))
+    for kind, count in needs.items():
+        limit = inputs.quotas.get(kind)
+        if limit is None or limit < count:
+            said = "is not known" if limit is None else f"is {limit}"
+            text = f"the quota '{kind} for endpoint usage' {said} and the morning needs {count}"
+            yield Reason(Code.NO_QUOTA, text)
+
+
+def _fallback(inputs: StopInput, named: str, types: set[str]) -> Iterator[Reason]:
+    if not named:
+        return
+    if inputs.fallback is None:
+        yield Reason(Code.BAD_TAG, f"the tag {FALLBACK_TAG} names configuration {named}, which does not exist")
+        return
+    rows = inputs.fallback.body.get("ProductionVariants") or ()
+    variants = {row.get("VariantName") for row in rows}
+    if variants != {row.get("VariantName") for row in inputs.rows}:
+        yield Reason(Code.BAD_TAG, f"the fallback configuration {named} has other variants than the endpoint")
+    if {row.get("InstanceType") for row in rows} & types:
+        yield Reason(Code.BAD_TAG, f"the fallback configuration {named} has the same instance type as the endpoint")
+
+
+type StopCheck = Callable[[StopInput], Iterator[Reason]]
+
+_CHECKS: Sequence[StopCheck] = (
+    _switch,
+    _owner,
+    _under_way,
+    _kind,
+    _config,
+    _autoscaling,
+    _alarms,
+    _images,
+    _requests,
+    _capacity,
+)

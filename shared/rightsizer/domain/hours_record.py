@@ -1,0 +1,204 @@
+"""What is stored of an endpoint with office hours: what it was before it was stopped, and every step since.
+
+The record is written before the first write to AWS, and holds everything that brings the endpoint back. One lock with
+`apply`: while a record is not `RUNNING` and not handed over, it holds the endpoint's lock by its own id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from rightsizer.domain.change import Entry
+from rightsizer.domain.checks import aware, not_empty
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.office_hours import HoursLimits
+from rightsizer.domain.plan import ACTIONS, Step, StepKind, VariantCount, command, with_policy_places
+from rightsizer.domain.reason import Code, Reason
+
+ID_PREFIX = "hours-"
+"""Begins the id by which a record holds the lock of its endpoint."""
+KEPT_STARTS = 10
+KEPT_TIMES = 400
+"""Stopped times that a record keeps: more than a year of nights."""
+KEPT_ENTRIES = 200
+BEGINS = "begins"
+"""The journal's line with which a stop or a start begins."""
+CONFIG_OUTPUT = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
+
+
+class HoursState(StrEnum):
+    """Where an endpoint with office hours stands; the values are stored."""
+
+    RUNNING = "running"
+    """It runs as before, and nothing of ours is under way."""
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    """It is deleted, and everything that brings it back is stored."""
+    STARTING = "starting"
+    HANDED_OVER = "handed-over"
+    """A person was told, with the commands; nothing is done by itself any more."""
+
+
+HOLDS_LOCK = frozenset({HoursState.STOPPING, HoursState.STOPPED, HoursState.STARTING})
+"""States in which no change of `apply` may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointBefore:
+    """Everything that an endpoint was right before it is stopped, enough to bring it back."""
+
+    taken_at: datetime
+    config_name: str
+    config_body: Mapping[str, Any]
+    """As DescribeEndpointConfig shows it, so that it can be made again where somebody deletes it."""
+    config_tags: Mapping[str, str]
+    modified_at: datetime
+    created_at: datetime
+    tags: Mapping[str, str]
+    variants: tuple[VariantCount, ...]
+    """Live counts and weights; the type as the configuration names it, empty for instance pools."""
+    images: tuple[tuple[str, str], ...] = ()
+    """(as specified, as resolved) of each container that ran."""
+    scaling: tuple[ScalableTarget, ...] = ()
+    """Scalable targets with policies, scheduled actions and suspensions."""
+    alarms: tuple[Mapping[str, Any], ...] = ()
+    """Bodies of the alarms that name the endpoint or start its policies, in the API's own form."""
+    deployed_config: str = ""
+    """What it ran when it was stopped, where that was the fallback; empty: `config_name`."""
+    fallback_config: str = ""
+    """Configuration of another type that its owner named for mornings without capacity; empty: none."""
+
+    def __post_init__(self) -> None:
+        not_empty("EndpointBefore.config_name", self.config_name)
+        aware("EndpointBefore.modified_at", self.modified_at)
+
+    @property
+    def live_config(self) -> str:
+        """The configuration that it ran when it was stopped."""
+        return self.deployed_config or self.config_name
+
+    @property
+    def silenced(self) -> tuple[str, ...]:
+        """Names of the alarms whose actions were on, and are switched off while it is stopped."""
+        return tuple(sorted(str(a["AlarmName"]) for a in self.alarms if a.get("ActionsEnabled", True)))
+
+    @property
+    def wired(self) -> tuple[Mapping[str, Any], ...]:
+        """The alarms that start a policy of the endpoint: deleting the policy takes it out of them."""
+        arns = {str(p.get("PolicyARN")) for t in self.scaling for p in t.policies}
+        return tuple(a for a in self.alarms if arns & {arn for kind in ACTIONS for arn in a.get(kind, ())})
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedTime:
+    """A time in which it was stopped by us: neither idle nor unknown."""
+
+    start: datetime
+    end: datetime | None = None
+    """None while it lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """An order to run outside the hours."""
+
+    at: datetime
+    until: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoursRecord:
+    """One endpoint with office hours, from the first look to its end."""
+
+    ref: EndpointRef
+    state: HoursState = HoursState.RUNNING
+    owner: str = ""
+    hours: str = ""
+    """The tag's value as it was last read; a stopped endpoint has no tags to read."""
+    before: EndpointBefore | None = None
+    """None until it was stopped for the first time; kept after a start until the next stop."""
+    journal: tuple[Entry, ...] = ()
+    """Steps and notes since the last stop began."""
+    since: datetime | None = None
+    """When the present stop or start began."""
+    serving_at: datetime | None = None
+    """When the present start was first seen in service."""
+    starts: tuple[float, ...] = ()
+    """Seconds from CreateEndpoint to InService of its own last starts."""
+    stopped_times: tuple[StoppedTime, ...] = ()
+    wakes: tuple[Wake, ...] = ()
+    told: tuple[str, ...] = ()
+    """What people were told of the present stop or start, so that it is said once."""
+    reason: Reason | None = None
+    """Why it stands as it does: why it is not stopped, or what the last look waits for."""
+    remaining: tuple[str, ...] = ()
+    """Commands that bring it back by hand; only when handed over."""
+    next_due: datetime | None = None
+    lease_until: datetime | None = None
+    version: int = 0
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+    """What a newer program stored with it and this one does not know."""
+
+    @property
+    def id(self) -> str:
+        """The id by which it holds the lock of its endpoint."""
+        return f"{ID_PREFIX}{self.ref.name}"
+
+    @property
+    def holds_lock(self) -> bool:
+        """Whether it holds the endpoint's lock, so that no change begins."""
+        return self.state in HOLDS_LOCK
+
+    def wake_at(self, now: datetime) -> Wake | None:
+        """The order to be awake that holds at `now`; None where none does."""
+        return next((w for w in reversed(self.wakes) if w.at <= now < w.until), None)
+
+    @property
+    def present(self) -> tuple[Entry, ...]:
+        """Lines of the journal since the present stop or start began."""
+        at = next((n for n in range(len(self.journal) - 1, -1, -1) if self.journal[n].step == BEGINS), -1)
+        return self.journal[at + 1 :]
+
+    def last_entry(self, step: Step) -> Entry | None:
+        """The newest line about the step in the present stop or start."""
+        return next((e for e in reversed(self.present) if e.step == step.key), None)
+
+    def rejections(self, step: Step) -> int:
+        """How often AWS rejected the step in the present stop or start since it was last done."""
+        count = 0
+        for entry in self.present:
+            if entry.step == step.key:
+                count = 0 if entry.status == "done" else count + (entry.status == "failed")
+        return count
+
+    def with_entry(self, entry: Entry) -> "HoursRecord":
+        """The record with one more line; the oldest ones go."""
+        return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
+
+
+def take_wake(record: HoursRecord, wake: Wake, limits: HoursLimits) -> HoursRecord | Reason:
+    """The record with the order to be awake, or why it is not taken. A longer stay than the longest is cut."""
+    day = [w for w in record.wakes if w.at > wake.at - timedelta(days=1)]
+    if len(day) >= limits.wakes_a_day:
+        text = f"{record.ref.name} was woken {len(day)} times in 24 hours, and wakes_per_day is {limits.wakes_a_day}"
+        return Reason(Code.BUDGET_SPENT, f"{text}; change its tag rightsizer:hours where it is needed longer")
+    if wake.until <= wake.at:
+        return Reason(Code.BAD_SETTING, f"a wake of {record.ref.name} must end after it begins")
+    until = min(wake.until, wake.at + limits.longest_wake)
+    return replace(record, wakes=(*day, replace(wake, until=until)), next_due=wake.at)
+
+
+def config_command(before: EndpointBefore) -> str:
+    """The command that makes the configuration again, where somebody deleted it."""
+    body = {k: v for k, v in before.config_body.items() if k not in CONFIG_OUTPUT and v is not None}
+    tags = [{"Key": k, "Value": v} for k, v in sorted(before.config_tags.items()) if not k.lower().startswith("aws:")]
+    whole = {"EndpointConfigName": before.config_name, **body} | ({"Tags": tags} if tags else {})
+    return command("sagemaker", "CreateEndpointConfig", whole)
+
+
+def alarm_step(alarm: Mapping[str, Any], before: EndpointBefore) -> Step:
+    """The step that puts an alarm with the policies that it starts, named by their places."""
+    return Step(StepKind.PUT_ALARM, str(alarm["AlarmName"]), with_policy_places(alarm, before.scaling))

@@ -1,0 +1,297 @@
+"""Office hours: stop endpoints after their hours, and bring them back before the next opening.
+
+One record an endpoint, written before each write to AWS; one lock with `apply`. Killed at any point, the next tick
+looks at AWS and goes on from what it sees. Who waits for an endpoint is told, also where nothing can be read any more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
+from rightsizer.changes.hours.refusals import stop_refusals
+from rightsizer.changes.hours.steps import commands_by_hand
+from rightsizer.domain.change import Entry
+from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.hours_record import (
+    BEGINS,
+    KEPT_STARTS,
+    KEPT_TIMES,
+    HoursRecord,
+    HoursState,
+    StoppedTime,
+    Wake,
+    take_wake,
+)
+from rightsizer.domain.live_state import Gone, LiveState
+from rightsizer.domain.next_action import Do, Wait
+from rightsizer.domain.office_hours import HOURS_TAG
+from rightsizer.domain.outcome import Occurrence, UnreadRow
+from rightsizer.domain.plan import Step
+from rightsizer.domain.policy import TICK
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
+from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
+from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
+from rightsizer.flows.notify import catch_send_errors, tell_once
+from rightsizer.flows.read_hours import HoursPorts, HoursReader
+from rightsizer.telemetry import Failure, attempt, count
+
+MOVES = 30
+"""Moves of one invocation for one endpoint."""
+PASSING = frozenset(
+    {
+        Code.FROZEN,
+        Code.INCIDENT,
+        Code.NOT_IN_SERVICE,
+        Code.CHANGED_SINCE,
+        Code.TOO_BUSY,
+        Code.NO_DATAPOINTS,
+        Code.READ_FAILED,
+        Code.THROTTLED,
+    }
+)
+"""Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
+LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
+LEFT_ALONE = timedelta(days=1)
+"""So long an endpoint that was handed over is left alone, unless somebody created it anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoursKeeper:
+    """The flow of the `hours` door."""
+
+    ports: HoursPorts
+
+    def act_on(self, trigger: Trigger, now: datetime, left: TimeLeft = unlimited_ms) -> list[str]:
+        """Act on the tick, or on an event of one endpoint; returns the names of what was looked at."""
+        if isinstance(trigger, EndpointMoved):
+            record = self.advance_endpoint(trigger.endpoint, now)
+            return [record.ref.name] if record is not None else []
+        return [record.ref.name for record in self.tick(now, left)] if isinstance(trigger, TickDue) else []
+
+    def tick(self, now: datetime, left: TimeLeft = unlimited_ms) -> tuple[HoursRecord, ...]:
+        """Look at every endpoint with hours; those under way go first. Returns what was looked at."""
+        unread: list[UnreadRow] = []
+        known = {record.ref.name: record for record in self.ports.book.records(unread)}
+        for row in unread:
+            self.ports.book.park(row.key, row.cause, now, catch_send_errors(self.ports.notifier))
+        found = attempt("looking for endpoints with hours", "all", self.ports.account.tagged_endpoints)
+        tagged = {} if isinstance(found, Failure) else found
+        held = [name for name, record in known.items() if record.holds_lock]
+        names = [*held, *(name for name in sorted(tagged) if name not in held)]
+        done: list[HoursRecord] = []
+        for number, name in enumerate(names):
+            if left() < RESERVE_MS:
+                count(HoursLate=len(names) - number)
+                break
+            record = self.advance(name, tagged.get(name), now)
+            done += [record] if record is not None else []
+        return tuple(done)
+
+    def advance_endpoint(self, name: str, now: datetime) -> HoursRecord | None:
+        """An event says that the endpoint moved: look at it now where a stop or start is under way."""
+        record = self.ports.book.load(name)
+        return self.advance(name, None, now) if record is not None and record.holds_lock else None
+
+    def advance(
+        self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
+    ) -> HoursRecord | None:
+        """Advance one endpoint as far as possible; a failure is told where somebody waits for the endpoint."""
+        found = attempt("advancing office hours", name, partial(self._advance, name, tagged, now))
+        if not isinstance(found, Failure):
+            return found
+        if not isinstance(found.error, ConflictError | UnreadableError):
+            attempt("telling who waits", name, partial(self._tell_of_failure, name, str(found), now))
+        return None
+
+    def wake(self, name: str, until: datetime, by: str, now: datetime) -> HoursRecord | Reason:
+        """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
+        record = self.ports.book.load(name)
+        if record is None:
+            raise InputError(
+                f"waking {name}: no endpoint of that name was stopped; the tag {HOURS_TAG} names its hours"
+            )
+        woken = take_wake(record, Wake(now, until, by), self.ports.limits.hours)
+        return woken if isinstance(woken, Reason) else self.ports.book.save(woken)
+
+    def _advance(
+        self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
+    ) -> HoursRecord | None:
+        record = self.ports.book.load(name)
+        if record is not None and record.lease_until is not None and now < record.lease_until:
+            return None
+        if record is not None and record.holds_lock:
+            return self._walk(record, now)
+        if tagged is None:
+            return record
+        ref, tags = tagged
+        record = replace(record or HoursRecord(ref), hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        demand = demand_at(record, now, self.ports.limits.hours.holidays)
+        if demand.problem:
+            return self._keep_on(record, Reason(Code.BAD_TAG, f"{demand.problem}; it is always on"), now)
+        if demand.runs:
+            return self._keep_on(record, Reason(Code.SAFE_TO_APPLY, "it runs by its hours"), now)
+        if demand.changes_at is not None and demand.changes_at - now < self.ports.limits.hours.least_rest:
+            return self._keep_on(record, Reason(Code.OUTSIDE_WINDOW, "the next opening is too near for a stop"), now)
+        if record.next_due is not None and now < record.next_due and record.reason is not None:
+            return record
+        return self._begin_stop(record, tags, now)
+
+    def _keep_on(self, record: HoursRecord, reason: Reason, now: datetime) -> HoursRecord:
+        """It runs. Saved where that is news; a tag or a refusal that stays is told once."""
+        if reason.code not in PASSING | {Code.SAFE_TO_APPLY, Code.OUTSIDE_WINDOW}:
+            text = f"{reason.sentence}. Its hours are {record.hours!r}; this is said once."
+            self._tell(record, reason.sentence[:800], f"{record.ref.name} is not stopped by its hours", text, now)
+        rests = LOOK_SOON if reason.code in PASSING else LOOK_LATER
+        asked = reason.code is not Code.SAFE_TO_APPLY
+        fresh = replace(record, reason=reason, next_due=now + rests if asked else None)
+        if record.reason == reason and record.version and not asked:
+            return record
+        return self.ports.book.save(fresh)
+
+    def _begin_stop(self, record: HoursRecord, tags: Mapping[str, str], now: datetime) -> HoursRecord | None:
+        """Read everything; store it with the lock and go on, or keep the endpoint on with the reason."""
+        reader = HoursReader(self.ports)
+        inputs = reader.stop_input(record, tags, now)
+        if isinstance(inputs, Reason):
+            return self._keep_on(record, inputs, now)
+        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at, now):
+            return record
+        refused = stop_refusals(inputs)
+        if refused:
+            lasting = [reason for reason in refused if reason.code not in PASSING]
+            first = (lasting or refused)[0]
+            rest = "; ".join(r.sentence for r in (lasting or refused))
+            return self._keep_on(record, Reason(first.code, rest), now)
+        stopping = replace(
+            record,
+            state=HoursState.STOPPING,
+            before=reader.endpoint_before(inputs),
+            journal=(Entry(now, BEGINS, "noted", "stop"),),
+            since=now,
+            serving_at=None,
+            told=(),
+            remaining=(),
+            reason=None,
+        )
+        return self._walk(self.ports.book.save(stopping), now)
+
+    def _walk(self, record: HoursRecord, now: datetime) -> HoursRecord:
+        """Move after move until it waits or is over; one invocation at a time holds the lease."""
+        record = self.ports.book.save(replace(record, lease_until=now + LEASE))
+        reader = HoursReader(self.ports)
+        for _ in range(MOVES):
+            live = reader.live_hours(record)
+            record = self._note_serving(record, live.state, now)
+            demand = demand_at(record, now, self.ports.limits.hours.holidays)
+            action = next_hours_action(record, live, demand, now, self.ports.journal.switch())
+            match action:
+                case Do():
+                    record = self._do(record, live.state.resolve_step(action.step), now)
+                case Settle():
+                    record = self._settle(record, action, live.state, demand, now)
+                    if not record.holds_lock:
+                        return record
+                case Wait():
+                    notice = late_notice(record, live, demand, now, action.why)
+                    if notice is not None:
+                        self._tell(record, notice.key, notice.subject, notice.text, now)
+                    return self._rest(record, min(action.until, now + TICK), action.why)
+        return self._rest(record, now + TICK, "this invocation has made all the moves it may")
+
+    def _rest(self, record: HoursRecord, until: datetime, why: str) -> HoursRecord:
+        reason = Reason(Code.SAFE_TO_APPLY, why)
+        return self.ports.book.save(replace(record, lease_until=None, next_due=until, reason=reason))
+
+    def _do(self, record: HoursRecord, step: Step, now: datetime) -> HoursRecord:
+        """Intent to the record, then the write, then what came of it."""
+        record = self.ports.book.save(record.with_entry(Entry(now, step.key, "intended", step.kind.value)))
+        try:
+            self.ports.account.perform(step)
+        except RightsizerError as error:
+            result = Entry(now, step.key, "failed", self.ports.error_detail(error))
+        else:
+            result = Entry(now, step.key, "done")
+        return self.ports.book.save(record.with_entry(result))
+
+    def _note_serving(self, record: HoursRecord, live: LiveState, now: datetime) -> HoursRecord:
+        """The first look at which a start is in service: its duration, the end of the stopped time, and other code."""
+        endpoint, before = live.endpoint, record.before
+        if record.state is not HoursState.STARTING or record.serving_at is not None or before is None:
+            return record
+        if isinstance(endpoint, Gone) or endpoint.status != "InService":
+            return record
+        made = endpoint.created_at or now
+        took = (endpoint.modified_at - made).total_seconds()
+        for said in code_differences(before, endpoint):
+            self._tell(
+                record, f"code#{made.isoformat()}", f"{record.ref.name}: it runs other code since this start", said, now
+            )
+        return replace(
+            record,
+            serving_at=now,
+            starts=(*record.starts, took)[-KEPT_STARTS:] if took > 0 else record.starts,
+            stopped_times=_ended(record.stopped_times, min(endpoint.modified_at, now)),
+        )
+
+    def _settle(
+        self, record: HoursRecord, action: Settle, live: LiveState, demand: HoursDemand, now: datetime
+    ) -> HoursRecord:
+        """The record in its new state; people are told first, since a message may be repeated and never lost."""
+        name, remaining = record.ref.name, tuple[str, ...]()
+        if action.state is HoursState.HANDED_OVER:
+            remaining = commands_by_hand(record, now, live)
+        if action.tell:
+            by_hand = ("By hand:", *remaining) if remaining else ()
+            subject = f"{name} is handed over" if action.state is HoursState.HANDED_OVER else f"{name} was not stopped"
+            self._tell(
+                record, f"{action.state}#{now:%Y-%m-%dT%H}", subject, "\n".join((action.reason.sentence, *by_hand)), now
+            )
+        begins = action.state is HoursState.STARTING
+        lines = (Entry(now, BEGINS if begins else "state", "noted", f"{action.state.value}: {action.reason.sentence}"),)
+        settled = replace(
+            record.with_entry(lines[0]),
+            state=action.state,
+            since=now,
+            reason=action.reason,
+            remaining=remaining,
+            serving_at=None if begins else record.serving_at,
+            next_due=demand.changes_at,
+            lease_until=record.lease_until if action.state in (HoursState.STOPPED, HoursState.STARTING) else None,
+        )
+        if action.state is HoursState.STOPPED and record.state is HoursState.STOPPING:
+            settled = replace(settled, stopped_times=(*record.stopped_times, StoppedTime(now))[-KEPT_TIMES:])
+        if action.state is HoursState.HANDED_OVER and not isinstance(live.endpoint, Gone):
+            settled = replace(settled, stopped_times=_ended(settled.stopped_times, now))
+        return self.ports.book.save(settled)
+
+    def _tell_of_failure(self, name: str, why: str, now: datetime) -> None:
+        """AWS or the table did not answer: whoever waits is told with what is stored."""
+        record = self.ports.book.load(name)
+        if record is None or record.before is None or not record.holds_lock:
+            return
+        demand = demand_at(record, now, self.ports.limits.hours.holidays)
+        if not demand.runs or demand.serves_at is None or now < demand.serves_at:
+            return
+        lines = (f"{name} had to serve at {demand.serves_at:%Y-%m-%d %H:%M} UTC, and it cannot be looked at: {why}.",)
+        text = "\n".join((*lines, "It is tried again every five minutes. By hand:", *commands_by_hand(record, now)))
+        self._tell(record, f"blind#{demand.serves_at.isoformat()}", f"{name} may not serve", text, now)
+
+    def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> None:
+        what = Occurrence(f"hours#{record.ref.name}#{key}", now, "hours", record.ref.name, text)
+        tell_once(self.ports.ledger, self.ports.notifier, what, subject)
+
+
+def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:
+    """The times with the last one ended, where it still lasts."""
+    if not times or times[-1].end is not None:
+        return times
+    return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
+
+
+def _is_anew(record: HoursRecord, created_at: datetime | None, now: datetime) -> bool:
+    """Whether an endpoint that was handed over may be stopped again: created anew since, or a day later."""
+    since = record.since or now
+    return now - since >= LEFT_ALONE or (created_at is not None and created_at > since)

@@ -1,0 +1,193 @@
+"""Read everything that a stop or a start is decided on, from AWS as it is now and from the stored record."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.changes import preflight
+from rightsizer.changes.baseline import REQUESTS
+from rightsizer.changes.deletion import ALIVE
+from rightsizer.changes.failure import error_detail
+from rightsizer.changes.hours.refusals import StopInput
+from rightsizer.changes.hours.steps import LiveHours
+from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
+from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
+from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
+from rightsizer.errors import RightsizerError
+from rightsizer.ports.changes import Changer, Journal, SavingsLedger
+from rightsizer.ports.evaluation import MetricReader, MetricRequest, Notifier, QuotaReader, RecommendationStore
+from rightsizer.ports.hours import HoursAccount, HoursBook
+
+PERIOD_S = 300
+ALIVE_SHARE = 0.5
+"""Of the periods of the grace time that must have utilisation, for silence to count as no request."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoursPorts:
+    """Everything that the office hours need from outside."""
+
+    book: HoursBook
+    account: HoursAccount
+    changer: Changer
+    journal: Journal
+    store: RecommendationStore
+    metrics: MetricReader
+    quotas: QuotaReader
+    ledger: SavingsLedger
+    notifier: Notifier
+    limits: ChangeLimits
+    error_detail: Callable[[RightsizerError], str] = error_detail
+
+
+@dataclass(frozen=True, slots=True)
+class HoursReader:
+    """Reads of one invocation; nothing is cached between two moves."""
+
+    ports: HoursPorts
+
+    def live_hours(self, record: HoursRecord) -> LiveHours:
+        """The endpoint with what hangs on it, as far as the record stored it. ReadError."""
+        before, changer = record.before, self.ports.changer
+        seen = changer.endpoint(record.ref.name)
+        if before is None:
+            return LiveHours(LiveState(seen))
+        names = [str(alarm["AlarmName"]) for alarm in before.alarms]
+        alarms = changer.alarms(names) if names else {}
+        if isinstance(seen, Gone):
+            config = changer.config(before.config_name)
+            fallback = changer.config(before.fallback_config) if before.fallback_config else None
+            return LiveHours(LiveState(seen, alarms=alarms), config is not None, fallback is not None)
+        scaling = changer.scaling(record.ref.name, [v.name for v in seen.variants]) if before.scaling else ()
+        tags = dict(changer.tags(record.ref)) if seen.status == "InService" else {}
+        return LiveHours(LiveState(seen, scaling=scaling, alarms=alarms), tags=tags)
+
+    def stop_input(self, record: HoursRecord, tags: Mapping[str, str], now: datetime) -> StopInput | Reason:
+        """Everything that a stop is refused by; a reason where the endpoint is gone. ReadError."""
+        ports, ref = self.ports, record.ref
+        seen = ports.changer.endpoint(ref.name)
+        if isinstance(seen, Gone):
+            return Reason(Code.NOT_IN_SERVICE, f"endpoint {ref.name} does not exist")
+        wanted = _own_config(record, seen)
+        config = ports.changer.config(wanted)
+        live_tags = ports.changer.tags(ref)
+        if live_tags.get(HOURS_TAG) != tags.get(HOURS_TAG):
+            return Reason(Code.CHANGED_SINCE, f"the tag {HOURS_TAG} changed a moment ago; it is looked at again")
+        scaling = ports.changer.scaling(ref.name, [v.name for v in seen.variants])
+        arns = [str(p["PolicyARN"]) for t in scaling for p in t.policies if "PolicyARN" in p]
+        about = ports.account.alarms_about(ref.name, arns)
+        managed = set(_managed_alarms(scaling))
+        alarms = tuple(a for a in about.metric if str(a["AlarmName"]) not in managed)
+        wired = tuple(a for a in alarms if set(arns) & {*a.get("AlarmActions", ()), *a.get("OKActions", ())})
+        names = preflight.tagged_images(seen)
+        last, known = self._last_request(ref, seen, now)
+        fallback = live_tags.get(FALLBACK_TAG, "")
+        return StopInput(
+            ref=ref,
+            now=now,
+            endpoint=seen,
+            config=config,
+            tags=live_tags,
+            limits=ports.limits,
+            switch=ports.journal.switch(),
+            scaling=scaling,
+            alarms=alarms,
+            composites=about.composite,
+            wired=wired,
+            registry=ports.changer.images(ref, names) if names else {},
+            monitors=ports.account.monitors(ref.name),
+            components=ports.account.components(ref.name),
+            quotas=ports.quotas.endpoint_quotas(),
+            fallback=ports.changer.config(fallback) if fallback else None,
+            incident_alarms=self._incident_alarms(),
+            missing_models=ports.account.missing_models(_models(config)),
+            holder=ports.journal.holder_of(ref.name),
+            ordered_back=self._ordered_back(ref),
+            last_request=last,
+            requests_known=known,
+            denied=ports.changer.denied_restore_actions(ref, scaling) if scaling else (),
+        )
+
+    def endpoint_before(self, inputs: StopInput) -> EndpointBefore:
+        """Everything that is stored before the first write."""
+        seen, config = inputs.endpoint, inputs.config
+        assert config is not None  # else it was refused
+        types = {str(row["VariantName"]): str(row.get("InstanceType") or "") for row in inputs.rows}
+        return EndpointBefore(
+            taken_at=inputs.now,
+            config_name=config.name,
+            config_body=config.body,
+            config_tags=config.tags,
+            modified_at=seen.modified_at,
+            created_at=seen.created_at or seen.modified_at,
+            tags=inputs.tags,
+            variants=tuple(
+                VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in seen.variants
+            ),
+            images=tuple(dict.fromkeys(pair for v in seen.variants for pair in v.resolved_images)),
+            scaling=inputs.scaling,
+            alarms=inputs.alarms,
+            deployed_config=seen.config_name if seen.config_name != config.name else "",
+            fallback_config=inputs.tags.get(FALLBACK_TAG, ""),
+        )
+
+    def _incident_alarms(self) -> tuple[AlarmSight, ...]:
+        names = self.ports.limits.incident_alarms
+        found = self.ports.changer.alarms(names) if names else {}
+        return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
+
+    def _ordered_back(self, ref: EndpointRef) -> str:
+        orders = self.ports.store.rollback_requests(everything=False)
+        return next((proposal.id for proposal in orders if proposal.ref.name == ref.name), "")
+
+    def _last_request(self, ref: EndpointRef, seen: EndpointSight, now: datetime) -> tuple[datetime | None, bool]:
+        """When the last requests came within an hour, and whether CloudWatch shows enough to know it."""
+        span = max(self.ports.limits.hours.grace, timedelta(hours=1))
+        end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0) + timedelta(seconds=PERIOD_S)
+        requests = [MetricRequest(ref.name, v.name, (REQUESTS, *ALIVE)) for v in seen.variants]
+        windows = list(self.ports.metrics.read(requests, end - span, end, PERIOD_S))
+        if unread_reason(windows) is not None or any(isinstance(w, NoMetrics) for w in windows):
+            return None, False
+        read = [w for w in windows if isinstance(w, MetricWindow)]
+        last = max((at for w in read if (at := _last_of(w)) is not None), default=None)
+        return last, all(_alive_share(w) >= ALIVE_SHARE for w in read)
+
+
+def _own_config(record: HoursRecord, seen: EndpointSight) -> str:
+    """The configuration that it is created from: where it runs the fallback, the one that it had before."""
+    before = record.before
+    was_fallback = before is not None and before.fallback_config and seen.config_name == before.fallback_config
+    return before.config_name if before is not None and was_fallback else seen.config_name
+
+
+def _managed_alarms(scaling: Sequence[ScalableTarget]) -> Iterator[str]:
+    """Names of the alarms that target tracking makes, and deletes with its policy (Application Auto Scaling guide)."""
+    for policy in (p for target in scaling for p in target.policies):
+        if policy.get("PolicyType") == "TargetTrackingScaling":
+            yield from (str(alarm["AlarmName"]) for alarm in policy.get("Alarms", ()))
+
+
+def _models(config: ConfigSight | None) -> list[str]:
+    rows = (config.body.get("ProductionVariants") or ()) if config is not None else ()
+    return sorted({str(row["ModelName"]) for row in rows if row.get("ModelName")})
+
+
+def _last_of(window: MetricWindow) -> datetime | None:
+    series = window.series.get(REQUESTS)
+    if series is None:
+        return None
+    ends = (series.start + timedelta(seconds=(n + 1) * PERIOD_S) for n, v in enumerate(series.values) if v > 0)
+    return max(ends, default=None)
+
+
+def _alive_share(window: MetricWindow) -> float:
+    """The share of the periods in which its instances published their utilisation."""
+    periods = max(1, round((window.end - window.start).total_seconds() / PERIOD_S))
+    shares = [sum(not math.isnan(v) for v in s.values) / periods for m, s in window.series.items() if m in ALIVE]
+    return max(shares, default=0.0)

@@ -1,0 +1,138 @@
+"""In doubt an endpoint runs: each refusal of a stop has its code and a sentence that names what stands against it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.changes.hours.refusals import stop_refusals
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, ImageSight, VariantSight
+from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.reason import Code
+from tests.changes.hours.kit import (
+    BODY,
+    CONFIG,
+    MADE,
+    NIGHT,
+    PAGER,
+    ROW,
+    SCALER,
+    TAGS,
+    TARGET,
+    endpoint,
+    stop_input,
+)
+
+REPO = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat"
+RUNS = f"{REPO}@sha256:{'a' * 64}"
+
+
+def config(row: dict[str, Any] | None = None, **body: Any) -> ConfigSight:
+    return ConfigSight(CONFIG, {**BODY, "ProductionVariants": [{**ROW, **(row or {})}], **body}, MADE)
+
+
+def image(name: str, resolved: str = RUNS) -> dict[str, Any]:
+    return {"endpoint": endpoint(variants=(VariantSight("AllTraffic", 1, 1, 1.0, 1.0, ((name, resolved),)),))}
+
+
+COMPOSITE = {"AlarmName": "site", "AlarmRule": 'ALARM("chat-errors")', "AlarmActions": ["arn:pager"]}
+P5 = "ml.p5.48xlarge"
+CASES: list[tuple[dict[str, Any], Code, str]] = [
+    ({"switch": Switch(frozen=True, by="U1")}, Code.FROZEN, "frozen by U1"),
+    ({"limits": ChangeLimits(misread=("Limits has x",))}, Code.BAD_SETTING, "Limits has x"),
+    ({"incident_alarms": (AlarmSight("site", "ALARM", {}),)}, Code.INCIDENT, "site is firing"),
+    ({"incident_alarms": (AlarmSight("site", "MISSING", {}),)}, Code.INCIDENT, "nobody knows of an incident"),
+    ({"tags": {**TAGS, "rightsizer:mode": "off"}}, Code.MODE_OFF, "left alone"),
+    ({"tags": {**TAGS, "managed-by": "terraform"}}, Code.OWNED_BY_STACK, "Terraform owns"),
+    ({"tags": {**TAGS, "aws:cloudformation:stack-name": "s"}}, Code.OWNED_BY_STACK, "CloudFormation stack s"),
+    ({"tags": {**TAGS, "aws:createdBy": "x"}}, Code.OWNED_BY_STACK, "aws:createdBy"),
+    ({"endpoint": endpoint(status="Updating")}, Code.NOT_IN_SERVICE, "Updating"),
+    ({"endpoint": endpoint(pending_config="new")}, Code.NOT_IN_SERVICE, "deploys new"),
+    (
+        {"endpoint": endpoint(variants=(VariantSight("AllTraffic", 1, 2, 1.0, 1.0),))},
+        Code.NOT_IN_SERVICE,
+        "being scaled",
+    ),
+    ({"holder": "c-1"}, Code.CHANGED_SINCE, "change c-1 holds"),
+    ({"ordered_back": "p-1"}, Code.CHANGED_SINCE, "rollback of proposal p-1"),
+    ({"endpoint": endpoint(asynchronous=True)}, Code.OTHER_KIND, "asynchronous"),
+    ({"components": ("adapter",)}, Code.OTHER_KIND, "inference components"),
+    ({"config": config({"ModelName": ""})}, Code.OTHER_KIND, "inference components"),
+    ({"config": config(ShadowProductionVariants=[ROW])}, Code.OTHER_KIND, "shadow variant"),
+    ({"config": config({"ServerlessConfig": {"MemorySizeInMB": 1024}})}, Code.OTHER_KIND, "serverless"),
+    ({"monitors": ("drift",)}, Code.NOT_APPLICABLE, "drift"),
+    ({"endpoint": endpoint(capture_stopped=True)}, Code.NOT_APPLICABLE, "data capture"),
+    ({"config": None}, Code.CONFIGURATION_REPLACED, "does not exist"),
+    (
+        {"config": ConfigSight(CONFIG, BODY, MADE + timedelta(days=1))},
+        Code.CONFIGURATION_REPLACED,
+        "created anew",
+    ),
+    ({"missing_models": ("chat-model",)}, Code.CONFIGURATION_REPLACED, "chat-model"),
+    (
+        {"limits": ChangeLimits(), "scaling": (TARGET,), "alarms": (SCALER,), "wired": (SCALER,)},
+        Code.AUTOSCALED,
+        "chat-busy",
+    ),
+    ({"denied": ("application-autoscaling:PutScalingPolicy",)}, Code.PERMISSION_MISSING, "PutScalingPolicy"),
+    ({"alarms": (PAGER,), "composites": (COMPOSITE,)}, Code.ALARM_NOT_OK, "composite alarm site"),
+    (image(f"{REPO}:latest"), Code.MOVING_TAG, "may move"),
+    (image(f"{REPO}:1.2.3", ""), Code.MOVING_TAG, "may move"),
+    (
+        image(f"{REPO}:1.2.3") | {"registry": {f"{REPO}:1.2.3": ImageSight(f"{REPO}:1.2.3", (f"sha256:{'b' * 64}",))}},
+        Code.MOVING_TAG,
+        "other code",
+    ),
+    ({"requests_known": False}, Code.NO_DATAPOINTS, "silence proves nothing"),
+    ({"last_request": NIGHT - timedelta(minutes=20)}, Code.TOO_BUSY, "20 minutes ago"),
+    ({"config": config({"InstanceType": P5}), "quotas": {P5: 4}}, Code.CAPACITY, "scarce"),
+    ({"quotas": {"ml.g5.xlarge": 1}}, Code.NO_QUOTA, "is 1 and the morning needs 2"),
+    ({"quotas": {}}, Code.NO_QUOTA, "is not known"),
+    ({"tags": {**TAGS, "rightsizer:fallback-config": "small"}}, Code.BAD_TAG, "does not exist"),
+    (
+        {"tags": {**TAGS, "rightsizer:fallback-config": "same"}, "fallback": config()},
+        Code.BAD_TAG,
+        "same instance type",
+    ),
+    (
+        {
+            "tags": {**TAGS, "rightsizer:fallback-config": "odd"},
+            "fallback": config({"VariantName": "other", "InstanceType": "ml.g4dn.xlarge"}),
+        },
+        Code.BAD_TAG,
+        "other variants",
+    ),
+]
+
+
+def test_a_plain_endpoint_after_its_hours_is_stopped() -> None:
+    assert stop_refusals(stop_input()) == ()
+    assert stop_refusals(stop_input(last_request=None)) == ()
+
+
+@pytest.mark.parametrize(("changes", "code", "said"), CASES, ids=[c[2] for c in CASES])
+def test_what_stands_against_a_stop_is_a_code_and_a_sentence(changes: dict[str, Any], code: Code, said: str) -> None:
+    found = stop_refusals(stop_input(**changes))
+    assert any(reason.code is code and said in reason.sentence for reason in found), found
+
+
+def test_a_scarce_type_may_be_stopped_with_a_fallback_that_its_owner_named_or_with_a_reservation() -> None:
+    fallback = config({"InstanceType": "ml.g5.48xlarge"})
+    tags = {**TAGS, "rightsizer:fallback-config": "plain"}
+    scarce = config({"InstanceType": P5})
+    assert stop_refusals(stop_input(config=scarce, quotas={P5: 4}, tags=tags, fallback=fallback)) == ()
+    reserved = config({"InstanceType": P5, "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
+    assert stop_refusals(stop_input(config=reserved, quotas={P5: 4})) == ()
+
+
+def test_a_composite_alarm_that_cannot_page_through_silence_stands_against_nothing() -> None:
+    quiet = {**PAGER, "TreatMissingData": "notBreaching"}
+    assert stop_refusals(stop_input(alarms=(quiet,), composites=(COMPOSITE,))) == ()
+    silent = {**COMPOSITE, "ActionsEnabled": False}
+    assert stop_refusals(stop_input(alarms=(PAGER,), composites=(silent,))) == ()
+
+
+def test_an_image_by_its_version_is_compared_with_the_registry() -> None:
+    name = f"{REPO}:1.2.3"
+    same = {name: ImageSight(name, (f"sha256:{'a' * 64}",))}
+    assert stop_refusals(stop_input(**image(name), registry=same)) == ()

@@ -1,0 +1,67 @@
+"""The role of the office hours: the owner's tag is its lock, and it cannot tag what it may then delete."""
+
+from sandbox.account import Sandbox
+from sandbox.policies import Ask
+from sandbox.role import Role
+from tests.template.stack import EVERYTHING, Stack, stack
+from tests.template.test_permissions import granting
+
+ENDPOINT = "arn:aws:sagemaker:eu-west-1:111122223333:endpoint/chat"
+CONFIG = "arn:aws:sagemaker:eu-west-1:111122223333:endpoint-config/chat"
+OWN_ALARM = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:rightsizer-errors"
+TAGGED = {"aws:ResourceTag/rightsizer:hours": "mon-fri 08:00-19:00 UTC"}
+GIVEN = {"aws:RequestTag/rightsizer:hours": "mon-fri 08:00-19:00 UTC"}
+CREATES = {"sagemaker:TaggingAction": "CreateEndpoint"}
+
+
+def allows(found: Stack, ask: Ask) -> bool:
+    with Sandbox() as box:
+        return Role(box.world, list(found.statements("hours"))).allows(ask)
+
+
+def test_by_default_neither_the_function_nor_a_permission_to_delete_exists() -> None:
+    found = stack()
+    assert "Hours" not in found.of("AWS::Lambda::Function")
+    assert not any("sagemaker:DeleteEndpoint" in str(role) for role in found.of("AWS::IAM::Role").values())
+    assert not any("Hours" in name for name in found.of("AWS::Scheduler::Schedule"))
+
+
+def test_an_endpoint_without_the_tag_is_neither_deleted_nor_created() -> None:
+    found = stack(MayStop="tagged")
+    assert allows(found, Ask("sagemaker:DeleteEndpoint", ENDPOINT, TAGGED))
+    assert not allows(found, Ask("sagemaker:DeleteEndpoint", ENDPOINT, {"aws:ResourceTag/rightsizer:mode": "auto"}))
+    assert allows(found, Ask("sagemaker:CreateEndpoint", ENDPOINT, GIVEN))
+    assert allows(found, Ask("sagemaker:CreateEndpoint", CONFIG, GIVEN))
+    assert not allows(found, Ask("sagemaker:CreateEndpoint", ENDPOINT, {}))
+
+
+def test_it_tags_only_what_it_creates() -> None:
+    found = stack(MayStop="tagged")
+    assert allows(found, Ask("sagemaker:AddTags", ENDPOINT, GIVEN | CREATES))
+    assert not allows(found, Ask("sagemaker:AddTags", ENDPOINT, GIVEN))
+    assert not allows(found, Ask("sagemaker:AddTags", ENDPOINT, GIVEN | {"sagemaker:TaggingAction": "CreateModel"}))
+    assert not allows(found, Ask("sagemaker:AddTags", CONFIG, GIVEN))
+
+
+def test_it_deletes_no_configuration_and_no_model_and_changes_no_endpoint_otherwise() -> None:
+    actions = stack(**EVERYTHING).actions("hours")
+    assert {a for a in actions if a.startswith("sagemaker:Delete")} == {"sagemaker:DeleteEndpoint"}
+    assert "sagemaker:UpdateEndpoint" not in actions
+    assert "sagemaker:CreateEndpointConfig" not in actions
+
+
+def test_it_leaves_the_alarms_of_the_stack_alone_and_those_of_users_unless_they_may_be_edited() -> None:
+    found = stack(MayStop="tagged", EditUserAlarms="true")
+    theirs = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:chat-errors"
+    assert not allows(found, Ask("cloudwatch:DisableAlarmActions", OWN_ALARM))
+    assert not allows(found, Ask("cloudwatch:PutMetricAlarm", OWN_ALARM))
+    assert allows(found, Ask("cloudwatch:DisableAlarmActions", theirs))
+    assert allows(found, Ask("cloudwatch:PutMetricAlarm", theirs))
+    assert not allows(stack(MayStop="tagged"), Ask("cloudwatch:PutMetricAlarm", theirs))
+
+
+def test_it_writes_its_own_rows_and_the_locks_of_endpoints_only() -> None:
+    for action in ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:UpdateItem"):
+        (statement,) = granting(stack(MayStop="tagged"), "hours", action)
+        keys = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        assert keys == ["HOURS#*", "LOCK#ENDPOINT#*", "OCCURRENCE#*", "PARKED#*"]
