@@ -175,10 +175,6 @@ def _target(scene: Scene, operation: str) -> Any:
 
 
 READS: Mapping[str, Read] = {
-    "sagemaker:ListInferenceComponents": Read(
-        "listing the components of an endpoint",
-        lambda s: _SAGEMAKER(s).list_inference_components(EndpointNameEquals=NOBODY),
-    ),
     "sagemaker:ListMonitoringSchedules": Read(
         "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
     ),
@@ -199,7 +195,7 @@ READS: Mapping[str, Read] = {
         "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
     ),
     "sagemaker:ListInferenceComponents": Read(
-        "knowing the models of inference components",
+        "knowing the components of an endpoint and their models",
         lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
     ),
     "sagemaker:DescribeInferenceComponent": Read(
