@@ -22,6 +22,7 @@ LAUNCHED = (
     "instance",
     "key-pair",
     "network-interface",
+    "placement-group",
     "security-group",
     "snapshot",
     "subnet",
@@ -29,8 +30,8 @@ LAUNCHED = (
 )
 """What RunInstances is checked with beside the launch template (Service Authorization Reference of EC2).
 
-All that every launch needs, with the key pair and the snapshots that a template names. What only some templates name
-(a placement group, a Capacity Reservation, a license configuration) is in none of the simulated ones.
+All that every launch needs, with the key pair, the snapshots and the placement group that a template names. What only
+some templates name beside them (a Capacity Reservation, a license configuration) is in none of the simulated ones.
 """
 OF_REGION = frozenset({"image", "snapshot"})
 """Resources whose ARN names no account."""

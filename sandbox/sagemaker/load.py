@@ -14,6 +14,7 @@ from sandbox.clock import next_minute
 from sandbox.cloudwatch.store import Sample
 from sandbox.sagemaker.enhanced import enhanced, gpus_of
 from sandbox.scaling.sleeping import Queue
+from sandbox.scaling.tracking import alarm_shape, tracking_policies
 
 if TYPE_CHECKING:
     from sandbox.sagemaker.fleet import Fleet
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 INVOCATIONS = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+CONCURRENT = "ConcurrentRequestsPerModel"
+MEAN_LATENCY = 1.1
+"""Mean model latency over its median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,22 @@ class LoadDriver:
         for dimensions in (plain, own) if guarded else (plain,):
             for metric, sample in self._requests(config, served, part, count):
                 self._fleet.world.metrics.add(INVOCATIONS, metric, dimensions, minute, sample)
+            if self._is_concurrency_followed(endpoint, variant):
+                self._concurrency(dimensions, served, part / count, minute)
         self._utilisation(endpoint, plain, served, count, minute, config)
+
+    def _is_concurrency_followed(self, endpoint: "Endpoint", variant: "Variant") -> bool:
+        """Whether a policy follows concurrent requests; AWS publishes them always, six times as often as the rest."""
+        resource = f"endpoint/{endpoint.name}/variant/{variant.name}"
+        mine = (t for t in self._fleet.world.scaling.targets.values() if t.identity[0] == resource)
+        return any(alarm_shape(p, "High")["MetricName"] == CONCURRENT for t in mine for p in tracking_policies(t))
+
+    def _concurrency(self, dimensions: dict[str, str], served: Served, part: float, minute: datetime) -> None:
+        """Requests that one instance serves at once, every ten seconds, by Little's law. [assumed]: evenly spread."""
+        at_once = served.requests * part * served.latency_ms * MEAN_LATENCY / 60_000
+        for second in range(0, 60, 10):
+            at, sample = minute + timedelta(seconds=second), Sample.even(at_once)
+            self._fleet.world.metrics.add(INVOCATIONS, CONCURRENT, dimensions, at, sample)
 
     def _utilisation(
         self, endpoint: "Endpoint", plain: dict[str, str], served: Served, count: int, minute: datetime, config: str
@@ -191,7 +210,7 @@ def _invocations(served: Served, part: float, count: int) -> list[tuple[str, Sam
         return [("Invocations", Sample.counted(0, 1)), ("InvocationsPerInstance", Sample.counted(0, 1))]
     micros = served.latency_ms * 1000
     latency = Sample(
-        total=micros * 1.1 * requests, low=micros * 0.5, high=micros * 4, count=requests,
+        total=micros * MEAN_LATENCY * requests, low=micros * 0.5, high=micros * 4, count=requests,
         quantiles={50.0: micros, 90.0: micros * 1.6, 95.0: micros * 2, 99.0: micros * 3},
     )  # fmt: skip
     return [

@@ -38,6 +38,11 @@ def alarm_shape(policy: "Params", side: str) -> "Params":
     return {"MetricName": metric, "Statistic": statistic, "Period": period, "EvaluationPeriods": periods}
 
 
+def tracking_policies(target: "Target") -> list["Params"]:
+    """The target-tracking policies of a scalable target."""
+    return [policy for policy in target.policies.values() if policy["PolicyType"] == "TargetTrackingScaling"]
+
+
 def has_rival(target: "Target", p: "Params") -> bool:
     """Whether another target-tracking policy of the target follows the same metric already."""
 
@@ -67,7 +72,7 @@ class TargetTracking:
         if not self.follows or now.second or now.microsecond:
             return
         for target in list(self._world.scaling.targets.values()):
-            policies = [p for p in target.policies.values() if p["PolicyType"] == "TargetTrackingScaling"]
+            policies = tracking_policies(target)
             if target.identity[0].startswith("endpoint/") and policies:
                 self._follow(target, policies, now)
 

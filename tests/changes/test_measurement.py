@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, cast
 
 import pytest
@@ -9,12 +10,12 @@ import pytest
 from rightsizer.changes.measurement import add_instance_hours, add_measurements, planned_instances, realised_usd
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
-from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.option import OptionKind, Target, VariantTarget
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.schedule import DayCounts
-from rightsizer.flows.record_change import LedgerEntries, book_savings
+from rightsizer.flows.record_change import LedgerEntries, _note, book_savings
 from tests import samples
 from tests.changes.account import MONDAY, NEW_TYPE, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, world
@@ -195,3 +196,13 @@ def test_a_later_shadow_test_does_not_end_what_a_change_of_count_goes_on_to_save
     w.advance(timedelta(days=2))
     book_savings(cast("Any", w.kept), w.account, LedgerEntries(cast("Any", w.kept)), first.id, w.now)
     assert (w.change.saves, w.change.booked_until != first.booked_until) == (test, test)
+
+
+def test_the_note_of_a_booking_names_every_type_whose_hours_it_adds_up() -> None:
+    other = VariantTarget("w", "ml.g5.12xlarge", 2, Decimal(7))
+    option = replace(samples.option(), target=Target(NEW_TYPE, 1, others=(other,)))
+    change = samples.change(MONDAY, option=option, instance_hours=12.0)
+    assert "12.0 instance hours of ml.g5.xlarge and ml.g5.12xlarge since the turn" in _note(change, 4.0)
+    assert "12.0 instance hours of ml.g5.xlarge since" in _note(
+        replace(change, option=replace(option, target=Target(NEW_TYPE, 1))), 4.0
+    )

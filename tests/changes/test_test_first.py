@@ -15,6 +15,7 @@ from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.proposal import PATIENCE, Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.flows import apply_orders
 from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, autoscaled, world
 
@@ -320,3 +321,20 @@ def test_a_higher_risk_without_the_test_than_was_approved_stops_the_change() -> 
     change = w.start()
     assert change.state is ChangeState.REFUSED
     assert "rates ml.g5.xlarge with performance risk 4, above 3" in change.outcome
+
+
+def test_a_proposal_that_is_put_right_says_what_the_test_measured_too() -> None:
+    w = asked()
+    finished(w)
+    sure(w)
+    w.start()
+    on(w, 8)
+    known = w.shown()
+    for state in (ProposalState.APPLYING, ProposalState.APPROVED):
+        w.kept.proposals[known.id] = replace(known, state=state, outcome="it was lost")
+        if state is ProposalState.APPLYING:
+            apply_orders._correct_proposal(w.apply, w.shown())
+        else:
+            apply_orders._start_approval(w.apply, w.shown(), w.now)
+        assert w.shown() == known
+        assert "before it tested: the mean latency" in w.shown().outcome

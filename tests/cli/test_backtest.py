@@ -164,3 +164,26 @@ def test_flags_that_mean_nothing_are_usage_errors(
 def test_an_account_without_endpoints_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["backtest"]) == Exit.NOTHING_TO_DO
     assert "No endpoint exists in this account and Region." in capsys.readouterr().out
+
+
+def test_the_variants_behind_the_first_are_named_as_not_played(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = {
+        "VariantName": "canary",
+        "ModelName": "fleet-model",
+        "InstanceType": "ml.g4dn.xlarge",
+        "InitialInstanceCount": 1,
+        "InitialVariantWeight": 1.0,
+    }
+    box.add_endpoint("fleet", "ml.g4dn.xlarge", count=2, tags=ALONE, more_variants=(beside,))
+    use(box, "fleet", gpu=10.0, requests=10)
+    box.add_endpoint("chat", "ml.g4dn.xlarge", count=2, tags=ALONE)
+    use(box, "chat", gpu=10.0, requests=10)
+    run(["backtest", "--json"])
+    found = {each["endpoint"]: each for each in json.loads(capsys.readouterr().out)["endpoints"]}
+    assert {name: each["variants_not_played"] for name, each in found.items()} == {"fleet": ["canary"], "chat": []}
+    run(["backtest"])
+    out = capsys.readouterr().out
+    assert "Variants that were not played" in out
+    assert "canary" in out

@@ -7,7 +7,8 @@ import pytest
 
 from rightsizer.domain.option import Risk, RiskResource
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.asked_test import FAR_CHEAPER, with_test
+from rightsizer.recommender import asked_test
+from rightsizer.recommender.asked_test import FAR_CHEAPER, FAR_CHEAPER_THAN_SAFE, with_test
 from rightsizer.recommender.shadow_test import ShadowTestCandidate
 from tests.labelled import judged, read
 from tests.recommender.plain import option
@@ -85,6 +86,18 @@ def test_a_sure_option_that_is_far_dearer_does_not_come_first() -> None:
     assert small.test_usd > large.test_usd == 0
 
 
+def test_a_safe_step_is_taken_before_what_is_asked_about_unless_it_is_eight_times_as_dear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The case's safe step costs 22 times the uncertain one: with a bound above that, it stands for a step below 8."""
+    assert 8 == FAR_CHEAPER_THAN_SAFE > FAR_CHEAPER
+    monkeypatch.setattr(asked_test, "FAR_CHEAPER_THAN_SAFE", 30)
+    auto = found("ask-far-cheaper-in-auto")
+    assert auto.gate is Gate.APPLY
+    assert auto.options[0].target.instance_type == "ml.g6.48xlarge"
+    assert auto.options[1].test_usd > 0
+
+
 def test_a_safe_step_comes_first_and_the_test_stands_behind_it() -> None:
     auto = found("ask-safe-step-first")
     assert auto.gate is Gate.APPLY
@@ -113,3 +126,21 @@ def test_fewer_gpus_of_the_same_card_are_sure_where_each_was_seen_and_a_test_whe
     assert seen.chosen_option is not None
     assert (seen.chosen_option.kind.value, seen.offers_test) == ("fewer-gpus", False)
     assert summed.offers_test
+
+
+def test_a_type_that_is_likely_to_be_fast_enough_is_asked_about_with_its_test() -> None:
+    """Automatic mode without leave for a test takes it untested; a person who is asked may have it tested."""
+    asked = found("evidence-of-metrics-alone", endpoint={"mode": "propose", "p95_s": 2.2})
+    option = asked.chosen_option
+    assert option is not None
+    assert (asked.gate, asked.offers_test, option.test_needed) == (Gate.PROPOSE, True, False)
+    assert option.untested_risk is not None
+    assert option.untested_risk > option.risk
+    assert "how fast" in option.test_tells
+    sure = found("evidence-of-metrics-alone", endpoint={"mode": "propose", "p95_s": 4.0})
+    assert (sure.gate, sure.offers_test) == (Gate.PROPOSE, False)
+    forbidden = found(
+        "evidence-of-metrics-alone",
+        endpoint={"mode": "propose", "p95_s": 2.2, "tags": {"rightsizer:shadow-ok": "false"}},
+    )
+    assert (forbidden.gate, forbidden.offers_test) == (Gate.PROPOSE, False)

@@ -190,6 +190,14 @@ def test_a_fleet_is_halved_at_most_in_one_step() -> None:
     assert verdict(fleet(8, 3)) == (Gate.PROPOSE, Code.RISK_TOO_HIGH, sentence)
 
 
+def test_of_a_tracked_fleet_the_minimum_is_said_and_not_that_it_runs_so_few() -> None:
+    tracked = fleet(5, 1)
+    target = replace(tracked.option.target, minimum=1, maximum=5, metric="SageMakerVariantInvocationsPerInstance")
+    found = verdict(replace(tracked, option=replace(tracked.option, target=replace(target, target_value=84.0))))
+    sentence = f"{ASKS}a minimum of 1 in place of 5 instances is more than half in one step"
+    assert found == (Gate.PROPOSE, Code.RISK_TOO_HIGH, sentence)
+
+
 def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
     half = (8,) * 4 + (4,) * 4 + (3,) * 16
     assert sum(half) == 24 * 4

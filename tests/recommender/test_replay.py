@@ -227,3 +227,26 @@ def test_the_service_of_a_worker_that_was_overrun_is_unknown() -> None:
 def test_a_plan_at_a_higher_load_waits_longer() -> None:
     stream = Stream((crowd(10 * HOUR, 2 * HOUR, 10.0, 9.0),))
     assert replay_requests(stream, replace(flat(1), load=1.3), 60.0).late > replay_requests(stream, flat(1), 60.0).late
+
+
+@given(st.lists(st.integers(20, 40), min_size=3, max_size=9), st.integers(0, 100))
+def test_a_look_back_that_moves_on_by_a_day_serves_its_days_as_before(loads: list[int], first: int) -> None:
+    """Otherwise another chance each morning tips what is near a limit, and the same endpoint is told something else."""
+    start = date(2026, 10, 1) + timedelta(days=first)
+    days = [
+        replace(day([float(1 + load)] * SLOTS, [1.0] * SLOTS), day=start + timedelta(days=number))
+        for number, load in enumerate(loads)
+    ]
+    bins = ((0.5, 0.7), (2.0, 0.3))
+    before, after = (stream_of(some, bins, 10**9) for some in (days[:-1], days[1:]))
+    kept = min(before.copies, after.copies)
+    for copy in range(kept):
+        old = before.days[copy * (len(days) - 1) : (copy + 1) * (len(days) - 1)]
+        new = after.days[copy * (len(days) - 1) : (copy + 1) * (len(days) - 1)]
+        assert old[1:] == new[:-1]
+
+
+def test_two_days_of_a_look_back_have_chances_of_their_own() -> None:
+    days = [replace(day([3.0] * SLOTS, [1.0] * SLOTS), day=date(2026, 10, 1) + timedelta(days=n)) for n in range(63)]
+    stream = stream_of(days, ((0.5, 1.0),), 10**9)
+    assert len({tuple(arrivals) for arrivals, _ in stream.days}) == 63

@@ -17,6 +17,7 @@ from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.domain.usage import PER_HOUR, DailyUsage, VariantUsage
 from rightsizer.recommender import choose, recommend
+from rightsizer.recommender.allowed_step import _with_at_least
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import like_last_day, on_weekdays, replay_plan
 from rightsizer.recommender.fleet_size import FleetShape, can_still_carry, has_load_jumped
@@ -274,3 +275,13 @@ def test_late_requests_of_a_week_are_counted_by_the_counts_of_each_day(seen: lis
         is None
     )
     assert within_p95(context, option) is None
+
+
+def test_a_step_that_makes_classes_of_days_alike_has_one_class_fewer(seen: list[EvaluationContext]) -> None:
+    """Saturday of one and Sunday of two instances are alike where no hour goes below two."""
+    context = context_of(seen, fortnight())
+    classes = (DayCounts((0, 1, 2, 3, 4), (3,) * 24), DayCounts((5,), (1,) * 24), DayCounts((6,), (2,) * 24))
+    target = Target(TYPE, 3, hourly_counts=(3,) * 24, day_counts=classes)
+    step = _with_at_least(context, samples.option(kind=OptionKind.SCHEDULE, target=target), 2)
+    assert step is not None
+    assert step.target.day_counts == (classes[0], DayCounts((5, 6), (2,) * 24))

@@ -24,7 +24,9 @@ def policy(box: Sandbox, name: str = "track", **changes: Any) -> None:
     )
 
 
-def driven(box: Sandbox, requests: int, calm: timedelta = timedelta(0), **changes: Any) -> None:
+def driven(
+    box: Sandbox, requests: int, calm: timedelta = timedelta(0), latency_ms: float = 50.0, **changes: Any
+) -> None:
     """One instance between one and four, a policy of 100 requests a minute, and 95 that come at first, then so many."""
     begins = box.clock.now + calm
     box.add_endpoint("chat", count=1)
@@ -32,7 +34,7 @@ def driven(box: Sandbox, requests: int, calm: timedelta = timedelta(0), **change
     policy(box, **changes)
 
     def load(at: datetime, instance_type: str, count: int) -> Served:
-        return Served(requests if at >= begins else 95, latency_ms=50.0)
+        return Served(requests if at >= begins else round(95 * 50 / latency_ms), latency_ms=latency_ms)
 
     box.world.fleet.load.set("chat", load)
 
@@ -99,3 +101,25 @@ def test_one_policy_a_metric_and_none_of_another_kind_of_target(box: Sandbox) ->
         ("InvocationsPerInstance", "Sum", 60),
         ("ConcurrentRequestsPerModel", "Maximum", 10),
     }
+
+
+def test_concurrent_requests_are_followed_out_within_a_minute_and_in_again(box: Sandbox) -> None:
+    """120 requests a minute of 4.4 s on average are 8.8 at once, for 2.8 each."""
+    metric = {"PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"}
+    driven(box, 120, timedelta(minutes=30), latency_ms=4000.0, TargetValue=2.8, PredefinedMetricSpecification=metric)
+    box.follow_targets()
+    box.clock.advance(timedelta(minutes=30))
+    assert count(box) == 1
+    box.clock.advance(timedelta(minutes=2))
+    assert count(box) == 4
+    key = next(key for key in box.world.metrics.known() if key[1] == "ConcurrentRequestsPerModel")
+    end = int(box.clock.now.timestamp())
+    seen = [value for _, value in box.world.metrics.read(key, end - 120, end, 10, "Maximum")]
+    assert len(seen) == 12
+    assert max(seen) == pytest.approx(8.8)
+
+
+def test_concurrent_requests_are_published_only_where_a_policy_follows_them(box: Sandbox) -> None:
+    driven(box, 100)
+    box.clock.advance(timedelta(minutes=5))
+    assert "ConcurrentRequestsPerModel" not in {name for _, name, _ in box.world.metrics.known()}

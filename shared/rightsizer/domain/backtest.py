@@ -99,6 +99,8 @@ class Backtest:
     """How many mornings ended at each gate, ``waits`` (for its window, its rest or the day's budget; or the fleet that
     it was decided on was gone when it was to start) or ``watched``."""
     missed: MissedOption | None = None
+    left_out: tuple[str, ...] = ()
+    """Variants behind the first, which alone was played: nothing here is about them."""
 
     @property
     def saved_usd(self) -> Decimal:

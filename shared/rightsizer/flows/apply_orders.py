@@ -21,7 +21,7 @@ from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
-from rightsizer.flows.record_change import LedgerEntries, book_savings, shown_proposal_state
+from rightsizer.flows.record_change import LedgerEntries, book_savings, shown_outcome, shown_proposal_state
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 BOOKS_MIN = 5
@@ -259,7 +259,7 @@ def _correct_proposal(apply: Apply, proposal: Proposal) -> None:
         apply.store.follow(proposal.id, ProposalState.WITHDRAWN, proposal.change_id, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval withdrawn", text)
     elif change.is_closed:
-        apply.store.follow(proposal.id, shown_proposal_state(change), change.id, change.outcome)
+        apply.store.follow(proposal.id, shown_proposal_state(change), change.id, shown_outcome(change))
 
 
 def _try_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
@@ -282,7 +282,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if proposal is None or proposal.state is not ProposalState.APPROVED or proposal.asked_back_by:
         return None
     if known is not None:
-        apply.store.follow(proposal.id, shown_proposal_state(known), known.id, known.outcome)
+        apply.store.follow(proposal.id, shown_proposal_state(known), known.id, shown_outcome(known))
         return None
     since = apply.approved_since(proposal)
     late = now - since

@@ -87,4 +87,5 @@ def backtest(endpoint: Endpoint, usage: VariantUsage, stage: BacktestInputs) -> 
     """
     opted_in = replace(endpoint, mode=Mode.AUTO, mode_declared=True)
     whole = [d for d in usage.days if d.day < stage.today]
-    return Backtester(opted_in, whole, stage, opted_in).run()
+    found = Backtester(opted_in, whole, stage, opted_in).run()
+    return replace(found, left_out=tuple(variant.name for variant in endpoint.variants[1:]))

@@ -333,7 +333,8 @@ def book_savings(
 
 
 def _note(change: Change, hours: float) -> str:
-    kind = change.option.target.instance_type
+    target = change.option.target
+    kind = " and ".join(dict.fromkeys((target.instance_type, *(one.instance_type for one in target.others))))
     since = f"{change.instance_hours:.1f} instance hours of {kind} since the turn" if kind else "since the turn"
     if change.fallback_hours:
         since += f", {change.fallback_hours:.1f} of them on a fallback pool, which saves nothing"

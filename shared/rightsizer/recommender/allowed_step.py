@@ -22,6 +22,7 @@ from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.hourly_counts import requests_of_week
 from rightsizer.recommender.options import check_fleet, saving_share
 from rightsizer.recommender.priced_option import price_fleet
+from rightsizer.recommender.weekly_counts import merge_alike
 
 WORTH = 2
 """Times that the best option may save what a step of low risk does, which is asked about before it."""
@@ -119,9 +120,9 @@ def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Op
     if hardware is None or not isinstance(candidate, CandidateType):
         return None
     counts = tuple(max(count, least) for count in target.hourly_counts or (target.instance_count,) * HOURS)
-    classes = tuple(replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
-    if len(set(n for one in classes for n in one.counts)) == 1:
-        classes = ()
+    raised = (replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
+    classes = merge_alike(tuple(raised))
+    classes = classes if len(classes) > 1 else ()
     random_routing = context.is_random_routing and target.routing is None
     larger = Fleet(
         counts,

@@ -12,9 +12,10 @@ from decimal import Decimal
 from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.gate import GateCase, decide_gate
-from rightsizer.recommender.options import Options, saving_share
+from rightsizer.recommender.options import Options, saving_share, test_candidate
 from rightsizer.recommender.pricing import with_test_cost
 from rightsizer.recommender.shadow_test import (
     ShadowTestCandidate,
@@ -29,6 +30,12 @@ FAR_CHEAPER = 4
 
 Machines with four GPUs cost four to six times as much as those with one (g5.xlarge to g5.12xlarge): a sure option
 that is so far off pays for GPUs that nobody uses.
+"""
+FAR_CHEAPER_THAN_SAFE = 8
+"""The same of a sure option that automatic mode may take now: eight GPUs cost at least eight times one of their kind.
+
+A machine of eight of which one works is no step towards a machine with one. Short of that a step that saves and is
+safe is taken, since nobody may answer.
 """
 SAID_ANYWAY = frozenset(
     {Code.OWNED_BY_STACK, Code.OTHER_KIND, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED, Code.TOO_MANY_ERRORS}
@@ -82,6 +89,26 @@ def ask_about_test(
         gate=Gate.SILENT if verdict is Gate.SILENT else Gate.PROPOSE,
         gate_reason=why,
     )
+
+
+def offer_test(found: Recommendation, context: EvaluationContext) -> Recommendation:
+    """The proposal with the test of a chosen type that is only likely to be fast enough. Others are unchanged.
+
+    Such a type is taken untested where automatic mode may run no test. A person who is asked may run one.
+    """
+    option, policy = found.chosen_option, context.policy
+    if option is None or found.gate is not Gate.PROPOSE or option.test_usd or option.grows or _is_sparse(context):
+        return found
+    hardware = context.inputs.catalogue.find(option.target.instance_type)
+    candidate = check_candidate(context, hardware) if hardware is not None else None
+    if not isinstance(candidate, CandidateType) or candidate.likely >= 1 or not candidate.is_certain:
+        return found
+    if impossible_test_reason(context.endpoint) is not None or declared_refusal(context.endpoint.tags) is not None:
+        return found
+    test = test_candidate(context, candidate, option, candidate.likely)
+    if choose_test([test], Decimal(0), context.inputs.history, policy) is None:
+        return found
+    return replace(found, options=(with_test(test, policy.risk_propose), *found.options[1:]))
 
 
 def _decide(context: EvaluationContext, case: GateCase) -> tuple[Gate, Reason]:
@@ -157,11 +184,11 @@ def _comes_first(context: EvaluationContext, asked: AskedOption, best: Option, v
     """Whether the uncertain option is asked about before the sure one is applied or asked about."""
     if saving_share(context, best) < context.policy.minimum_saving_share:
         return True
+    sure_verdict, _ = _decide(context, case(context, best))
+    if sure_verdict is Gate.APPLY:  # the safe step is taken now; what is uncertain is asked about after it
+        return FAR_CHEAPER_THAN_SAFE * asked.option.usd_per_month <= best.usd_per_month
     if FAR_CHEAPER * asked.option.usd_per_month <= best.usd_per_month:
         return True
-    sure_verdict, _ = _decide(context, case(context, best))
-    if sure_verdict is Gate.APPLY:
-        return False  # the safe step is taken now; what is uncertain is asked about after it
     if sure_verdict is Gate.SILENT:
         return verdict is not Gate.SILENT
     return is_test_first(asked.candidate, max(best.saving_usd_per_month, Decimal(0)))

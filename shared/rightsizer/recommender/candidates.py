@@ -54,6 +54,8 @@ class CandidateType:
     started: bool
     least_usd: float
     """Lower bound of the monthly cost."""
+    likely: float = 1.0
+    """0..1 that it is fast enough, also where it is taken untested and `fast` is 1."""
 
     @property
     def is_certain(self) -> bool:
@@ -112,6 +114,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
+    likely = fast
     if may_skip_test(context, fast):
         fast = 1.0  # the change is the test: its guard and the days after it tell
     if fast <= 0 and fit > 0:
@@ -121,7 +124,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
     least = float(price.usd_per_hour * HOURS_PER_MONTH) * max(busy, 1.0)
     if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
-    return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least)
+    return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least, likely)
 
 
 def may_skip_test(context: EvaluationContext, chance: float) -> bool:

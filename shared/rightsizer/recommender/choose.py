@@ -11,7 +11,7 @@ from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.allowed_step import cost_order, gate_case, gate_of, may_apply, put_allowed_first
-from rightsizer.recommender.asked_test import ask_about_test, with_test
+from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_test
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
@@ -101,7 +101,7 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     if best is None:
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
-    return _apply_gate(base, context, first, options)
+    return offer_test(_apply_gate(base, context, first, options), context)
 
 
 def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:

@@ -127,7 +127,7 @@ def _assume_test_passes(context: EvaluationContext, candidate: CandidateType) ->
     for tried, chance in ((ratio, candidate.fast), (quick, min(candidate.fast, QUICK))):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
         if isinstance(found, Option):
-            return _test_candidate(context, candidate, found, chance)
+            return test_candidate(context, candidate, found, chance)
         if not candidate.speed.source.is_guess:
             break
     return None
@@ -141,11 +141,11 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
     for tried, chance in ((candidate.ratio.mid, MIDDLE), (_fast_latency_ratio(context, candidate), QUICK)):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
         if isinstance(found, Option):
-            return _test_candidate(context, candidate, found, chance)
+            return test_candidate(context, candidate, found, chance)
     return None
 
 
-def _test_candidate(
+def test_candidate(
     context: EvaluationContext, candidate: CandidateType, option: Option, fast: float
 ) -> ShadowTestCandidate:
     """The option, `fast` enough with that chance, with what its test costs beside today's fleet."""

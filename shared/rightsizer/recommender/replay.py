@@ -8,6 +8,7 @@ import heapq
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from datetime import date
 
 from rightsizer.autoscaling.target_tracking import BUSY_TARGET
 from rightsizer.domain.demand import Fleet, ReplayResult, Stream
@@ -25,6 +26,9 @@ TABLE = 1024
 FEW, COPIES = 2000, 8
 """Requests below which the days are served several times, each time with other chance; how often at most."""
 MINUTES = SLOT_S // 60
+SEEDED_FROM, SEEDS, COPY_SEEDS = date(2026, 11, 6).toordinal(), 63, 31
+"""A date of seed 0 (any would do; with this one the answers of the labelled days stay), the dates with seeds of their
+own, which are as many as CloudWatch keeps, and the seeds between two copies of a day."""
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
 
@@ -200,11 +204,16 @@ def stream_of(days: Sequence[DailyUsage], bins: Sequence[tuple[float, float]], l
     kept = [range(SLOTS)] * len(days) if whole else _heaviest_slots(calls, work, each)
     table = _table(bins)
     served = [
-        _scatter_arrivals(c, k, f, table, number + 31 * copy, each if not whole else math.inf, roughness(d))
+        _scatter_arrivals(c, k, f, table, _seed(d, copy), each if not whole else math.inf, roughness(d))
         for copy in range(copies)
-        for number, (d, c, k, f) in enumerate(zip(days, calls, kept, factors, strict=True))
+        for d, c, k, f in zip(days, calls, kept, factors, strict=True)
     ]
     return Stream(tuple(served), tuple(zip(calls, work, strict=True)) * copies, whole, copies)
+
+
+def _seed(usage: DailyUsage, copy: int) -> int:
+    """Seed of a day's arrivals: of its date, so that a look-back that moves on by a day serves its days as before."""
+    return (usage.day.toordinal() - SEEDED_FROM) % SEEDS + COPY_SEEDS * copy
 
 
 def roughness(usage: DailyUsage) -> float:

@@ -48,7 +48,7 @@ def find_weekly_counts(
         week = week_of(found)
         if week is None or sum(week) / len(week) > enough or len(scheduled_counts(week)) > MOST_ACTIONS:
             continue
-        best, least = _merge_alike(found), sum(week) / len(week)
+        best, least = merge_alike(found), sum(week) / len(week)
     return best
 
 
@@ -116,7 +116,7 @@ def _counts_of(
         yield DayCounts(weekdays, counts)
 
 
-def _merge_alike(classes: tuple[DayCounts, ...]) -> tuple[DayCounts, ...]:
+def merge_alike(classes: tuple[DayCounts, ...]) -> tuple[DayCounts, ...]:
     """The classes, those with the same counts as one: where Saturday runs as Friday does, nobody reads them apart."""
     days: dict[tuple[int, ...], list[int]] = {}
     for one in classes:

@@ -168,6 +168,7 @@ def _endpoint(each: Backtest) -> dict[str, Any]:
         "days_after": sum(change.after.days for change in each.changes),
         "saved_usd": str(each.saved_usd),
         "mornings": dict(each.mornings),
+        "variants_not_played": list(each.left_out),
         "changes": [_change(change) for change in each.changes],
         "missed": None
         if missed is None

@@ -58,6 +58,9 @@ def backtest_page(found: BacktestedAccount, width: int) -> RenderableType:
     if left:
         rows = [(each.endpoint, _left_reason(each)) for each in left]
         parts += [_rows("Left as it is", "Judgement of the last morning, and what would have held", rows), Text()]
+    beside = [(each.endpoint, ", ".join(each.left_out)) for each in found.tried if each.left_out]
+    if beside:
+        parts += [_rows("In part", "Variants that were not played: only the first of an endpoint is", beside), Text()]
     missed = [
         (each.endpoint, f"{_missed_text(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
     ]
