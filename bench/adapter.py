@@ -5,7 +5,7 @@ What it passes in is typed by the Protocols of `bench.views`.
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,14 +18,15 @@ from rightsizer.changes.measurement import ENOUGH
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.option import Option
 from rightsizer.domain.price import Commitment, PriceTable
-from rightsizer.domain.slowdown import Promise
 from rightsizer.domain.usage import SLOTS, DailyUsage, MetricStatistic, MetricWindow, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.past_changes import gpu_ratios
 from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
+AGE = MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum")
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
 
 
@@ -52,8 +53,8 @@ class Memory:
     routing: str = ""
     """Routing yesterday."""
     framework: str = ""
-    promise: Promise | None = None
-    """Of the change that was made last."""
+    option: Option | None = None
+    """The one that was carried out last."""
 
 
 def facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
@@ -115,6 +116,8 @@ def _learn(memory: Memory, notice: Notice) -> None:
     if "memory" in notice.text:
         failure = "memory"
     counts = tuple(notice.instance_counts)
+    done = memory.option
+    promise = done.promise if done is not None else None
     memory.changes.append(
         PastChange(
             at,
@@ -127,8 +130,10 @@ def _learn(memory: Memory, notice: Notice) -> None:
             mean_instances=sum(counts) / 24 if counts else None,
             from_routing=memory.routing,
             framework=memory.framework,
-            demand=memory.promise.peak_busy_gpus if memory.promise else None,
-            promised_slowdown=memory.promise.slowdown if memory.promise else None,
+            demand=promise.peak_busy_gpus if promise else None,
+            promised_slowdown=promise.slowdown if promise else None,
+            restores=done is not None and done.restores,
+            grows=done is not None and done.grows,
         )
     )
 
@@ -208,9 +213,21 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
                 kept[: segment.start] = array("d", [math.nan] * segment.start)
                 kept[segment.end :] = array("d", [math.nan] * (1440 - segment.end))
                 series[MetricStatistic(metric, statistic)] = Series(start, 60, kept)
+        if view.hosting == "async":
+            series[AGE] = _age_of_oldest(series, start)
         window = MetricWindow(view.endpoint_name, view.variant_name, start, start + timedelta(days=1), 60, series)
         out += daily_usage(window, VariantSetup(hardware, max(view.instance_counts), counts=counts))
     return out
+
+
+def _age_of_oldest(series: Mapping[MetricStatistic, Series], start: datetime) -> Series:
+    """What AWS would publish of a queue that the referee has and does not show: its requests wait, and none expires.
+
+    Nobody waited longer than the slowest requests of the minute took, whose latency contains the waiting.
+    """
+    slowest = series.get(MetricStatistic("ModelLatency", "p99"))
+    values = slowest.values if slowest is not None else array("d", [math.nan] * 1440)
+    return Series(start, 60, array("d", [value / 1e6 if value == value else 0.0 for value in values]))
 
 
 def _merged(segments: Sequence[Segment]) -> list[_Segment]:

@@ -5,7 +5,7 @@ imported only when an action is made; what it passes in is typed by the Protocol
 """
 
 import importlib
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -14,7 +14,7 @@ from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
-from rightsizer.changes.overruled import ApprovedAs, overruling_reason
+from rightsizer.changes.overruled import ApprovedAs, covered_fleet, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
@@ -35,37 +35,6 @@ from rightsizer.recommender.proposal import (
 )
 from rightsizer.recommender.recommend import recommend
 
-IN_PLACE = frozenset(OptionKind) - {OptionKind.DELETE, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING}
-EAGER = replace(
-    Policy(),
-    by_itself=IN_PLACE,
-    several_at_once=True,
-    act_without_gpu_metrics=True,
-    valid_share=0.0,
-    requests_needed=20,
-    days_for_hours=1,
-    nap_days=5,
-    idle_days=2,  # as long as the referee looks for what an endpoint is used to (decision 32)
-    stopped_hours=9.0,
-    minimum_saving_share=0.02,
-    minimum_saving_usd=Decimal(5),
-    confidence_propose=0.0,
-    confidence_apply=0.0,
-    confidence_smaller=0.0,
-    cooldown_hours=0.0,
-    cooldown_type_hours=0.0,
-    tests_per_month=6,
-    test_value=1.0,
-    test_chance=0.2,
-    test_requests=8,
-    test_hours_most=2.0,
-    memory_room_smaller=0.3,
-    untested_chance=0.9,
-    untested_requests=8,
-)
-"""Acts on little evidence from the first day. New versions come onto whatever runs: a smaller card keeps room."""
-PRODUCTION = replace(Policy(), by_itself=IN_PLACE, several_at_once=True, act_without_gpu_metrics=True)
-"""The default thresholds, with gates opened that no setting of a stack opens: for comparison only."""
 KINDS = {
     "real-time": EndpointKind.REAL_TIME,
     "inference-components": EndpointKind.INFERENCE_COMPONENTS,
@@ -85,11 +54,11 @@ KEEP_BUSY = {
 """How the referee scales: 0.7 requests at work for each that an instance serves at once."""
 
 
-class RightsizerPolicy:
-    """The engine in eager mode."""
+class RightsizerPolicy(ABC):
+    """The engine with its default thresholds; who answers for an endpoint's owner, a class below says."""
 
     name = "rightsizer"
-    policy = EAGER
+    policy = Policy()
 
     def __init__(self) -> None:
         self._memory: dict[str, Memory] = {}
@@ -114,17 +83,16 @@ class RightsizerPolicy:
             self.log.append((account.day, found))
             answer = self._answer(actions, found, view)
             if answer is not None:
-                out[view.endpoint_name], memory.promise = answer[0], answer[1].promise
+                out[view.endpoint_name], memory.option = answer
         return out
 
+    @abstractmethod
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         """The action of the day and the option that it carries out; None keeps."""
-        action = _action(actions, found, view)
-        return None if action is None or found.chosen_option is None else (action, found.chosen_option)
 
+    @abstractmethod
     def _observed(self, view: View, memory: Memory) -> tuple[Endpoint, tuple[DailyUsage, ...]]:
-        """The view as an endpoint whose owner opens everything, and the days that the engine reads."""
-        return _opened(view), tuple(memory.digests)
+        """The endpoint as its owner set it up, and the days that the engine reads."""
 
     def _judge(self, view: View, memory: Memory, others: tuple[PastChange, ...], day: int) -> Recommendation:
         assert self._catalogue is not None
@@ -138,20 +106,6 @@ class RightsizerPolicy:
         return recommend(endpoint, usage, inputs, DIMENSIONS)
 
 
-class ProductionPolicy(RightsizerPolicy):
-    """The engine with the product's own gates (run with --days 15 --warmup 7)."""
-
-    name = "rightsizer (production gates)"
-    policy = PRODUCTION
-
-
-class MetricsOnlyPolicy(RightsizerPolicy):
-    """The engine without shadow tests."""
-
-    name = "rightsizer (no tests)"
-    policy = replace(EAGER, tests=False, untested_chance=0.5)
-
-
 class ShippedAuto(RightsizerPolicy):
     """The product as it is installed: default settings, endpoints tagged auto, and nobody answers what it asks.
 
@@ -160,7 +114,6 @@ class ShippedAuto(RightsizerPolicy):
     """
 
     name = "rightsizer (shipped, auto)"
-    policy = Policy()
     mode = Mode.AUTO
     limits = ChangeLimits()
     proposal_days = 14
@@ -259,11 +212,13 @@ class ShippedApproved(ShippedAuto):
             return None
         begins = ApprovedAs.TEST if asked.offers_test else ApprovedAs.CHANGE
         begins = ApprovedAs.CHANGE_AFTER_TEST if after else begins
-        refused = overruling_reason(asked.chosen_option, asked, found, approved_as=begins)
+        option = covered_fleet(asked.chosen_option, asked, found, approved_as=begins)
+        asked = replace(asked, options=(option,))
+        refused = overruling_reason(option, asked, found, approved_as=begins)
         if refused is not None:
             self._say(found, f"approved, then overruled: {refused.code.value}")
             return None
-        untested = replace(asked, options=(replace(asked.chosen_option, test_usd=Decimal(0)),))
+        untested = replace(asked, options=(replace(option, test_usd=Decimal(0)),))
         answer = self._done(actions, found, untested if after else asked, view)
         waits = answer is None and self.causes[-1][2] == NO_ROOM
         if (begins is ApprovedAs.TEST and answer is not None) or (waits and after):
@@ -322,65 +277,25 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
         scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
-    return replace(
-        _opened(view),
+    count, long_ago = max(view.instance_counts), DAY_0 - timedelta(days=60)
+    return Endpoint(
+        ref=EndpointRef("111122223333", "us-east-1", view.endpoint_name),
+        status="InService",
         config_name=f"model-{given.get('model-version', '')}",
+        created_at=long_ago,
         modified_at=DAY_0 + timedelta(days=memory.since if memory.since else -60),
         kind=kind,
         kinds=(kind,),
+        variants=(Variant(view.variant_name, "model", view.instance_type, count, count, 1.0, (), view.routing),),
         tags=tags,
         mode=mode,
         mode_declared=mode is Mode.AUTO,
         objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None),
-        scaling=scaling,
-    )
-
-
-def _opened(view: View) -> Endpoint:
-    long_ago = DAY_0 - timedelta(days=60)
-    scaling: Sequence[ScalableTarget] = ()
-    if view.autoscale_max is not None or len(set(view.instance_counts)) > 1:
-        top = max(view.autoscale_max or 0, *view.instance_counts)
-        scaling = (ScalableTarget("variant", "count", min(view.instance_counts), top),)
-    tags = {"rightsizer:cold-start-ok": "true"} if dict(view.tags).get("cold-start-ok") == "true" else {}
-    count = max(view.instance_counts)
-    return Endpoint(
-        ref=EndpointRef("111122223333", "us-east-1", view.endpoint_name),
-        status="InService",
-        config_name="now",
-        created_at=long_ago,
-        modified_at=long_ago,
-        kind=EndpointKind.REAL_TIME,
-        kinds=(EndpointKind.REAL_TIME,),
-        variants=(Variant(view.variant_name, "model", view.instance_type, count, count, 1.0, (), view.routing),),
-        tags=tags | {"rightsizer:shadow-ok": "true"},
-        mode=Mode.AUTO,
-        mode_declared=True,
-        objective=Objective(view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None, min_instances=1),
         owner="referee",
         owned_by="",
-        scaling=tuple(scaling),
+        scaling=scaling,
         framework=framework(view),
     )
-
-
-def _action(actions: Actions, found: Recommendation, view: View) -> object | None:
-    """The recommendation as an action of the referee; None keeps. A proposal counts as approved."""
-    option = found.chosen_option
-    if option is None or found.gate is Gate.SILENT:
-        return None
-    if found.gate is Gate.TEST:
-        return actions.Trial(option.target.instance_type, hours=2.0 if option.test_hours is None else option.test_hours)
-    if option.kind is OptionKind.SCALE_TO_ZERO:
-        minutes = option.target.idle_minutes or 60
-        return None if view.scale_to_zero_minutes == minutes else actions.ScaleToZeroWhenIdle(minutes)
-    if option.kind is OptionKind.DELETE:
-        return None if view.scale_to_zero_minutes else actions.ScaleToZeroWhenIdle(60)
-    if not option.in_place:
-        return None  # its owner's work: another endpoint, another image
-    if option.risk > 1 and found.gate is Gate.PROPOSE:
-        return None
-    return _deploy(actions, option.target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
 
 
 def _deploy(actions: Actions, target: Target, view: View, guard: bool) -> object:

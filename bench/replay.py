@@ -1,4 +1,4 @@
-"""`make replay`: the engine and the rules to beat, in the referee, on the development data.
+"""`make replay`: what ships beside the rules of the field, in the referee, on the development data.
 
 The referee is not part of the project: it is looked for beside it (or where RIGHTSIZER_REFEREE says) and run in a
 process of its own, so that nothing here imports it.
@@ -13,19 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = "bench.policy:RightsizerPolicy"
-NO_TESTS = "bench.policy:MetricsOnlyPolicy"
-PRODUCTION = "bench.policy:ProductionPolicy"
+POLICIES = {"shipped-auto": "bench.policy:ShippedAuto", "shipped-approved": "bench.policy:ShippedApproved"}
+"""What ships, by the names that `--policy` takes: nobody answers, or a person approves a day later."""
 TO_BEAT = ("referee.baselines:GuardedComputeOptimizerLike", "referee.baselines:GuardedStatic20Memory")
-"""The best two rules of the field; a full run plays all of them."""
-POLICIES = {
-    "shipped-auto": "bench.policy:ShippedAuto",
-    "shipped-approved": "bench.policy:ShippedApproved",
-    "eager": OURS,
-    "no-tests": NO_TESTS,
-    "production-gates": PRODUCTION,
-}
-"""Names that `--policy` takes."""
+"""The best two rules of the field."""
+ACCOUNTS = "gentd,mixed,lora,events"
 NO_REFEREE = "no referee in {}: set RIGHTSIZER_REFEREE to its folder to replay the decision engine"
 
 
@@ -51,30 +43,28 @@ def numbers(text: str) -> str:
     return text
 
 
-def commands(fast: bool, seeds: str) -> list[list[str]]:
-    """Arguments of the referee: eager beside the rules of the field, then (not fast) with the production gates."""
-    eager = ["--account", "all", "--seeds", seeds, "--policy", OURS]
-    if fast:
-        return [[*eager, *(part for name in TO_BEAT for part in ("--policy", name)), "--fast"]]
-    gates = ["--account", "gentd,mixed,events", "--seeds", seeds, "--days", "15", "--warmup", "7"]
-    return [[*eager, "--policy", NO_TESTS, "--baselines"], [*gates, "--policy", PRODUCTION]]
+def commands(names: Sequence[str], accounts: str, seeds: str, fast: bool) -> list[list[str]]:
+    """Arguments of the referee: each account with its own days, the policies of these names (none: both) on it.
 
-
-def chosen(names: Sequence[str], accounts: str, seeds: str, fast: bool) -> list[list[str]]:
-    """Arguments of the referee for these policies: each account with its own days."""
-    policies = [part for name in names for part in ("--policy", POLICIES[name])]
+    Without names the rules of the field run beside them, all of them or (fast) the best two.
+    """
+    paths = [POLICIES[name] for name in names or POLICIES]
+    beside = [] if names else ["--baselines"]
+    if fast and not names:
+        paths, beside = [*paths, *TO_BEAT], []
+    policies = [part for path in paths for part in ("--policy", path)]
     found = []
     for account in accounts.split(","):
         days, warmup = days_of(account)
         days_given = ["--days", str(days), "--warmup", str(warmup), *(["--fast"] if fast else [])]
-        found.append(["--account", account, "--seeds", seeds, *days_given, *policies])
+        found.append(["--account", account, "--seeds", seeds, *days_given, *policies, *beside])
     return found
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the referee and print its tables; 2 with one sentence where there is none."""
     parser = argparse.ArgumentParser(prog="python -m bench.replay", description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--fast", action="store_true", help="thinned accounts; without --policy eager only")
+    parser.add_argument("--fast", action="store_true", help="thinned accounts; of the rules the best two")
     parser.add_argument(
         "--seeds", default="1", type=numbers, help="whole numbers with commas between them, as in 1,2,3"
     )
@@ -83,20 +73,17 @@ def main(arguments: list[str] | None = None) -> int:
         action="append",
         choices=POLICIES,
         help="shipped-auto: default settings, tagged auto, nobody answers; shipped-approved: untagged, what has a"
-        " button and risk 0 or 1 is approved a day later; may be repeated. Played after a week of history (--days 15"
-        " --warmup 7; lora 12 and 5). Default: the eager modes beside the rules of the field",
+        " button and risk 0 or 1 is approved a day later; may be repeated. Default: both, beside the rules of the"
+        " field. All are played after a week of history (--days 15 --warmup 7; lora 12 and 5)",
     )
-    parser.add_argument("--account", default="gentd,mixed,lora,events", help="with --policy: several with commas")
+    parser.add_argument("--account", default=ACCOUNTS, help="several with commas between them")
     given = parser.parse_args(arguments)
     if why := no_referee():
         print(why, file=sys.stderr)
         return 2
     path = os.pathsep.join(map(str, (folder(), ROOT, ROOT / "shared")))
     environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    runs = commands(given.fast, given.seeds)
-    if given.policy:
-        runs = chosen(given.policy, given.account, given.seeds, given.fast)
-    for command in runs:
+    for command in commands(given.policy or (), given.account, given.seeds, given.fast):
         done = subprocess.run([sys.executable, "-m", "referee", *command], cwd=folder(), env=environment, check=False)
         if done.returncode:
             return done.returncode

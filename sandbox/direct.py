@@ -32,8 +32,8 @@ READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
 """Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`): they have some."""
 ROWS = frozenset(
     {
-        "BatchGetItem", "CreateTable", "DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan",
-        "TransactWriteItems", "UpdateItem",
+        "BatchGetItem", "BatchWriteItem", "CreateTable", "DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query",
+        "Scan", "TransactWriteItems", "UpdateItem",
     }
 )  # fmt: skip
 """Operations of DynamoDB on a table and its rows, which moto's own table answers: half of all requests."""

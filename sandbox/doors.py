@@ -92,7 +92,7 @@ class Roles:
                 asked = "s3:ListBucket" if call.operation == "ListObjectsV2" else action
                 yield Ask(asked, f"arn:aws:s3:::{params['Bucket']}{key}", {"aws:ResourceAccount": self._box.account})
             case "sqs" | "sns" | "secretsmanager" | "ecr":
-                yield Ask(action, self._named(call))
+                yield Ask(PERMITTED_BY.get(action, (action,))[0], self._named(call))
             case "events":
                 yield from self._events(action, params)
             case "autoscaling" if call.operation.startswith(GROUP_WRITES):
@@ -114,11 +114,21 @@ class Roles:
                 for kind, one in write.items():
                     yield from self._table(f"dynamodb:{_WRITES[kind]}", one)
             return
+        if "RequestItems" in params:
+            yield from self._batch(action, params["RequestItems"])
+            return
         arn = self._box.world.arn("dynamodb", f"table/{params['TableName']}")
         if index := params.get("IndexName"):
             arn = f"{arn}/index/{index}"
         key = (params.get("Key") or params.get("Item") or {}).get("pk", {}).get("S")
         yield Ask(action, arn, {"dynamodb:LeadingKeys": key} if key else {})
+
+    def _batch(self, action: str, tables: Mapping[str, Any]) -> Iterator[Ask]:
+        """A batch needs its own action for each of its keys, and none of those of single items."""
+        for name, asked in tables.items():
+            items = asked["Keys"] if "Keys" in asked else [each["PutRequest"]["Item"] for each in asked]
+            for key in sorted({item["pk"]["S"] for item in items}):
+                yield Ask(action, self._box.world.arn("dynamodb", f"table/{name}"), {"dynamodb:LeadingKeys": key})
 
     def _group(self, action: str, params: Mapping[str, Any]) -> Ask:
         """A write to the group that is named, or that the named instance belongs to."""

@@ -18,8 +18,14 @@ _WRITES = (
     "Batch", "Transact", "Detach", "Attach", "Terminate", "Start", "Stop", "Tag", "Untag", "Enable", "Disable",
 )  # fmt: skip
 _READS = ("BatchGet", "BatchCheck")
-PERMITTED_BY = {"cloudwatch:QueryMetrics": ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")}
-"""Operations that IAM knows no action of (CloudWatch guide, "Query metrics with PromQL"), and what they ask for."""
+PERMITTED_BY = {
+    "cloudwatch:QueryMetrics": ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics"),
+    "sqs:SendMessageBatch": ("sqs:SendMessage",),
+}
+"""Operations that IAM knows no action of, and what they ask for.
+
+Sources: CloudWatch guide, "Query metrics with PromQL"; SQS Developer Guide, "Amazon SQS API permissions".
+"""
 IAM_PREFIX = {"resourcegroupstaggingapi": "tag", "service-quotas": "servicequotas", "stepfunctions": "states"}
 
 

@@ -7,6 +7,7 @@ returns every component of that type. SKUs are made up, prices are the snapshot'
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,60 @@ class SavingsPlans:
         found = [plan for plan in self.plans if plan["state"] in states]
         shown, token = page(found, p.get("nextToken"), p.get("maxResults") or 100, operation="DescribeSavingsPlans")
         return {"savingsPlans": shown} | ({"nextToken": token} if token else {})
+
+    def DescribeSavingsPlansOfferingRates(self, p: Params) -> Params:
+        """Rates of plans by Region, payment and type of plan, for each component: pages of 100, or as asked.
+
+        Discounts are [assumed]: 31 % is the one official rate that is known, for a year with a part upfront.
+        """
+        if set(p) - RATE_FILTERS:
+            raise NotSimulated(f"rates of plans by {sorted(set(p) - RATE_FILTERS)}")
+        regions = [value for row in p.get("filters", []) if row["name"] == "region" for value in row["values"]]
+        if [row for row in p.get("filters", []) if row["name"] != "region"] or not regions:
+            raise NotSimulated("rates of plans by other filters than the Region")
+        wanted = p.get("savingsPlanPaymentOptions") or list(DISCOUNTS)
+        ours = "SageMaker" in p.get("savingsPlanTypes", ["SageMaker"]) and "SageMaker" in p.get(
+            "products", ["SageMaker"]
+        )
+        rows = [
+            row
+            for region in regions
+            if ours
+            for option in wanted
+            for years in (1, 3)
+            for row in _rates(region, option, years)
+        ]
+        named = "DescribeSavingsPlansOfferingRates"
+        shown, token = page(rows, p.get("nextToken"), p.get("maxResults") or 100, operation=named)
+        return {"searchResults": shown} | ({"nextToken": token} if token else {})
+
+
+RATE_FILTERS = frozenset(
+    {"savingsPlanPaymentOptions", "savingsPlanTypes", "products", "serviceCodes", "filters", "nextToken", "maxResults"}
+)
+DISCOUNTS = {"No Upfront": 0.28, "Partial Upfront": 0.31, "All Upfront": 0.33}
+"""Of a year; three years have ten points more."""
+
+
+@cache
+def _rates(region: str, option: str, years: int) -> tuple[Params, ...]:
+    """The rate of each component of each type that is sold in the Region."""
+    prefix, less = PREFIXES.get(region, region.upper()), 1 - DISCOUNTS[option] - (0.1 if years == 3 else 0.0)
+    offering = {
+        "offeringId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{region}{option}{years}")), "paymentOption": option,
+        "planType": "SageMaker", "durationSeconds": years * 31_536_000, "currency": "USD",
+        "planDescription": f"{years} year {option} SageMaker Savings Plan",
+    }  # fmt: skip
+    return tuple(
+        {
+            "savingsPlanOffering": offering, "rate": f"{float(row.usd_per_hour) * factor * less:.6f}", "unit": "Hrs",
+            "productType": "SageMaker", "serviceCode": "AmazonSageMaker", "operation": "RunInstance",
+            "usageType": f"{prefix}-{code}:{row.instance_type}", "properties": [{"name": "region", "value": region}],
+        }
+        for row in catalog.prices(region)
+        if row.listed
+        for _, _, code, factor in _COMPONENTS
+    )  # fmt: skip
 
 
 def hourly(region: str, kind: str) -> float:

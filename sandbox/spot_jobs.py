@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 type Params = dict[str, Any]
 
 
+SUMMARY = ("TrainingJobArn", "CreationTime", "TrainingEndTime", "LastModifiedTime", "TrainingJobStatus",
+           "SecondaryStatus", "WarmPoolStatus")  # fmt: skip
+"""Members of TrainingJobSummary that are members of the job too."""
+
+
 class Jobs:
     """Operations about jobs and clusters; everything else goes to the service that was there before."""
 
@@ -73,8 +78,7 @@ class Jobs:
     def ListTrainingJobs(self, p: Params) -> Params:
         """Pages of ten jobs, or as asked, by status, warm pool and part of the name."""
         rows = [
-            {"TrainingJobName": name, "TrainingJobArn": job["TrainingJobArn"], "CreationTime": job["CreationTime"],
-             "TrainingJobStatus": job["TrainingJobStatus"]}
+            {"TrainingJobName": name} | {key: job[key] for key in SUMMARY if key in job}
             for name, job in self.jobs.items()
             if p.get("CreationTimeAfter", job["CreationTime"]) <= job["CreationTime"]
             if p.get("CreationTimeBefore", job["CreationTime"]) >= job["CreationTime"]

@@ -21,6 +21,7 @@ from sandbox.sagemaker.components import Components
 from sandbox.sagemaker.fleet import Fleet
 from sandbox.scaling.api import ApplicationAutoScaling
 from sandbox.scaling.scheduled import ScheduledScaling
+from sandbox.scaling.sleeping import Sleeping
 from sandbox.scaling.tracking import TargetTracking
 from sandbox.tagging import Tagging, Tags
 
@@ -51,7 +52,8 @@ class World:
         self.scaling = ApplicationAutoScaling(self)
         self.alarms = Alarms(self)
         self.tracking = TargetTracking(self)
-        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, ScheduledScaling(self), self.tracking):
+        scaling = (ScheduledScaling(self), self.tracking, Sleeping(self))
+        for timed in (self.fleet.load, self.alarms, self.fleet, self.components, *scaling):
             self.clock.drive(timed)
         self._apis: dict[str, object] = {
             "iam": self.iam,

@@ -33,7 +33,8 @@ WORDS = {
     "endpoint": "name owner type count mode p95_s error_percent min_instances kind tags framework model_gib routing"
     " scaled policies beside status no_tags owned_by unknown_fields configuration_replaced changed_days_ago no_variant",
     "usage": f"{STEADY} days hours burst_minutes on_days quiet stops_after_days gap_hours gap_hours_each_day"
-    " leak_per_day errors_per_hour backlog hottest_gpu each_gpu kv_cache also_published omit nan",
+    " leak_per_day errors_per_hour backlog oldest_s expired_per_day hottest_gpu each_gpu kv_cache also_published omit"
+    " nan",
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
     " grows late_share",
@@ -249,6 +250,10 @@ def _window(given: Mapping[str, Any]) -> MetricWindow:
         signals["GPUUtilization", "Maximum"] = float(given["hottest_gpu"])
     if "backlog" in given:
         signals["ApproximateBacklogSize", "Maximum"] = float(given["backlog"])
+    if "oldest_s" in given:
+        signals["ApproximateAgeOfOldestRequest", "Maximum"] = float(given["oldest_s"])
+    if "expired_per_day" in given:
+        signals["ExpiredRequests", "Sum"] = given["expired_per_day"] / 288
     for name, value in given.get("also_published", {}).items():
         signals[name, "Average"] = float(value)
     made = kit.window(signals, days=given.get("days", 14))

@@ -112,6 +112,8 @@ def test_the_environment_carries_the_limits_and_the_least_saving_together() -> N
         ('{"lookback_days": 64}', "lookback_days: 64; it should be a whole number of days from 14 to 63"),
         ('{"lookback_days": 21.5}', "lookback_days: 21.5; it should be a whole number"),
         ('{"lookback_days": true}', "lookback_days: True; it should be a whole number"),
+        ('{"tests_per_month": 32}', "tests_per_month: 32; it should be a whole number from 0 to 31"),
+        ('{"tests_per_month": "4"}', "tests_per_month: '4'; it should be a whole number"),
     ],
 )
 def test_nonsense_is_named(text: str, words: str) -> None:
@@ -124,6 +126,13 @@ def test_the_look_back_of_limits_is_that_of_every_judgement(days: int) -> None:
     known = from_environment({"RIGHTSIZER_LOOKBACK_DAYS": "14", "RIGHTSIZER_LIMITS": f'{{"lookback_days": {days}}}'})
     assert known.lookback == timedelta(days=days)
     assert evaluation.policy_of(known).lookback_days == days
+
+
+@pytest.mark.parametrize("tests", [0, 4, 31])
+def test_the_shadow_tests_of_limits_are_those_of_every_judgement(tests: int) -> None:
+    known = from_environment({"RIGHTSIZER_LIMITS": f'{{"tests_per_month": {tests}}}'})
+    assert known.misread == ()
+    assert evaluation.policy_of(known).tests_per_month == tests
 
 
 NONSENSE = {
@@ -140,6 +149,7 @@ NONSENSE = {
     "dimensions": ["delete"],
     "minimum_saving_usd": "much",
     "lookback_days": 13,
+    "tests_per_month": 1.5,
     "holidays": ["soon"],
     "stop_grace_minutes": 1,
     "wakes_per_day": -1,
@@ -206,6 +216,8 @@ def test_a_window_of_no_wall_time_is_named(name: str) -> None:
         ("minimum_saving_usd", "NaN", Decimal(50)),
         ("minimum_saving_usd", "-1", Decimal(50)),
         ("proposal_days", "0", 14),
+        ("tests_per_month", "many", 4),
+        ("tests_per_month", "32", 4),
         ("proposal_days", "soon", 14),
         ("change_untagged", "perhaps", False),
         ("edit_user_alarms", "2", False),

@@ -5,7 +5,7 @@ invocation metrics carry EndpointConfigName as well, in a series of their own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sandbox.clock import next_minute
 from sandbox.cloudwatch.store import Sample
 from sandbox.sagemaker.enhanced import enhanced, gpus_of
+from sandbox.scaling.sleeping import Queue
 
 if TYPE_CHECKING:
     from sandbox.sagemaker.fleet import Fleet
@@ -49,6 +50,8 @@ class LoadDriver:
     def __init__(self, fleet: "Fleet") -> None:
         self._fleet = fleet
         self._models: dict[str, LoadModel] = {}
+        self.queues: dict[str, Queue] = {}
+        """What waits for each asynchronous endpoint."""
         self.by_config = True
         """Whether metrics are published under the configuration's name too; the guide does not say when it begins."""
 
@@ -91,10 +94,24 @@ class LoadDriver:
                 )
 
     def _requests(self, config: str, served: Served, part: float, count: int) -> list[tuple[str, Sample]]:
+        return _queued(served, part) if self._is_queued(config) else _invocations(served, part, count)
+
+    def _is_queued(self, config: str) -> bool:
         known = self._fleet.configs.get(config)
-        if known is not None and known.request.get("AsyncInferenceConfig"):
-            return _queued(served, part)
-        return _invocations(served, part, count)
+        return known is not None and bool(known.request.get("AsyncInferenceConfig"))
+
+    def _queue_minute(self, endpoint: "Endpoint", variant: "Variant", served: Served, minute: datetime) -> Served:
+        """What leaves the queue in a minute; all of it while an instance runs."""
+        queue = self.queues.setdefault(endpoint.name, Queue())
+        done = queue.arrive(served.requests, minute, awake=variant.count > 0)
+        rows = (
+            ("HasBacklogWithoutCapacity", float(queue.backlog > 0)),
+            ("ApproximateAgeOfOldestRequest", queue.age_s(minute)),
+        )
+        for metric, value in rows:
+            sample = Sample.even(value)
+            self._fleet.world.metrics.add(INVOCATIONS, metric, {"EndpointName": endpoint.name}, minute, sample)
+        return replace(served, requests=done)
 
     def _fleet_minute(
         self, endpoint: "Endpoint", variant: "Variant", model: LoadModel, minute: datetime, part: float, config: str
@@ -104,11 +121,20 @@ class LoadDriver:
             return
         served = model(minute, kind, count)
         plain = {"EndpointName": endpoint.name, "VariantName": variant.name}
+        if self._is_queued(config):
+            served = self._queue_minute(endpoint, variant, served, minute)
+            if not variant.count and not variant.desired_count:
+                return  # no instance: nothing leaves the queue, and nothing is utilised
         own = plain | {"EndpointConfigName": config}
         guarded = self.by_config and (endpoint.last_deployment_config or endpoint.deployment)
         for dimensions in (plain, own) if guarded else (plain,):
             for metric, sample in self._requests(config, served, part, count):
                 self._fleet.world.metrics.add(INVOCATIONS, metric, dimensions, minute, sample)
+        self._utilisation(endpoint, plain, served, count, minute, config)
+
+    def _utilisation(
+        self, endpoint: "Endpoint", plain: dict[str, str], served: Served, count: int, minute: datetime, config: str
+    ) -> None:
         for metric, value in (
             ("GPUUtilization", served.gpu),
             ("GPUMemoryUtilization", served.gpu_memory),

@@ -84,6 +84,10 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         shape(PLANS, "a state outside its enum, more than 100 ARNs, pages of more than 1,000"),
         state("token", "a token that it did not give", INVALID),
     ),
+    (PLANS, "DescribeSavingsPlansOfferingRates"): (
+        shape(PLANS, "a plan type, payment option, product or filter outside its enum, pages of more than 1,000"),
+        state("token", "a token that it did not give", INVALID),
+    ),
     (QUOTAS, "ListServiceQuotas"): (
         shape(QUOTAS, "pages of more than 100, another level"),
         state("service", "a service that has no quotas", "NoSuchResourceException"),

@@ -305,6 +305,8 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _PAGE,
     ),
     (SERVICE, "ListEndpoints"): _LIST,
+    (SERVICE, "ListEndpointConfigs"): _LIST,
+    (SERVICE, "ListModels"): _LIST,
     (SERVICE, "ListInferenceComponents"): _LIST,
     (SERVICE, "DescribeInferenceComponent"): (_NAME, _COMPONENT),
     (SERVICE, "DescribeTrainingJob"): (_NAME, state("unknown", "a job that does not exist")),

@@ -22,6 +22,8 @@ MOST = 1_000_000
 """Of any limit: a number beyond it is a slip of the pen."""
 LOOKBACK = range(14, 64)
 """Days: fewer see no second week; CloudWatch keeps five-minute datapoints for 63."""
+TESTS = range(32)
+"""Shadow tests of one endpoint in a month: one a day at most."""
 _RANGE = f"it should be a whole number of days from {LOOKBACK.start} to {LOOKBACK.stop - 1}"
 
 
@@ -48,6 +50,8 @@ class Settings:
     lookback_days: int = 14
     """Days of metrics behind each recommendation and its replay, 14 to 63."""
     minimum_saving_usd: Decimal = Decimal(50)
+    tests_per_month: int = 4
+    """Shadow tests of one endpoint in a month, 0 to 31; 0 switches them off."""
     change_untagged: bool = False
     edit_user_alarms: bool = False
     """Whether customers' alarms may be re-pointed to the step policies that were restored with new ARNs."""
@@ -130,8 +134,9 @@ def change_limits(text: str) -> ChangeLimits:
     Keys: ``window`` ("mon-fri 09:00-17:00 Europe/Berlin"), ``cooldown_hours``, ``changes_per_day``, ``usd_per_day``,
     ``probation_hours`` (1 to 24), ``proof_requests``, ``proof_days``, ``grace_days``, ``bake_minutes`` (0 to 60),
     ``incident_alarms`` (names), ``dimensions`` (a list of ``autoscaling``, ``routing``, ``schedule``),
-    ``minimum_saving_usd``, ``lookback_days`` (14 to 63); the last two are of the decision and only checked here. Of the
-    office hours: ``holidays`` (days), ``stop_grace_minutes``, ``wakes_per_day``, ``longest_wake_hours``.
+    ``minimum_saving_usd``, ``lookback_days`` (14 to 63), ``tests_per_month`` (0 to 31); these three are of the decision
+    and only checked here. Of the office hours: ``holidays`` (days), ``stop_grace_minutes``, ``wakes_per_day``,
+    ``longest_wake_hours``.
     SettingsError names the key that cannot be understood.
     """
     found, _, problems = _parse_limits(text)
@@ -198,6 +203,13 @@ def _number(key: str, value: Any) -> Decimal:
 def _lookback(key: str, value: Any) -> int:
     if type(value) is not int or value not in LOOKBACK:
         raise SettingsError(f"Limits has {key}: {_shorten(value)}; {_RANGE}")
+    return value
+
+
+def _tests(key: str, value: Any) -> int:
+    if type(value) is not int or value not in TESTS:
+        wanted = f"it should be a whole number from {TESTS.start} to {TESTS.stop - 1}"
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {wanted}")
     return value
 
 
@@ -272,6 +284,7 @@ _CHECKED: Mapping[str, Callable[[str], Any]] = {
     "lookback_days": lambda text: _days_of(text, LOOKBACK),
     "proposal_days": lambda text: _days_of(text, range(1, 91)),
     "minimum_saving_usd": lambda text: _number("minimum_saving_usd", text),
+    "tests_per_month": lambda text: _tests("tests_per_month", int(text) if text.isdecimal() else text),
 }
 """Settings that are numbers, and how their texts are read."""
 _WANTED = {"functions": "a list of NAME=MB,..."}
@@ -296,5 +309,9 @@ _HOURS: Mapping[str, tuple[str, Reader]] = {
     "longest_wake_hours": ("longest_wake", lambda k, v: timedelta(hours=float(_number(k, v)))),
 }
 """Key of the same parameter: field of `HoursLimits`, and how its value is read."""
-_DECIDING: Mapping[str, Reader] = {"minimum_saving_usd": _number, "lookback_days": _lookback}
+_DECIDING: Mapping[str, Reader] = {
+    "minimum_saving_usd": _number,
+    "lookback_days": _lookback,
+    "tests_per_month": _tests,
+}
 """Keys of the same parameter that are fields of `Settings`: what is decided by, not how far changes go."""

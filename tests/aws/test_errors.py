@@ -17,7 +17,7 @@ from rightsizer.channels.sns import Topic
 from rightsizer.domain.message import Notice
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code
-from rightsizer.domain.trigger import EvaluationReason
+from rightsizer.domain.trigger import LookBeyond, LookReason
 from rightsizer.errors import (
     PermissionMissingError,
     ReadError,
@@ -75,7 +75,9 @@ type Write = Callable[[Any], object]
 WRITES: dict[str, tuple[str, Write]] = {
     "sqs:SendMessage": (
         "https://sqs/q",
-        lambda client: SqsPages(client, "https://sqs/q").send_page(["chat"], EvaluationReason.FULL_SWEEP, NOW, "k"),
+        lambda client: SqsPages(client, "https://sqs/q").send_look(
+            LookBeyond("group", ("g",), LookReason.SWEEP, NOW, "k")
+        ),
     ),
     "sns:Publish": ("arn:topic", lambda client: Topic(client, "arn:topic").post(Notice("a", "b"))),
     "s3:PutObject": ("bucket b", lambda client: BucketReports(client, "b").put("reports/a", b"", "text/html")),

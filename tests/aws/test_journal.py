@@ -11,7 +11,7 @@ from rightsizer.aws.journal import TableJournal
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.domain.change import Change, ChangeState, Entry
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.plan import Before, VariantCount
+from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from sandbox.account import Sandbox
@@ -96,6 +96,26 @@ def test_a_change_that_wrote_nothing_is_not_the_last_change_of_its_endpoint(jour
     journal.save(replace(refused, journal=(Entry(NOW, "finish", "noted"),)))
     assert journal.holder_of("chat") == ""
     assert journal.last_change_at("chat") is None
+
+
+def test_a_shadow_test_is_the_last_change_and_leaves_the_last_that_lasts_as_it_was(journal: TableJournal) -> None:
+    test = Plan(kind=PlanKind.SHADOW_TEST)
+    journal.save(closed(journal.create(change(9, "fresh", plan=test))))
+    assert (journal.last_change("fresh"), journal.last_lasting_change("fresh")) == ("c-9", "")
+    journal.save(closed(journal.create(change())))
+    assert journal.last_lasting_change("chat") == "c-1"
+    for number in (2, 3):
+        journal.save(closed(journal.create(change(number, plan=test))))
+        assert (journal.last_change("chat"), journal.last_lasting_change("chat")) == (f"c-{number}", "c-1")
+    journal.save(closed(journal.create(change(4))))
+    assert journal.last_lasting_change("chat") == "c-4"
+
+
+def test_the_last_change_of_a_row_of_an_earlier_release_is_one_that_lasts(journal: TableJournal) -> None:
+    key = {"pk": {"S": "LAST#chat"}, "sk": {"S": "LAST"}}
+    journal.dynamodb.put_item(TableName="t", Item=key | {"change": {"S": "c-1"}, "at": {"S": NOW.isoformat()}})
+    journal.save(closed(journal.create(change(2, plan=Plan(kind=PlanKind.SHADOW_TEST)))))
+    assert journal.last_lasting_change("chat") == "c-1"
 
 
 def test_where_no_change_is_allowed_a_day_the_first_one_does_not_pass(journal: TableJournal) -> None:

@@ -195,7 +195,7 @@ def test_nothing_is_asked_where_the_open_proposal_cannot_be_known(shelf: Shelf) 
     judged = replace(recommendation("chat"), evaluated_at=NOW + timedelta(hours=1))
     assert shelf.store.save(judged, newer) is False
     assert shelf.row("ENDPOINT#chat", "OPEN") == lock
-    assert shelf.store.last_evaluated("chat") == (NOW + timedelta(hours=1), judged.fingerprint)
+    assert shelf.store.last_evaluated(["chat"]) == {"chat": NOW + timedelta(hours=1)}
     assert shelf.store.proposal("p-2") is None
 
 

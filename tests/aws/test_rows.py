@@ -96,11 +96,11 @@ def test_one_judgement_without_its_time_hides_no_other_from_the_sweep(
 ) -> None:
     for number in range(10):
         store.save(recommendation(f"e{number}"), None)
-    row = table.get(f"ENDPOINT#e{place}", "RECOMMENDATION")
+    row = table.get(f"ENDPOINT#e{place}", "EVALUATED")
     assert row is not None
     table.put(row | {"evaluated_at": "soon", "usd": "much"})
     assert set(store.last_evaluations()) == {f"e{number}" for number in range(10)} - {f"e{place}"}
-    assert store.last_evaluated(f"e{place}") is None, "it is judged anew"
+    assert store.last_evaluated([f"e{place}"]) == {}, "it is judged anew"
     store.note_spending(NOW)
     noted = table.get("ACCOUNT", "SPENDING")
     assert noted is not None

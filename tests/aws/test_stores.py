@@ -60,7 +60,7 @@ def test_a_recommendation_and_its_proposal_come_back_equal(store: Recommendation
     assert store.save(asked.recommendation, asked)
     assert store.proposal(PID) == asked
     assert list(store.recommendations()) == [asked.recommendation]
-    assert store.last_evaluated("chat-7b") == (NOW, "chat-7b-cfg|1")
+    assert store.last_evaluated(["chat-7b", "other"]) == {"chat-7b": NOW}
     assert store.recommendation("chat-7b") == asked.recommendation
     assert store.recommendation("other") is None
     assert store.last_evaluations() == {"chat-7b": NOW}

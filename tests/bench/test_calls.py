@@ -10,15 +10,18 @@ from bench.calls import main, over
 def test_the_calls_of_a_small_account_are_within_the_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--endpoints", "2"]) == 0
     assert (
-        "sagemaker:DescribeEndpoint                                    2     1.00        2" in capsys.readouterr().out
+        "sagemaker:DescribeEndpoint                                    2     1.00        1" in capsys.readouterr().out
     )
 
 
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        ({"sagemaker:DescribeModel": 51, "s3:GetObject": 99, "dynamodb:GetItem": 99}, {}, []),
-        ({"sagemaker:DescribeModel": 52}, {}, ["reads of the account: 52 calls, above 51"]),
+        ({"sagemaker:DescribeModel": 71, "s3:GetObject": 99, "dynamodb:GetItem": 99}, {}, []),
+        ({"sagemaker:DescribeModel": 72}, {}, ["reads of the account: 72 calls, above 71"]),
+        ({}, {"dynamodb:GetItem": 99, "sqs:SendMessageBatch": 12}, []),
+        ({}, {"dynamodb:GetItem": 99, "sqs:SendMessageBatch": 13},
+         ["all calls of the second evaluation: 112 calls, above 111"]),
         ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 2, "sqs:SendMessage": 9}, []),
         ({}, {"cloudwatch:GetMetricData": 9, "s3:PutObject": 3},
          ["metrics and digests of the second evaluation: 12 calls, above 11"]),

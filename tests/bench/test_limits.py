@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import decide
+from bench import decide, reading
 
 ROOT = Path(__file__).parents[2]
 STUB = """#!/bin/sh
@@ -51,6 +51,19 @@ def test_the_days_that_are_measured_are_all_within_the_look_back() -> None:
     assert found.evidence.days == decide.DAYS
 
 
+@pytest.mark.parametrize(("folding_ms", "code"), [(30.0, 0), (31.0, 1)])
+def test_the_time_of_reading_and_folding_together_is_limited(
+    folding_ms: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reading, "measure", lambda days, rounds: (10.0, folding_ms))
+    assert reading.main([]) == code
+    assert ("over its limit: 14 days of one endpoint" in capsys.readouterr().err) is bool(code)
+
+
+def test_a_day_of_every_datapoint_is_read_and_folded() -> None:
+    assert min(reading.measure(1, 1)) > 0
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not here")
 def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) -> None:
     stub, log = tmp_path / "stub", tmp_path / "log"
@@ -60,6 +73,6 @@ def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) ->
     command = ["make", *old, "bench", f"RUN=sh {stub}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert log.read_text().split() == [
-        f"bench.{name}" for name in ("doors", "calls", "decide", "interruption", "report", "first")
+        f"bench.{name}" for name in ("doors", "calls", "reading", "decide", "interruption", "report", "first")
     ]
     assert "Error 3" in done.stderr

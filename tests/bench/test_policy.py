@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench.adapter import Memory, past_of_trial
-from bench.policy import ShippedApproved, ShippedAuto, _action, _installed, carried
+from bench.policy import ShippedApproved, ShippedAuto, _installed, carried
 from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk
@@ -17,19 +17,17 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
-VIEW = SimpleNamespace(scale_to_zero_minutes=None, autoscale_max=None)
 ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed", ScaleToZeroWhenIdle=lambda _: "asleep")
 
 
 @pytest.mark.parametrize("kind", [OptionKind.ASYNC, OptionKind.OTHER_ARCHITECTURE, OptionKind.PACKING])
 def test_what_is_not_done_in_place_is_no_action_however_small_its_risk(kind: OptionKind) -> None:
-    endpoint, window = kit.endpoint(), [kit.window(kit.steady())]
-    found = judge(endpoint, window, kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    found = seen_by(ShippedAuto())
     assert found.chosen_option is not None
-    assert _action(ACTIONS, found, VIEW) == "deployed"
+    assert carried(ACTIONS, found, found.chosen_option, view_of(found)) == "deployed"
     away = replace(found.chosen_option, kind=kind, in_place=False, risk=Risk.LOW)
     for verdict in (Gate.PROPOSE, Gate.APPLY):
-        assert _action(ACTIONS, replace(found, options=(away,), gate=verdict), VIEW) is None
+        assert carried(ACTIONS, replace(found, gate=verdict), away, view_of(found)) is None
 
 
 def test_a_shadow_of_a_single_instance_waited_in_a_queue_like_the_one_it_copies() -> None:

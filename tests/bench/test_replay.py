@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.replay import OURS, POLICIES, PRODUCTION, chosen, commands, main
+from bench.replay import ACCOUNTS, POLICIES, TO_BEAT, commands, main
+from rightsizer.domain.policy import Policy
 
 ROOT = Path(__file__).parents[2]
-HARM = ("harmed", "out of memory", "excess bad", "changes", "roll-backs")
+HARM = ("harmed", "out of memory", "roll-backs")
 
 
 def test_without_the_referee_one_sentence_says_so(tmp_path: Path) -> None:
@@ -43,41 +44,46 @@ def test_make_passes_seeds_and_speed_on() -> None:
     assert said("FAST=1", "SEEDS=3,4").split() == ["-m", "bench.replay", "--fast", "--seeds", "3,4"]
 
 
-def test_the_rules_of_the_field_run_beside_the_engine_on_the_same_seeds() -> None:
-    eager, gates = commands(fast=False, seeds="3,4")
-    assert "--baselines" in eager
-    assert OURS in eager
-    assert PRODUCTION in gates
-    for command in (eager, gates, *commands(fast=True, seeds="3,4")):
-        assert command[command.index("--seeds") + 1] == "3,4"
-    (fast,) = commands(fast=True, seeds="1")
-    assert "referee.baselines:GuardedComputeOptimizerLike" in fast
+def test_the_rules_of_the_field_run_beside_what_ships_on_the_same_seeds_and_days() -> None:
+    for fast in (False, True):
+        runs = commands((), ACCOUNTS, "3,4", fast)
+        assert [run[1] for run in runs] == ACCOUNTS.split(",")
+        for run in runs:
+            assert run[run.index("--seeds") + 1] == "3,4"
+            assert [path for path in POLICIES.values() if path not in run] == []
+            assert ("--baselines" in run) is not fast
+            assert [path for path in TO_BEAT if (path in run) is not fast] == []
 
 
 def test_a_policy_is_chosen_by_name_and_played_after_a_week(capsys: pytest.CaptureFixture[str]) -> None:
-    gentd, lora = chosen(["shipped-auto", "shipped-approved"], "gentd,lora", "2", fast=False)
+    gentd, lora = commands(["shipped-auto", "shipped-approved"], "gentd,lora", "2", fast=False)
     assert gentd == [
         "--account", "gentd", "--seeds", "2", "--days", "15", "--warmup", "7",
         "--policy", "bench.policy:ShippedAuto", "--policy", "bench.policy:ShippedApproved",
     ]  # fmt: skip
     assert lora[4:8] == ["--days", "12", "--warmup", "5"]
-    assert chosen(["eager"], "gentd", "1", fast=True)[0][8:] == ["--fast", "--policy", OURS]
+    assert commands(["shipped-auto"], "gentd", "1", fast=True)[0][8:] == [
+        "--fast",
+        "--policy",
+        "bench.policy:ShippedAuto",
+    ]
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     said = capsys.readouterr().out
     assert [name for name in POLICIES if name not in said] == []
 
 
-def test_each_policy_that_can_be_chosen_is_there() -> None:
+def test_only_what_a_user_can_switch_on_is_played() -> None:
+    assert set(POLICIES) == {"shipped-auto", "shipped-approved"}
     for path in POLICIES.values():
         module, _, name = path.partition(":")
-        assert hasattr(importlib.import_module(module), name), path
+        assert getattr(importlib.import_module(module), name).policy == Policy()
 
 
 def test_what_is_saved_stands_beside_what_was_harmed() -> None:
-    page = (ROOT / "docs" / "quality-runs.md").read_text()
-    heads = [line for line in page.splitlines() if line.startswith("| seed |")]
-    assert len(heads) >= 4
+    page = (ROOT / "docs" / "decision-quality.md").read_text()
+    heads = [line for line in page.splitlines() if line.startswith("| account") and "HFS" in line]
+    assert len(heads) >= 2
     for head in heads:
         assert [word for word in HARM if word not in head] == [], head
 

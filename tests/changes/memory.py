@@ -22,7 +22,7 @@ from rightsizer.domain.history import History, PastChange
 from rightsizer.domain.message import Message, Notice
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
-from rightsizer.domain.plan import StepKind
+from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.policy import BudgetShare, ChangeLimits, Switch
 from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
@@ -59,6 +59,9 @@ def autoscaled(low: int = 1, high: int = 4, *scheduled: Mapping[str, Any]) -> Sc
     )
 
 
+SAVING = samples.option().saving_usd_per_month
+
+
 def an_option(**changes: Any) -> Option:
     made = samples.option(kind=OptionKind.INSTANCE_TYPE, target=Target(NEW_TYPE, 1))
     return replace(made, **changes)
@@ -72,6 +75,7 @@ class Kept:
     changes: dict[str, Change] = field(default_factory=dict)
     locks: dict[str, str] = field(default_factory=dict)
     last: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    lasting: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, tuple[int, Decimal]] = field(default_factory=dict)
     frozen: Switch = field(default_factory=Switch)
     proposals: dict[str, Proposal] = field(default_factory=dict)
@@ -82,6 +86,8 @@ class Kept:
     booked_entries: dict[str, LedgerEntry] = field(default_factory=dict)
     noted: dict[str, Occurrence] = field(default_factory=dict)
     past: dict[str, PastChange] = field(default_factory=dict)
+    settled: set[str] = field(default_factory=set)
+    """Proposals whose order to go back, or to stop, was taken."""
 
     def load(self, change_id: str) -> Change | None:
         return self.changes.get(change_id)
@@ -105,6 +111,8 @@ class Kept:
         stored = self._put(change)
         if stored.is_closed:
             if any(entry.status == "intended" for entry in stored.journal):
+                if stored.plan.kind is not PlanKind.SHADOW_TEST:
+                    self.lasting[stored.ref.name] = stored.id
                 self.last[stored.ref.name] = (stored.id, stored.journal[-1].at)
             self.locks = {name: held for name, held in self.locks.items() if held != stored.id}
         return stored
@@ -140,6 +148,9 @@ class Kept:
     def last_change(self, endpoint: str) -> str:
         return self.last[endpoint][0] if endpoint in self.last else ""
 
+    def last_lasting_change(self, endpoint: str) -> str:
+        return self.lasting.get(endpoint, "")
+
     def last_change_at(self, endpoint: str) -> datetime | None:
         return self.last[endpoint][1] if endpoint in self.last else None
 
@@ -167,6 +178,18 @@ class Kept:
     def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
         found = self.proposals[proposal_id]
         self.proposals[proposal_id] = replace(found, state=state, change_id=change_id, outcome=outcome)
+
+    def rollback_request(self, proposal_id: str) -> Proposal | None:
+        found = self.proposals[proposal_id]
+        return found if found.asked_back_by and proposal_id not in self.settled else None
+
+    def rollback_requests(
+        self, *, everything: bool = False, unread: list[UnreadRow] | None = None
+    ) -> Iterator[Proposal]:
+        return (p for p in tuple(self.proposals.values()) if self.rollback_request(p.id) is not None)
+
+    def settle_rollback_request(self, proposal_id: str) -> None:
+        self.settled.add(proposal_id)
 
     def book(self, entry: LedgerEntry) -> None:
         self.booked_entries[entry.id] = entry
@@ -253,8 +276,8 @@ class World:
         return self.kept.history(NAME).endpoint
 
     def judged(self, *counts: int, **changes: Any) -> None:
-        """A newer evaluation of the endpoint; what is approved stays approved."""
-        options = tuple(an_option(target=Target(NEW_TYPE, count)) for count in counts)
+        """A newer evaluation of the endpoint, that saves less with each instance; what is approved stays approved."""
+        options = tuple(an_option(target=Target(NEW_TYPE, n), saving_usd_per_month=SAVING / n) for n in counts)
         fields: dict[str, Any] = {"evaluated_at": self.now + timedelta(seconds=1), "options": options} | changes
         self.kept.judge(replace(self.proposal.recommendation, **fields))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -9,9 +10,11 @@ from rightsizer.changes.measurement import add_instance_hours, add_measurements,
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.schedule import DayCounts
+from rightsizer.flows.record_change import LedgerEntries, book_savings
 from tests import samples
 from tests.changes.account import MONDAY, NEW_TYPE, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, world
@@ -167,3 +170,28 @@ def test_a_way_back_states_no_risk() -> None:
     w.run(30)
     (past,) = w.past()
     assert (past.stated_risk, past.restores) == (None, True)
+
+
+def test_a_tracked_fleet_is_remembered_by_what_ran_and_by_its_minimum() -> None:
+    target = Target(
+        OLD_TYPE, 1, minimum=1, maximum=3, metric="SageMakerVariantInvocationsPerInstance", target_value=84.0
+    )
+    w = world(an_option(kind=OptionKind.AUTOSCALING, target=target, mean_instances=2.4), count=3)
+    w.start()
+    w.run(24 * 3)
+    (past,) = w.past()
+    assert (past.from_count, past.to_count, past.mean_instances, past.tracked) == (3, 1, 2.4, True)
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_a_later_shadow_test_does_not_end_what_a_change_of_count_goes_on_to_save(test: bool) -> None:
+    w = world(an_option(kind=OptionKind.INSTANCE_COUNT, target=Target(OLD_TYPE, 1)), count=2)
+    w.start()
+    first = w.run(48)
+    assert (first.state, first.plan.new_config) == (ChangeState.PROVEN, "")
+    kind = PlanKind.SHADOW_TEST if test else PlanKind.CHANGE
+    later = replace(first, id="c-later", plan=replace(first.plan, kind=kind))
+    w.kept.save(w.kept.create(later))
+    w.advance(timedelta(days=2))
+    book_savings(cast("Any", w.kept), w.account, LedgerEntries(cast("Any", w.kept)), first.id, w.now)
+    assert (w.change.saves, w.change.booked_until != first.booked_until) == (test, test)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.overruled import closing_reasons, is_against, overruling_reason
+from rightsizer.changes.overruled import (
+    COVERED,
+    ApprovedAs,
+    closing_reasons,
+    covered_fleet,
+    is_against,
+    overruling_reason,
+)
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -312,3 +319,63 @@ def test_an_unknown_recommendation_lets_a_change_wait_and_any_other_reason_ends_
     newer = Reason(Code.NEWER_JUDGEMENT, "it needs more")
     assert closing_reasons(newer) == (newer,)
     assert closing_reasons(Reason(Code.JUDGEMENT_UNKNOWN, "nobody knows")) == closing_reasons(None) == ()
+
+
+def saving(share: str, count: int = 2, **more: Any) -> Option:
+    made = approved(count)
+    return replace(made, saving_usd_per_month=Decimal(share) * made.saving_usd_per_month, **more)
+
+
+def covered(option: Option, found: Recommendation, **more: Any) -> Option:
+    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=ApprovedAs.CHANGE, **more)
+
+
+@pytest.mark.parametrize("share", ["0.75", "0.9", "1.2"])
+def test_an_approval_covers_a_larger_fleet_of_its_type_that_keeps_three_quarters_of_the_saving(share: str) -> None:
+    assert covered(approved(1), newest(saving(share))) == saving(share)
+    assert overruling_reason(saving(share), DECIDED, newest(saving(share))) is None
+
+
+def test_the_covered_fleet_is_the_one_that_saves_most() -> None:
+    assert covered(approved(1), newest(saving("0.8", 3), saving("0.9"))) == saving("0.9")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        newest(saving("0.74")),
+        newest(saving("0.9", risk=Risk.HIGH)),
+        newest(saving("0.9", test_usd=Decimal(20))),
+        newest(saving("0.9", target=Target("ml.g6.xlarge", 2))),
+        newest(saving("0.9"), finding=Finding.UNDER_PROVISIONED),
+        newest(saving("0.9", kind=OptionKind.SCHEDULE, target=Target(SMALL, 2, hourly_counts=(2,) * 23 + (1,)))),
+        newest(saving("0.9"), evaluated_at=DECIDED.evaluated_at),
+        newest(approved(1), saving("0.9")),
+    ],
+    ids=["saves less", "riskier", "needs a test", "other type", "short", "other means", "not newer", "needs no more"],
+)
+def test_what_the_approval_does_not_cover_leaves_it_as_it_was(found: Recommendation) -> None:
+    assert covered(approved(1), found) == approved(1)
+
+
+def test_growth_and_what_brings_room_back_begin_as_they_were_approved() -> None:
+    for option in (replace(approved(1), growth_usd=Decimal(9)), replace(approved(1), restores=True)):
+        assert covered(option, newest(saving("0.9"))) == option
+
+
+def test_three_quarters_are_those_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:
+    since = saving("0.8")
+    decided = replace(DECIDED, options=(approved(1),))
+    found = covered_fleet(since, decided, newest(saving("0.7", 3)), approved_as=ApprovedAs.CHANGE)
+    assert found == since
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.decimals("0.01", 2, places=2), st.sampled_from(list(Risk)))
+def test_a_covered_fleet_is_never_riskier_nor_worth_less_than_three_quarters(
+    before: int, then: int, share: Decimal, risk: Risk
+) -> None:
+    option, other = approved(before), saving(str(share), then, risk=risk)
+    found = covered(option, newest(other))
+    assert found in (option, other)
+    assert found.risk <= option.risk
+    assert found.saving_usd_per_month >= COVERED * option.saving_usd_per_month

@@ -2,13 +2,22 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
-from rightsizer.changes.rollback_size import owner_edits, raise_bounds, raise_in_place, rollback_counts
+from rightsizer.changes.plan.capacity import capacity_step
+from rightsizer.changes.rollback_size import (
+    kept_counts_text,
+    owner_edits,
+    raise_bounds,
+    raise_in_place,
+    rollback_counts,
+)
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState, VariantSight
+from rightsizer.domain.option import VariantTarget
 from rightsizer.domain.plan import Plan, PlanKind, Step, StepKind, VariantCount
 from tests.changes.test_reconcile import BEFORE, CLEAR, NOW, RESTORE, SETTLE, WHO, change_after, given_back
 
@@ -156,3 +165,28 @@ def test_a_larger_store_is_kept_where_the_fleet_grew_a_little() -> None:
 def test_what_a_restore_needs_at_least_is_what_was_registered() -> None:
     change = replace(change_after(), plan=replace(change_after().plan, restore=(RESTORE,), settle=(SETTLE,)))
     assert counted(change, ("v", 2, 2)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "wanted"),
+    [(1, 1, 3), (3, 3, 3), (5, 5, 5), (3, 4, 4), (4, 3, 4)],
+    ids=["night", "as before", "peak", "scaling out", "scaling in"],
+)
+def test_the_count_that_a_return_sets_is_never_less_than_what_runs(current: int, desired: int, wanted: int) -> None:
+    change = in_place(bounds(1, 6), restore=(capacity_step("chat", [VariantCount("v", OLD, 3, 1.0)]),))
+    change = replace(change, before=replace(BEFORE, variants=(VariantCount("v", OLD, 3, 1.0),)))
+    live = LiveState(replace(SERVES, variants=(VariantSight("v", current, desired, 1.0, 1.0),)))
+    found = raise_in_place(change, live)
+    (step,) = found.plan.restore
+    assert step == capacity_step(change.ref.name, [VariantCount("v", OLD, wanted, 1.0)])
+    assert ("keeps" in kept_counts_text(found)) is (wanted > 3)
+
+
+def test_each_variant_of_a_joint_change_goes_back_by_its_own_exchange() -> None:
+    """Six old ones of `w` became two: three that run now are nine of before."""
+    after = (VariantCount("v", "ml.g5.xlarge", 1, 1.0), VariantCount("w", "ml.g5.12xlarge", 2, 1.0))
+    change = two(3, 6, after=after, exchange=(3, 1))
+    other = VariantTarget("w", "ml.g5.12xlarge", 2, Decimal(7))
+    change = replace(change, option=replace(change.option, target=replace(change.option.target, others=(other,))))
+    assert counted(change, ("v", 1, 1), ("w", 3, 3)) == [3, 9]
+    assert counted(change, ("v", 2, 2), ("w", 2, 2)) == [6, 6]

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.overruled import slow_test_reason
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, PassedTest
 from rightsizer.domain.option import OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.proposal import PATIENCE, Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.flows.apply import change_id_after
 from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD, OLD_TYPE, Load
 from tests.changes.memory import World, an_option, autoscaled, world
 
@@ -186,7 +185,10 @@ def test_a_test_that_left_the_question_open_brings_no_change() -> None:
 def test_an_evaluation_that_needs_more_instances_than_were_approved_stops_the_change() -> None:
     w = asked()
     finished(w)
-    more = replace(OPTION, test_usd=Decimal(0), untested_risk=None, target=Target(NEW_TYPE, 2))
+    less = OPTION.saving_usd_per_month / 2
+    more = replace(
+        OPTION, test_usd=Decimal(0), untested_risk=None, target=Target(NEW_TYPE, 2), saving_usd_per_month=less
+    )
     sure(w, options=(more,))
     change = w.start()
     assert change.state is ChangeState.REFUSED

@@ -3,19 +3,21 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import time, timedelta
+from decimal import Decimal
 
 import pytest
 
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.option import Target
 from rightsizer.domain.plan import StepKind
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding
 from rightsizer.errors import PermissionMissingError, ThrottledError
-from tests.changes.account import MONDAY, NAME, OLD
-from tests.changes.memory import World, an_option, autoscaled, world
+from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD
+from tests.changes.memory import SAVING, World, an_option, autoscaled, world
 
 SATURDAY = ChangeLimits(
     window=ChangeWindow(days=frozenset({5}), start=time(8), end=time(18)), probation=timedelta(hours=2)
@@ -42,6 +44,31 @@ def test_traffic_that_grew_while_the_change_waited_for_its_window_withdraws_it()
     assert w.shown().state is ProposalState.WITHDRAWN
     assert "needs 2 instance(s)" in w.shown().outcome
     assert any("needs 2 instance(s)" in text for _, text in w.told)
+
+
+def test_an_instance_more_is_covered_by_the_approval_while_most_of_the_saving_is_left() -> None:
+    w = world(limits=SATURDAY)
+    w.start()
+    w.advance(timedelta(days=3))
+    w.judged(options=(an_option(target=Target(NEW_TYPE, 2), saving_usd_per_month=SAVING * 4 / 5),))
+    change = w.run(24 * 5)
+    assert change.state is ChangeState.PROVEN
+    assert [v.count for v in change.plan.after] == [2]
+    assert (change.option.target.instance_count, change.saving_usd_per_month) == (2, SAVING * 4 / 5)
+    said = next(entry.detail for entry in change.journal if "in place of" in entry.detail)
+    assert "needs 2 instance(s) of ml.g5.xlarge in place of 1 instance(s); the approval covers it" in said
+
+
+def test_an_approval_that_waits_on_covers_no_fleet_that_lost_a_quarter_of_what_was_approved_step_by_step() -> None:
+    w = world(limits=SATURDAY)
+    w.start()
+    for count, left in ((2, Decimal("0.8")), (3, Decimal("0.7"))):
+        w.advance(timedelta(days=1))
+        w.judged(options=(an_option(target=Target(NEW_TYPE, count), saving_usd_per_month=SAVING * left),))
+        w.run(1)
+    change = w.run(24 * 5)
+    assert (change.state, w.account.done) == (ChangeState.REFUSED, [])
+    assert "needs 3 instance(s)" in change.outcome
 
 
 def test_a_newer_judgement_that_needs_no_more_lets_the_change_begin_in_its_window() -> None:

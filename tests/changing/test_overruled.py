@@ -12,14 +12,15 @@ from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding
+from tests.changes.memory import SAVING
 from tests.changing import scenarios
 from tests.changing.world import NAME, NEW_TYPE, World, an_option, world
 from tests.table import create_table
 
 
 def judged(w: World, *counts: int, **changes: Any) -> None:
-    """A newer evaluation of the endpoint; what is approved stays approved."""
-    options = tuple(an_option(target=Target(NEW_TYPE, count)) for count in counts)
+    """A newer evaluation of the endpoint, that saves less with each instance; what is approved stays approved."""
+    options = tuple(an_option(target=Target(NEW_TYPE, n), saving_usd_per_month=SAVING / n) for n in counts)
     fields: dict[str, Any] = {"evaluated_at": w.now + timedelta(seconds=1), "options": options} | changes
     found = replace(w.proposal.recommendation, **fields)
     with w.box.gate.unrecorded():

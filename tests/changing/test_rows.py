@@ -285,7 +285,7 @@ def test_an_endpoint_whose_question_cannot_be_read_is_judged_and_asked_nothing_n
         edit(w, found, schema=9)
         newer = replace(asked.recommendation, evaluated_at=w.now + timedelta(hours=1), fingerprint="other|2")
         assert w.store.save(newer, replace(asked, id="p-3", recommendation=newer)) is False
-        assert w.store.last_evaluated("other") == (newer.evaluated_at, "other|2")
+        assert w.store.last_evaluated(["other"]) == {"other": newer.evaluated_at}
         with pytest.raises(UnreadableError, match="its schema number is 9"):
             w.store.proposal("p-2")
 

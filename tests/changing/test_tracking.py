@@ -81,6 +81,22 @@ def test_a_rollback_takes_target_policy_and_alarms_away_and_sets_the_count_of_be
     assert ours == [], "the alarms of target tracking are made and removed by AWS"
 
 
+def test_a_rollback_at_the_peak_keeps_what_runs_where_that_is_more_than_the_count_of_before() -> None:
+    with tracked(office) as w:
+        w.box.follow_targets()
+        applied(w)
+        scaling = w.box.client("application-autoscaling")
+        w.box.gate.judge = lambda call: None  # its owner raises the maximum, and the load needs it
+        scaling.register_scalable_target(**WHO, MinCapacity=5, MaxCapacity=6)
+        w.box.clock.advance(timedelta(minutes=30))
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        change = w.run(6)
+        left = (count(w), targets(w))
+    assert change.state is ChangeState.ROLLED_BACK
+    assert left == (5, [])
+    assert "AllTraffic keeps 5 instances (3 before)" in change.outcome
+
+
 def test_a_target_that_somebody_registers_before_the_first_write_is_left_alone() -> None:
     with tracked() as w:
         w.box.autoscale(NAME, 2, 5)

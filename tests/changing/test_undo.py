@@ -8,9 +8,9 @@ from rightsizer import intake
 from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.domain.change import ChangeState
-from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.errors import ConflictError
-from rightsizer.flows.apply_orders import start_approved
+from rightsizer.flows.apply_orders import start_approved, start_lost_approvals
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from tests.changing.world import NAME, OLD_TYPE, World, world
@@ -105,8 +105,33 @@ def test_a_second_click_names_who_was_first() -> None:
 
 
 def test_what_was_never_changed_cannot_be_undone() -> None:
-    with world() as w, pytest.raises(ConflictError, match="there is nothing to undo"):
-        click(w)
+    with world() as w:
+        w.apply.store.follow(w.proposal.id, ProposalState.WITHDRAWN, "", "refused")
+        with pytest.raises(ConflictError, match="there is nothing to undo"):
+            click(w)
+
+
+@pytest.mark.parametrize("verb", ["rollback", "reject"])
+def test_what_was_approved_is_stopped_by_a_person_before_it_begins_and_only_once(verb: str) -> None:
+    def give(w: World, by: str) -> None:
+        table, reject = Table(w.box.client("dynamodb"), "t"), Decision(ProposalState.REJECTED, by, w.now)
+        if verb == "reject":
+            decisions.decide(table, w.proposal.id, reject, w.now)
+        else:
+            decisions.request_rollback(table, w.proposal.id, by, w.now)
+
+    with world() as w:
+        give(w, "slack:U1")
+        with pytest.raises(ConflictError, match="slack:U1 asked to stop"):
+            give(w, "slack:U2")
+        assert [p.id for p in w.apply.store.proposals((ProposalState.APPROVED,))] == [w.proposal.id]
+        assert start_lost_approvals(w.apply, w.now) == []
+        assert start_approved(w.apply, intake.moves(streamed(w)), w.now) == []
+        assert list(w.journal.open_changes()) == []
+        shown = w.shown()
+        assert list(w.apply.store.rollback_requests()) == []
+    assert (shown.state, shown.asked_back_by) == (ProposalState.REJECTED, "slack:U1")
+    assert w.told == [(f"{NAME}: stopped before it began", "slack:U1 stopped it before it began; nothing was changed")]
 
 
 def test_an_order_that_cannot_be_carried_out_is_told() -> None:

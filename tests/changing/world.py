@@ -17,14 +17,14 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.catalog import catalogue
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import Apply, change_id_after, change_id_of
+from rightsizer.flows.apply import Apply, change_id_of
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
@@ -134,6 +134,11 @@ def steady(requests: int = 60, p95_ms: float = 200.0, errors: int = 0) -> LoadMo
     return minute
 
 
+def pauses(at: datetime, instance_type: str, count: int) -> Served:
+    """A load that comes for the first half hour of every other hour, so that a fleet may sleep in between."""
+    return Served(60 if at.minute < 30 and at.hour % 2 else 0, latency_ms=100.0)
+
+
 @cache
 def apply_statements() -> tuple[Mapping[str, Any], ...]:
     """What the template lets the apply function do where tagged endpoints and customers' alarms may be changed."""
@@ -169,7 +174,8 @@ def world(
         if seed is not None:
             with box.gate.unrecorded():
                 seed(box)
-        box.load(NAME, load or steady())
+        sleeps = option is not None and option.kind is OptionKind.SCALE_TO_ZERO
+        box.load(NAME, load or (pauses if sleeps else steady()))
         box.gate.judge = Role(box.world, apply_statements()).refusal
         table = box.client("dynamodb")
         create_table(table)

@@ -17,6 +17,7 @@ from rightsizer.domain.option import Risk
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.flows.apply_orders import start_lost_rollbacks
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import NAME, World, an_option, world
@@ -99,6 +100,17 @@ def test_a_second_answer_is_refused_and_says_who_was_first(asked: World, capsys:
     assert shown.state is ProposalState.REJECTED
     assert shown.decision is not None
     assert shown.decision.comment == "the launch"
+
+
+def test_reject_stops_what_was_approved_and_has_not_begun(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "approve", asked.proposal.id)
+    code, found, _ = said(capsys, "reject", asked.proposal.id)
+    assert code == Exit.NOTHING_TO_DO
+    assert found["proposal"]["stopped_by"].startswith("cli:arn:aws:")
+    assert start_lost_rollbacks(asked.apply, asked.now, everything=False) == []
+    assert asked.shown().state is ProposalState.REJECTED
+    code, _, err = said(capsys, "reject", asked.proposal.id)
+    assert (code, "is rejected already" in " ".join(err.split())) == (Exit.FAILED, True)
 
 
 def test_a_snooze_is_recorded(asked: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Commitment
 from rightsizer.domain.reason import Code
 from rightsizer.domain.usage import MetricWindow
-from rightsizer.recommender.scale_to_zero import COLD_TAG
+from rightsizer.recommender.queued_sleep import COLD_TAG
 from tests.changes.test_preflight import TARGET, proposed
 from tests.dimensions.kit import TYPE, bursts, judged, planned, said, why
 from tests.recommender import kit

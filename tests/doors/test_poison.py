@@ -311,7 +311,7 @@ ENDPOINTS: dict[str, tuple[Spoil, str]] = {
     ),
     "unreadable row": (Endpoints.garble_row, DONE),
     "unreadable digests": (Endpoints.garble_digests, DONE),
-    "unwritable": (table_write("ValidationException", "TransactWriteItems", "ENDPOINT#{}'"), AGAIN),
+    "unwritable": (table_write("ValidationException", "*WriteItem*", "ENDPOINT#{}'"), AGAIN),
 }
 PROPOSALS: dict[str, tuple[Spoil, str]] = {
     "malformed": (lambda lane, name: lane.doc(name, "{"), PARKED),

@@ -280,7 +280,8 @@ def _watch(run: Run, call: Call) -> None:
 
 
 def _serves(run: Run) -> bool:
-    return run.world.exists() and run.world.box.status(NAME) == "InService"
+    """Also while it is updated: the fleet before serves on."""
+    return run.world.exists() and run.world.box.status(NAME) in ("InService", "Updating", "SystemUpdating")
 
 
 def _who_waits_was_told(run: Run, fault: Fault) -> None:

@@ -1,7 +1,7 @@
 """A batch of the evaluation queue: one bad message or endpoint never stops the others."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from rightsizer.domain.trigger import (
     EndpointMoved,
     EvaluationReason,
     JobMoved,
+    ListedEndpoint,
     LookAt,
     LookAtAlarm,
     NoTrigger,
@@ -23,6 +24,7 @@ from rightsizer.flows.evaluate import NotDone
 from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SEEN = ListedEndpoint("a", NOW, NOW)
 
 
 class Alarms:
@@ -204,3 +206,35 @@ def test_of_what_is_left_over_only_messages_come_again_that_name_what_the_queue_
 
     batch = [Received(str(n), look(name)) for n, name in enumerate("abc")]
     assert evaluate_batch(BatchPorts(evaluations, Alarms(), Notes(), later=half), batch, NOW) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("triggers", "recalled"),
+    [
+        ([LookAt(("a", "b"), EvaluationReason.FULL_SWEEP, "", NOW, "k", 2, (SEEN,))], [SEEN]),
+        ([LookAt(("a",), EvaluationReason.FULL_SWEEP, "", NOW - timedelta(hours=1), "k", 2, (SEEN,))], []),
+        (
+            [
+                LookAt(("a",), EvaluationReason.FULL_SWEEP, "", NOW, "k", 2, (SEEN,)),
+                EndpointMoved("a", "InService", "cfg", NOW, False, "m"),
+            ],
+            [],
+        ),
+        (
+            [
+                EndpointMoved("a", "InService", "cfg", NOW, False, "m"),
+                LookAt(("a",), EvaluationReason.FULL_SWEEP, "", NOW, "k", 2, (SEEN,)),
+            ],
+            [],
+        ),
+        ([LookAt(("a",), EvaluationReason.FULL_SWEEP, "", NOW, "k")], []),
+    ],
+    ids=["listed", "an hour ago", "moved since", "moved before", "of an older release"],
+)
+def test_endpoints_are_recalled_as_a_sweep_listed_them_lately_and_nothing_else_asks_for_them(
+    triggers: list[LookAt | EndpointMoved], recalled: list[ListedEndpoint]
+) -> None:
+    taken: list[ListedEndpoint] = []
+    ports = BatchPorts(Evaluations(), Alarms(), Notes(), recall=taken.extend)
+    evaluate_batch(ports, [Received(f"m{i}", trigger) for i, trigger in enumerate(triggers)], NOW)
+    assert taken == recalled

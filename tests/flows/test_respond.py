@@ -22,11 +22,13 @@ class Recorder:
     def __init__(self, error: RightsizerError | None = None) -> None:
         self.recorded: list[tuple[str, Decision]] = []
         self.error = error
+        self.document: dict[str, Any] = {}
 
-    def __call__(self, proposal_id: str, decision: Decision, now: datetime) -> Any:
+    def __call__(self, proposal_id: str, decision: Decision, now: datetime) -> dict[str, Any]:
         if self.error:
             raise self.error
         self.recorded.append((proposal_id, decision))
+        return self.document or {"state": str(decision.state)}
 
 
 def refused_back(proposal_id: str, by: str, now: datetime) -> Any:
@@ -197,8 +199,9 @@ def test_responding_imports_neither_pydantic_nor_boto3_nor_powertools() -> None:
 def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
     asked: list[tuple[str, str]] = []
 
-    def ask_back(proposal_id: str, by: str, now: datetime) -> None:
+    def ask_back(proposal_id: str, by: str, now: datetime) -> dict[str, Any]:
         asked.append((proposal_id, by))
+        return {"state": "proven", "asked_back_by": by}
 
     person = Person()
     answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)
@@ -207,6 +210,16 @@ def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
     assert person.told == ["Recorded: the endpoint goes back to what it ran before."]
     assert not answered(click("rollback", "U2"), APPROVERS, Recorder(), ask_back).recorded
     assert asked == [("p-1", "slack:U1")]
+
+
+@pytest.mark.parametrize("verb", ["rollback", "reject"])
+def test_who_stops_what_was_approved_hears_that_it_does_not_begin(verb: Verb) -> None:
+    person, recorder = Person(), Recorder()
+    recorder.document = {"state": "approved", "asked_back_by": "slack:U1"}
+    answered(click(verb), APPROVERS, recorder, lambda *given: recorder.document, person)
+    assert person.told == [
+        "Recorded: what was approved is stopped. Where it began in this moment, the endpoint goes back."
+    ]
 
 
 def test_a_way_back_that_was_asked_before_is_answered_so() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.trigger import SweepDue, SweepKind, TickDue
-from rightsizer.errors import InputError, ThrottledError, WriteRefusedError
+from rightsizer.domain.trigger import ListedEndpoint, LookAt, SweepDue, SweepKind, TickDue
+from rightsizer.errors import InputError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, SweepResult, sweep
 from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.recommender.usage_cache import page_of
@@ -26,6 +26,8 @@ class Account:
         self.seen = {name: NOW - timedelta(hours=1) for name in evaluated}
         self.changed: dict[str, datetime] = {}
         self.pages: list[tuple[tuple[str, ...], str, str]] = []
+        self.listings: list[tuple[ListedEndpoint, ...]] = []
+        self.unwell: set[str] = set()
         self.unanswered: list[Proposal] = []
         self.busy = False
         self.noted: list[datetime] = []
@@ -36,9 +38,13 @@ class Account:
     def list_endpoints(self) -> Iterator[EndpointSummary]:
         for name in self.names[: self.listed]:
             ref = EndpointRef("111122223333", "eu-west-1", name)
-            yield EndpointSummary(ref, "InService", YESTERDAY, self.changed.get(name, YESTERDAY))
+            status = "Updating" if name in self.unwell else "InService"
+            yield EndpointSummary(ref, status, YESTERDAY, self.changed.get(name, YESTERDAY))
         if self.listed < len(self.names):
             raise ThrottledError("the next page is throttled")
+
+    def recall(self, listed: Sequence[ListedEndpoint]) -> None:
+        raise AssertionError("a sweep lists")
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
         raise AssertionError("a sweep lists")
@@ -59,10 +65,11 @@ class Account:
         if self.busy:
             raise ThrottledError("later")
 
-    def send_page(self, endpoints: Sequence[str], because: str, at: datetime, key: str, fleet: int = 0) -> None:
-        if self.refused & set(endpoints):
-            raise WriteRefusedError("sending a page", "InternalError", "no")
-        self.pages.append((tuple(endpoints), because, key))
+    def send_pages(self, pages: Sequence[LookAt]) -> list[tuple[LookAt, RightsizerError]]:
+        refused = [page for page in pages if self.refused & set(page.endpoints)]
+        self.pages += [(page.endpoints, page.because, page.key) for page in pages if page not in refused]
+        self.listings += [page.listed for page in pages]
+        return [(page, WriteRefusedError("sending a page", "InternalError", "no")) for page in refused]
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         return 0
@@ -98,6 +105,13 @@ def test_a_light_sweep_sends_only_the_new_the_changed_and_the_alarmed() -> None:
     account.run(SweepKind.LIGHT)
     assert account.pages[0][0] == ("new", "changed", "alarmed")
     assert account.pages[0][1] == "light-sweep"
+
+
+def test_a_page_says_which_of_its_endpoints_were_in_service_and_when_they_were_modified() -> None:
+    account = Account(["a", "b", "c"])
+    account.unwell, account.changed["c"] = {"b"}, NOW
+    account.run(SweepKind.FULL)
+    assert account.listings == [(ListedEndpoint("a", YESTERDAY, YESTERDAY), ListedEndpoint("c", YESTERDAY, NOW))]
 
 
 def test_an_empty_account_sends_nothing() -> None:

@@ -15,12 +15,12 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
 from rightsizer.recommender.proposal import ChangePermission, permission_for_option
-from rightsizer.recommender.scale_to_zero import COLD_TAG
+from rightsizer.recommender.queued_sleep import COLD_TAG
 from rightsizer.wire import dumps, loads
 from tests.dimensions.kit import bursts, judged, only, tolerant
 from tests.recommender import kit
 
-OPEN = Policy(by_itself=frozenset(OptionKind), several_at_once=True)
+OPEN = Policy(by_itself=frozenset(OptionKind))
 """An account that lets every dimension be applied."""
 
 

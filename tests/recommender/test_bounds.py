@@ -23,12 +23,6 @@ def test_the_opt_in_for_bounds_leaves_the_type_of_an_autoscaled_endpoint_with_a_
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.AUTOSCALED)
 
 
-def test_an_account_that_takes_all_dimensions_at_once_changes_the_type_of_an_autoscaled_endpoint() -> None:
-    found = dearer(Policy(by_itself=frozenset(OptionKind), several_at_once=True))
-    assert chosen(found).target.instance_type != "ml.g5.2xlarge"
-    assert found.gate_reason.code is not Code.AUTOSCALED
-
-
 def test_the_opt_in_for_bounds_lowers_them_by_itself() -> None:
     endpoint = replace(kit.endpoint("ml.g6.xlarge", 4), objective=Objective(2.0, min_instances=1), scaling=(SCALED,))
     found = judged(endpoint, allowing(OptionKind.AUTOSCALING), per_slot=20.0)

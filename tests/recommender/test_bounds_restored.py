@@ -24,7 +24,7 @@ HOURS = replace(
 def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.5) -> Recommendation:
     """Forty instances for two weeks; then our change, ten of them, and half of the requests late."""
     limits = ChangeLimits(dimensions=frozenset(dimensions))
-    policy = Policy(act_without_gpu_metrics=True, cooldown_hours=0.0, tests=False, by_itself=limits.by_itself)
+    policy = Policy(cooldown_hours=0.0, tests_per_month=0, by_itself=limits.by_itself)
     days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, late) for i in range(3)]
     at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
     past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)

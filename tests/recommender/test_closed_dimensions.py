@@ -15,7 +15,7 @@ from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender import closed_dimensions
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import SHARED, EvaluationContext
 from rightsizer.recommender.dimension import collect_offers
 from rightsizer.recommender.finding import LatencyDegradation
 from tests.recommender import kit
@@ -225,7 +225,7 @@ def test_a_closed_dimension_that_saves_too_little_does_not_hide_a_large_alternat
 
 
 def test_a_pool_of_a_change_that_saves_too_little_does_not_push_out_the_other_ways() -> None:
-    policy = replace(Policy(by_itself=TYPE_AND_COUNT), minimum_saving_usd=Decimal(10_000), tests=False)
+    policy = replace(Policy(by_itself=TYPE_AND_COUNT), minimum_saving_usd=Decimal(10_000), tests_per_month=0)
     found = judged(kit.endpoint("ml.g6.2xlarge", 1, p95_s=0.9), policy, memory=20.0)
     assert found.gate_reason.code is Code.SAVING_TOO_SMALL
     kinds = [o.kind for o in found.options]
@@ -234,5 +234,5 @@ def test_a_pool_of_a_change_that_saves_too_little_does_not_push_out_the_other_wa
 
 
 def test_what_two_contexts_share_are_cached_properties_of_a_context() -> None:
-    named = {name: vars(EvaluationContext).get(name) for name in closed_dimensions.KEPT}
+    named = {name: vars(EvaluationContext).get(name) for name in SHARED}
     assert [name for name, value in named.items() if not isinstance(value, cached_property)] == []

@@ -63,15 +63,12 @@ def test_where_the_settings_close_them_only_type_and_count_are_changed_by_themse
 
 def test_hours_are_offered_on_the_type_that_runs_and_applied_by_themselves() -> None:
     runs = replace(kit.endpoint("ml.g6.xlarge", 8), objective=Objective(2.0, min_instances=1))
-    at_once = replace(allowing(OptionKind.SCHEDULE), halve_at_most=False)
-    found = by_day_only(runs, at_once, 1500.0)
-    option = chosen(found)
-    assert (option.kind, option.target.instance_type) == (OptionKind.SCHEDULE, "ml.g6.xlarge")
+    found = by_day_only(runs, allowing(OptionKind.SCHEDULE), 1500.0)
     assert (found.gate, found.gate_reason.code) == (Gate.APPLY, Code.SAFE_TO_APPLY)
-    stepwise = by_day_only(runs, allowing(OptionKind.SCHEDULE), 1500.0)
-    assert stepwise.gate is Gate.APPLY
-    assert chosen(stepwise).target.instance_count == 4, "half of eight at first"
-    assert "more than half in one step" in chosen(stepwise).notes[-1]
+    assert chosen(found).target.instance_count == 4, "half of eight at first"
+    assert "more than half in one step" in chosen(found).notes[-1]
+    (best,) = (o for o in found.options if o.kind is OptionKind.SCHEDULE)
+    assert best.target.instance_type == "ml.g6.xlarge"
     others = [o for o in found.options if o.target.instance_type != "ml.g6.xlarge"]
     assert all(o.target.hourly_counts is None for o in others), "the journal sets hours or a type, never both"
 
@@ -116,12 +113,6 @@ def test_no_autoscaling_is_promised_where_there_is_none() -> None:
 def test_a_target_without_a_policy_does_not_scale_so_its_minimum_stays(bare: ScalableTarget) -> None:
     found = judged(smaller(scaling=(bare,)), allowing(OptionKind.AUTOSCALING), per_slot=20.0)
     assert all(o.kind is not OptionKind.AUTOSCALING for o in found.options)
-
-
-def test_an_account_that_takes_all_dimensions_at_once_is_offered_them_together() -> None:
-    every = Policy(by_itself=frozenset(OptionKind), several_at_once=True)
-    option = chosen(by_day_only(smaller(), every))
-    assert option.target.maximum is not None
 
 
 def test_fewer_gpus_are_asked_about_also_where_a_test_went_well() -> None:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from rightsizer.domain.endpoint import Mode, ScalableTarget
+from rightsizer.domain.endpoint import EndpointKind, Mode, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import Policy
@@ -23,12 +23,10 @@ TYPE = "ml.g6e.xlarge"
 PER_SLOT, SERVICE_S = 3000.0, 1.0
 """Ten requests a second of a second each: ten workers are busy on average."""
 POLICY = Policy(
-    act_without_gpu_metrics=True,
     cooldown_hours=0.0,
-    tests=False,
+    tests_per_month=0,
     by_itself=frozenset(OptionKind),
     untested_chance=1.0,
-    halve_at_most=False,
 )
 GOAL = LatencyObjective(3.0, True, "tag")
 POLICIES = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40, policies=(TRACKING,))
@@ -59,9 +57,14 @@ def day(number: int, instances: float, late: float = 0.0) -> DailyUsage:
     )
 
 
-def judged(days: Sequence[DailyUsage], now: int, changes: Sequence[PastChange] = ()) -> Recommendation:
+def judged(
+    days: Sequence[DailyUsage],
+    now: int,
+    changes: Sequence[PastChange] = (),
+    kind: EndpointKind = EndpointKind.REAL_TIME,
+) -> Recommendation:
     usage = VariantUsage("chat", "AllTraffic", tuple(days))
-    endpoint = kit.endpoint(count=now, p95_s=GOAL.p95_s)
+    endpoint = kit.endpoint(count=now, p95_s=GOAL.p95_s, kind=kind)
     history, others = History(tuple(changes)), tuple(name for name in kit.TYPES if name != TYPE)
     prices = kit.prices(without=others)  # only counts are left to choose
     return judge_digests(endpoint, usage, prices, kit.catalogue(), {}, history, POLICY, kit.NOW)
@@ -80,14 +83,30 @@ def count_of(found: Recommendation) -> float:
     return sum(target.hourly_counts) / 24 if target.hourly_counts else target.instance_count
 
 
+def fewest_of(found: Recommendation) -> int:
+    """Of all options: half of today's instances go at most at first, and the rest is named behind that step."""
+    return min(option.target.instance_count for option in found.options if option.target.instance_type == TYPE)
+
+
 def test_after_a_fleet_was_taken_back_a_larger_one_is_chosen_and_not_silence() -> None:
     days = [day(i, 40.0) for i in range(5, 19)]
-    first = count_of(judged(days, 40))
-    again = judged(days, 40, [changed(2, round(first), "rolled-back")])
-    assert first < 25
-    assert 1.05 * first < count_of(again) < 40
+    first = fewest_of(judged(days, 40))
+    again = judged(days, 40, [changed(2, first, "rolled-back")])
+    assert first < 20
+    assert 1.05 * first < fewest_of(again) < 40
     assert again.gate is not Gate.SILENT
     assert again.gate_reason.code is not Code.BLACKLISTED
+
+
+def test_the_fleet_that_had_to_grow_is_not_offered_again_as_a_saving_while_its_load_lasts() -> None:
+    days = [day(i, 40.0) for i in range(5, 19)]
+    first = count_of(judged(days, 40))
+    grown = PastChange(
+        kit.NOW - timedelta(days=2), TYPE, TYPE, round(first), 40, PastEnd.PROVEN, demand=10.0, grows=True
+    )
+    assert count_of(judged(days, 40, [grown])) > (1 + POLICY.failed_room) * round(first)
+    assert count_of(judged(days, 40, [replace(grown, grows=False)])) == first
+    assert count_of(judged(days, 40, [replace(grown, demand=20.0)])) == first, "it was another load"
 
 
 def test_a_day_with_too_many_late_requests_under_our_fleet_makes_the_next_one_larger() -> None:
@@ -130,6 +149,7 @@ def test_a_fleet_whose_late_requests_used_up_the_budget_gets_larger_though_the_r
     assert count_of(found) > 12
     assert found.gate is Gate.APPLY
     assert "1.50 times as many requests as allowed" in found.gate_reason.sentence
+    assert [option.restores for option in found.options] == [True], "no approval of it waits for another judgement"
     calm = [day(i, 12.0, late=0.0001) for i in range(16, 19)]
     assert judged([*before, *calm], 12, [changed(3, 12, "proven")]).gate_reason.code is not Code.UNDER_PROVISIONED
 
@@ -208,7 +228,7 @@ def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -
 
 def test_growth_for_the_budget_comes_before_a_test_that_would_take_a_day() -> None:
     before = [day(i, 40.0) for i in range(3, 16)]
-    policy, endpoint = replace(POLICY, tests=True, test_chance=0.0), kit.endpoint(count=12, p95_s=GOAL.p95_s)
+    policy, endpoint = replace(POLICY, tests_per_month=4, test_chance=0.0), kit.endpoint(count=12, p95_s=GOAL.p95_s)
     gates = []
     for late in (0.0, 0.003):
         days = (*before, *(day(i, 12.0, late=late) for i in range(16, 19)))
@@ -240,7 +260,7 @@ def test_late_requests_of_the_past_do_not_keep_a_fleet_awake_whose_traffic_has_s
     silent = [replace(day(i, 36.0), requests=(0.0,) * SLOTS, busy_s=(0.0,) * SLOTS, latency=()) for i in range(16, 20)]
     change = [changed(6, 36, "proven")]
     assert judged([*before, *strained], 36, change).gate_reason.code is Code.LATE_BUDGET_SPENT
-    found = judged([*before, *strained, *silent], 36, change)
+    found = judged([*before, *strained, *silent], 36, change, EndpointKind.ASYNC)
     assert found.chosen_option is not None
     assert found.chosen_option.kind is OptionKind.SCALE_TO_ZERO
-    assert found.gate is Gate.APPLY, found.gate_reason.sentence
+    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.OTHER_KIND), found.gate_reason.sentence

@@ -105,19 +105,16 @@ def draft(context: EvaluationContext) -> CandidateType | Reason:
     return check_candidate(context, small)
 
 
-RARE = replace(POLICY, act_without_gpu_metrics=True)
-
-
 def test_one_heavy_request_in_a_week_does_not_rule_out_a_type_that_carries_all_the_others() -> None:
     days = [sparse(n, 12, heavy=1 if n == 12 else 0) for n in range(5, 19)]
-    context = at_of(days, GOAL.p95_s, RARE, slowdown=1.5)
+    context = at_of(days, GOAL.p95_s, POLICY, slowdown=1.5)
     found = draft(context)
     assert isinstance(found, CandidateType)
     assert found.is_certain
-    strict = at_of(days, GOAL.p95_s, replace(RARE, late_a_week=0.0, grown_share=0.0), slowdown=1.5)
+    strict = at_of(days, GOAL.p95_s, replace(POLICY, late_a_week=0.0, grown_share=0.0), slowdown=1.5)
     assert (
         context.worst_slowdown
-        == at_of(days, GOAL.p95_s, replace(RARE, grown_share=0.0)).worst_slowdown
+        == at_of(days, GOAL.p95_s, replace(POLICY, grown_share=0.0)).worst_slowdown
         > strict.worst_slowdown
     )
     refused = draft(strict)
@@ -127,8 +124,8 @@ def test_one_heavy_request_in_a_week_does_not_rule_out_a_type_that_carries_all_t
 
 def test_where_no_objective_is_declared_every_request_counts() -> None:
     days = [sparse(n, 12, heavy=1 if n == 12 else 0) for n in range(5, 19)]
-    strict = at_of(days, None, replace(RARE, late_a_week=0.0))
-    assert at_of(days, None, RARE).allowed_slowdown == strict.allowed_slowdown
+    strict = at_of(days, None, replace(POLICY, late_a_week=0.0))
+    assert at_of(days, None, POLICY).allowed_slowdown == strict.allowed_slowdown
 
 
 def late_on(count: int, days: int = 14, each: int = 10) -> list[DailyUsage]:
@@ -161,7 +158,7 @@ def test_requests_that_were_late_anyway_leave_less_to_be_allowed() -> None:
     days = [sparse(n, 20, heavy=2 if n < 5 else 1) for n in range(14)]  # 11.2 of 280 were to be expected, 19 came
     assert latency_degradation(days, SHORT, 0.04, POLICY) is not None
     assert latency_degradation(days, SHORT, 0.05, POLICY) is None
-    assert at_of(days, 3.0, RARE).allowed_late_share(SHARE) == SHARE, "6.8 % are late as it is"
+    assert at_of(days, 3.0, POLICY).allowed_late_share(SHARE) == SHARE, "6.8 % are late as it is"
     few = late_on(14, each=5)
     assert late_budget_multiple(few, SHORT, 0.04, POLICY) == pytest.approx((14 - 2.8) / (0.01 * 70))
     assert late_budget_multiple(few, SHORT, 0.06, POLICY) == pytest.approx((14 - 4.2) / (POLICY.late_budget * 70))
@@ -181,7 +178,7 @@ def test_a_day_on_two_types_is_one_day() -> None:
     halves = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10, heavy=1 if n < 9 else 0))]
     assert latency_degradation(halves, SHORT, 0.0, POLICY) is not None
     both = [d for n in range(14) for d in (sparse(n, 10), sparse(n, 10))]
-    assert at_of(both, 4.5, RARE).allowed_late_share(SHARE) == pytest.approx(2 * 14 / 7 / 280)
+    assert at_of(both, 4.5, POLICY).allowed_late_share(SHARE) == pytest.approx(2 * 14 / 7 / 280)
 
 
 def test_quiet_days_do_not_make_a_busy_week_one_of_few_requests() -> None:
@@ -189,18 +186,18 @@ def test_quiet_days_do_not_make_a_busy_week_one_of_few_requests() -> None:
     quiet = [sparse(n, 5) for n in range(5, 17)]
     silent = [replace(sparse(n, 1), requests=(0.0,) * SLOTS, latency=(), latency_total_s=0.0) for n in range(5, 17)]
     unknown = [replace(d, requests=(None,) * SLOTS) for d in silent]
-    alone = at_of(busy_days, 4.5, RARE).allowed_late_share(SHARE)
+    alone = at_of(busy_days, 4.5, POLICY).allowed_late_share(SHARE)
     assert alone == pytest.approx(2 * 2 / 7 / 200)
     for others in (quiet, silent, unknown):
-        assert at_of([*others, *busy_days], 4.5, RARE).allowed_late_share(SHARE) == pytest.approx(alone)
+        assert at_of([*others, *busy_days], 4.5, POLICY).allowed_late_share(SHARE) == pytest.approx(alone)
 
 
 def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alone() -> None:
     """One request in four weeks takes longer than the objective once it is half as slow again: two a week may."""
     days = [sparse(n, 12, heavy=1 if n in (6, 12) else 0) for n in range(5, 19)]
     fleet = Fleet((1,) * 24, 1, False, 1.5)
-    context = at_of(days, 4.5, RARE)
-    strict = at_of(days, 4.5, replace(RARE, late_a_week=0.0))
+    context = at_of(days, 4.5, POLICY)
+    strict = at_of(days, 4.5, replace(POLICY, late_a_week=0.0))
     late, most = context.replay(fleet).late, context.stream.requests
     assert POLICY.grown_share * most < late <= context.allowed_late_share(POLICY.excess_share) * most
     for load in (1.0, 1.1):
@@ -208,7 +205,7 @@ def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alo
         assert replay_if_carried(strict, replace(fleet, load=load)) is None
     assert carries_like_reference(context, fleet)
     assert not carries_like_reference(strict, fleet)
-    lenient = replace(RARE, late_a_week=0.0, excess_share=1.0)
+    lenient = replace(POLICY, late_a_week=0.0, excess_share=1.0)
     grown = at_of(days, 4.5, lenient)
     assert replay_if_carried(grown, replace(fleet, load=1.1)) is None, "by the share at 20 % more load"
     assert not carries_like_reference(grown, fleet)
@@ -220,7 +217,7 @@ def test_the_replay_of_a_fleet_allows_few_requests_their_count_now_grown_and_alo
 def test_where_a_count_of_late_requests_decides_the_latency_is_no_longer_the_lowest_risk() -> None:
     for heavy, risk in ((0, Risk.LOW), (None, Risk.VERY_LOW)):
         each = 12 if heavy is not None else 280
-        context = at_of([sparse(n, each) for n in range(5, 19)], 30.0, RARE, slowdown=1.2)
+        context = at_of([sparse(n, each) for n in range(5, 19)], 30.0, POLICY, slowdown=1.2)
         found = draft(context)
         assert isinstance(found, CandidateType)
         option = size_and_price(context, found)
@@ -243,7 +240,7 @@ def test_the_back_test_judges_few_requests_as_the_choice_did() -> None:
 
 
 def test_nothing_is_dared_untested_on_fewer_requests_than_a_test_would_need() -> None:
-    policy = replace(RARE, tests=False, untested_chance=0.5, untested_requests=20)
+    policy = replace(POLICY, tests_per_month=0, untested_chance=0.5, untested_requests=20)
     for days, taken in (([sparse(18, 19)], False), ([sparse(18, 20)], True)):
         found = draft(at_of(days, 3.0, policy))
         assert isinstance(found, CandidateType)
@@ -255,7 +252,7 @@ def test_the_days_after_are_judged_by_the_objective_that_was_declared_and_by_the
     declared: bool, verdict: HindsightVerdict
 ) -> None:
     days = [sparse(n, 30) for n in range(14)]
-    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), POLICY, kit.NOW)
     target = Target(TYPE, 1)
     moved = FleetMove(kit.endpoint(), kit.endpoint(), samples.option(target=target), replace(GOAL, declared=declared))
     serving = later_fleet(moved, days, known)
@@ -274,7 +271,7 @@ def test_quiet_days_do_not_lengthen_what_is_counted_by_weeks_anywhere() -> None:
     assert latency_degradation(days, SHORT, 0.0, POLICY) is not None
     assert late_budget_multiple([*days, sparse(14, 100), sparse(15, 100)], SHORT, 0.0, POLICY) == pytest.approx(2.0)
     assert late_budget_multiple(days, SHORT, 0.0, POLICY) == pytest.approx(2.0)
-    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), RARE, kit.NOW)
+    known = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), POLICY, kit.NOW)
     moved = FleetMove(kit.endpoint(), kit.endpoint(), samples.option(target=Target(TYPE, 1)), SHORT)
     late = [0.0] * 12 + [1.5, 1.5]
     served = [

@@ -28,6 +28,7 @@ from rightsizer.recommender.finding import (
     outgrown_reason,
     too_late_reason,
     too_little_data_reason,
+    unexplained_work,
 )
 from tests.recommender import kit
 from tests.recommender.plain import LATENCY, NEED, demand
@@ -53,14 +54,11 @@ def test_only_an_endpoint_in_service_is_judged() -> None:
     )
 
 
-def test_without_gpu_metrics_nothing_is_judged_unless_the_policy_takes_those_of_the_host() -> None:
+def test_without_gpu_metrics_nothing_is_judged_() -> None:
     blind = demand(gpu_mean=None, valid_share=0.0, days=2.04)
     sentence = "no GPU utilisation was published in 2.0 days; low use cannot be told from no data"
     wanted = (Code.NO_GPU_METRICS, sentence)
     assert words(too_little_data_reason(endpoint(), blind, POLICY)) == wanted
-    hosts = Policy(act_without_gpu_metrics=True)
-    assert too_little_data_reason(endpoint(), blind, hosts) is None
-    assert words(too_little_data_reason(endpoint(), replace(blind, host_memory_gib=None), hosts)) == wanted
 
 
 def test_half_a_day_of_datapoints_is_the_least() -> None:
@@ -98,13 +96,27 @@ def test_two_weeks_without_a_request_or_work_are_idle() -> None:
     [
         pytest.param(endpoint(), replace(QUIET, silent_days=13), id="a day too few"),
         pytest.param(endpoint(), replace(QUIET, requests=1.0), id="a request"),
-        pytest.param(endpoint(), replace(QUIET, gpu_peak=0.011), id="work on the GPU"),
+        pytest.param(endpoint(), replace(QUIET, gpu_peak=0.4, gpu_mean=0.051), id="work on the GPU"),
+        pytest.param(
+            endpoint(kinds=(EndpointKind.ASYNC,)),
+            replace(QUIET, backlog=0.0, gpu_peak=0.011, gpu_mean=0.0),
+            id="work on the GPU of a queue",
+        ),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), QUIET, id="a queue of unknown length"),
         pytest.param(endpoint(kinds=(EndpointKind.ASYNC,)), replace(QUIET, backlog=1.0), id="a queue"),
     ],
 )
 def test_not_idle(of: Endpoint, load: Any) -> None:
     assert idle_reason(of, load, POLICY) is None
+
+
+def test_a_gpu_that_blinks_without_a_request_is_idle_and_leaves_a_question() -> None:
+    blinks = replace(QUIET, gpu_peak=0.4, gpu_mean=0.05)
+    found = idle_reason(endpoint(), blinks, POLICY)
+    assert found is not None
+    assert found.sentence.endswith("GPU at most 40.0 %, 5.0 % on average: whatever works there, nobody called it")
+    assert unexplained_work(blinks, POLICY) == "what its GPU works at without a request (up to 40.0 %)"
+    assert unexplained_work(replace(QUIET, gpu_peak=0.01), POLICY) == ""
 
 
 def test_an_asynchronous_endpoint_with_an_empty_queue_may_be_idle() -> None:

@@ -117,17 +117,6 @@ def test_the_need_with_its_margin_has_to_fit_the_card() -> None:
     assert refused(TYPES["ml.g5.2xlarge"], needing(99.0), now=ONE) is None, "it runs on such a card"
 
 
-def test_a_smaller_card_keeps_room_for_a_new_version_where_the_policy_asks_for_it() -> None:
-    roomy = CandidateLimits(PRICE, None, memory_room=0.3)
-    assert refused(ONE, needing(17.0, peak_gib=16.9), limits=roomy) is None
-    sentence = (
-        "ml.g5.xlarge offers 22.0 GiB, and 17.0 GiB per GPU were seen: on a smaller card 30 % are kept free for a new"
-        " version of the model"
-    )
-    assert refused(ONE, needing(17.0, peak_gib=17.0), limits=roomy) == (Code.MEMORY_TOO_SMALL, sentence)
-    assert refused(ONE, needing(17.0, peak_gib=17.0), now=L4, limits=roomy) is None, "the card is as large"
-
-
 def test_weights_alone_have_to_fit_a_server_that_takes_what_there_is() -> None:
     taking = {"kind": MemoryClass.PREALLOCATED}
     assert refused(ONE, needing(None, lower_gib=22.0, **taking)) is None

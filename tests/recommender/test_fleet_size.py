@@ -261,8 +261,8 @@ def test_where_tests_are_switched_off_a_likely_type_may_be_taken_under_the_guard
     context, guessed = narrow(seen, None, p95_s=5.7)
     assert isinstance(guessed, CandidateType)
     assert 0.5 < guessed.fast < 0.6
-    for tests, chance, taken in ((True, 0.5, False), (False, 1.0, False), (False, 0.6, False), (False, 0.5, True)):
-        policy = replace(context.policy, tests=tests, untested_chance=chance)
+    for tests, chance, taken in ((4, 0.5, False), (0, 1.0, False), (0, 0.6, False), (0, 0.5, True)):
+        policy = replace(context.policy, tests_per_month=tests, untested_chance=chance)
         dared = replace(context, inputs=replace(context.inputs, policy=policy))
         draft = check_candidate(dared, guessed.hardware)
         assert isinstance(draft, CandidateType)

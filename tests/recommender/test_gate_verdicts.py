@@ -188,7 +188,6 @@ def test_a_fleet_is_halved_at_most_in_one_step() -> None:
     assert verdict(fleet(8, 4))[0] is Gate.APPLY
     sentence = f"{ASKS}from 8 to 3 instances is more than half in one step"
     assert verdict(fleet(8, 3)) == (Gate.PROPOSE, Code.RISK_TOO_HIGH, sentence)
-    assert verdict(fleet(8, 3), halve_at_most=False)[0] is Gate.APPLY
 
 
 def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
@@ -214,10 +213,6 @@ def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
             case(option=option(kind=OptionKind.AUTOSCALING), endpoint=endpoint(scaling=SCALED)),
             {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}},
         ),
-        (
-            case(endpoint=endpoint(scaling=SCALED)),
-            {"several_at_once": True, "by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}},
-        ),
         (case(endpoint=endpoint(variants=(replace(kit.endpoint().variants[0], desired_count=1),))), {}),
     ],
     ids=[
@@ -230,7 +225,6 @@ def test_hourly_counts_are_halved_by_their_mean_over_the_day() -> None:
         "the operator opened the dimension",
         "as many failures as the owner allows",
         "bounds of autoscaling, opened",
-        "several dimensions at once, opened",
         "as many instances as today",
     ],
 )
@@ -238,13 +232,10 @@ def test_at_the_threshold_itself_a_change_is_applied(found: GateCase, policy: di
     assert verdict(found, **policy)[0] is Gate.APPLY
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [{"several_at_once": True, "by_itself": TYPE_AND_COUNT}, {"by_itself": TYPE_AND_COUNT | {OptionKind.AUTOSCALING}}],
-    ids=["several at once", "autoscaling opened"],
-)
-def test_a_scaled_endpoint_needs_both_settings_for_a_change_of_type(policy: dict[str, Any]) -> None:
-    assert verdict(case(endpoint=endpoint(scaling=SCALED)), **policy)[:2] == (Gate.PROPOSE, Code.AUTOSCALED)
+@pytest.mark.parametrize("kinds", [TYPE_AND_COUNT, TYPE_AND_COUNT | {OptionKind.AUTOSCALING}])
+def test_a_person_decides_on_another_type_of_a_scaled_endpoint(kinds: frozenset[OptionKind]) -> None:
+    found = verdict(case(endpoint=endpoint(scaling=SCALED)), by_itself=kinds)
+    assert found[:2] == (Gate.PROPOSE, Code.AUTOSCALED)
 
 
 def test_the_same_type_wants_three_days_of_evidence_of_its_own() -> None:

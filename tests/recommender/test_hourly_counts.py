@@ -38,12 +38,12 @@ def levels_of(days: Sequence[DailyUsage], requests: int = 100_000) -> tuple[tupl
 
 def judged(days: Sequence[DailyUsage], count: int, minimum: int | None = 1) -> Recommendation:
     """With nothing but the counts of that type left to choose."""
-    policy = Policy(by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests=False)
+    policy = Policy(by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests_per_month=0)
     endpoint = kit.endpoint(TYPE, count, p95_s=2.0)
     endpoint = replace(endpoint, objective=replace(endpoint.objective, min_instances=minimum))
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     usage = VariantUsage("chat", "AllTraffic", tuple(days))
-    rest: Any = (prices, kit.catalogue(), {}, History(), replace(policy, act_without_gpu_metrics=True), kit.NOW)
+    rest: Any = (prices, kit.catalogue(), {}, History(), policy, kit.NOW)
     return judge_digests(endpoint, usage, *rest)
 
 

@@ -46,11 +46,9 @@ def test_who_tolerates_cold_starts_and_was_not_asked_may_sleep_long_before_it_is
     )
 
 
-def test_it_sleeps_by_itself_only_where_the_settings_open_that_dimension() -> None:
+def test_a_plain_real_time_endpoint_never_sleeps_by_itself() -> None:
     asked = judged(SILENT, COLD, mode=Mode.AUTO)
     assert (asked.gate, asked.gate_reason.code) == (Gate.PROPOSE, Code.NOT_IN_PLACE)
-    opened = replace(Policy(), by_itself=frozenset(OptionKind), confidence_apply=1.0)
-    assert judged(SILENT, COLD, opened, mode=Mode.AUTO).gate is Gate.APPLY
 
 
 def ruled_out(found: Recommendation) -> dict[OptionKind | None, str]:
@@ -162,8 +160,7 @@ def test_calls_of_another_variant_are_not_seen() -> None:
 
 def test_work_that_is_not_published_is_not_taken_for_none() -> None:
     signals = {("Invocations", "Sum"): 0.0, ("MemoryUtilization", "Average"): 20.0, ("CPUUtilization", "Average"): 60.0}
-    unseen = replace(Policy(), act_without_gpu_metrics=True, by_itself=frozenset(OptionKind))
-    assert not judged(signals, COLD, unseen).options
+    assert not judged(signals, COLD).options
 
 
 def test_an_idle_endpoint_whose_instances_are_gone_already_costs_nothing_and_is_left_alone() -> None:

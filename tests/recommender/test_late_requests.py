@@ -1,15 +1,17 @@
 """Late requests since our own changes, held against days that were as hard for the owner's fleet."""
 
 import math
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import pytest
 
+from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import SLOTS, DailyUsage
 from rightsizer.recommender.context import AccountInputs, EvaluationContext
-from rightsizer.recommender.late_requests import hardness, late_budget_used
+from rightsizer.recommender.late_requests import find_degradation, hardness, late_budget_used
 from rightsizer.recommender.workload import evaluation_context
 from tests.recommender import kit
 
@@ -76,3 +78,13 @@ def test_days_that_crowd_the_old_fleet_too_are_harder() -> None:
 def test_late_requests_of_one_usual_day_use_the_budget() -> None:
     found = context([day(7, 0.06, 8.0)])
     assert (late_budget_used(found) or 0.0) > 1.0, "two per cent more of them are late than before, and 0.2 % may be"
+
+
+def test_who_wakes_a_queue_waits_as_was_said_and_brings_no_fleet_back() -> None:
+    found = context([day(7, 0.3, 0.5), day(8, 0.3, 0.5)])
+    asleep = ScalableTarget("endpoint/e/variant/v", "d", 0, 8)
+    queued = replace(found.endpoint, kind=EndpointKind.ASYNC, kinds=(EndpointKind.ASYNC,), scaling=(asleep,))
+    other = replace(found.reference, name="ml.g6.xlarge")
+    assert find_degradation(found) is not None
+    assert find_degradation(replace(found, endpoint=queued)) is None
+    assert find_degradation(replace(found, endpoint=queued, reference=other)) is not None, "another type is no waiting"

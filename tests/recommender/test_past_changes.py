@@ -246,7 +246,7 @@ def test_the_account_learns_for_an_endpoint_of_the_same_framework_and_says_so() 
 
     def decided(framework: str, *others: PastChange) -> Any:
         at, load = endpoint(p95_s=1.7, framework=framework), [window(steady(latency_s=0.5, gpu=10.0))]
-        return judge(at, load, prices(), TYPES, {}, History(account=others), Policy(tests=False), NOW)
+        return judge(at, load, prices(), TYPES, {}, History(account=others), Policy(tests_per_month=0), NOW)
 
     quick = tuple(elsewhere(0.45 * 362 / 121, "pytorch") for _ in range(200))
     plain, taught, others = decided("pytorch"), decided("pytorch", *quick), decided("vllm", *quick)

@@ -1,5 +1,6 @@
 """From a recommendation to a proposal: asked once, and answerable only where the role could carry it out."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +19,11 @@ from rightsizer.recommender.proposal import (
     permission_for_option,
     proposal_for,
 )
+from rightsizer.render import text
+from rightsizer.render.sentences import RED
+from rightsizer.render.slack import proposal_blocks
+from tests.labelled import judged, read
+from tests.test_cases import CASES
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 REF = EndpointRef("111122223333", "eu-west-1", "bert")
@@ -166,3 +172,30 @@ def test_an_endpoint_whose_tags_could_not_be_read_is_out_of_reach_for_that_reaso
     permission = permission_for_endpoint(blind, writes=True, untagged=True)
     assert (permission.approvable, permission.tag) == (False, False)
     assert "AWS throttles" in permission.enable
+
+
+def test_a_shortage_without_an_option_is_told_in_red_with_what_a_person_can_do() -> None:
+    (path,) = (path for path in CASES if path.stem == "grow-no-quota")
+    found = judged(read(path))
+    assert (found.finding, found.options) == (Finding.UNDER_PROVISIONED, ())
+    told = proposal_for(found, IN_REACH, 14, NOW)
+    assert told is not None
+    assert (told.state, told.approvable) == (ProposalState.PENDING, False)
+    again = proposal_for(replace(found, evaluated_at=NOW + timedelta(days=1)), IN_REACH, 14, NOW + timedelta(days=1))
+    assert again is not None
+    assert again.id == told.id, "the same shortage is told once"
+    blocks = json.dumps(proposal_blocks(told), ensure_ascii=False)
+    assert f"{RED}{found.ref.name}: under-provisioned" in blocks
+    assert "the account's quota for ml.g6.xlarge endpoints is 1" in told.enable
+    _, body = text.proposal(told)
+    for said in (blocks, body):
+        assert "no change that rightsizer knows ends this shortage" in said
+        assert "aws logs tail /aws/sagemaker/Endpoints/" in said
+        assert "rightsizer approve" not in said
+        assert f"rightsizer reject {told.id}" in said
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.REPORT])
+def test_an_owner_who_wants_no_message_gets_none_of_a_shortage_either(mode: Mode) -> None:
+    short = replace(RECOMMENDATION, mode=mode, finding=Finding.UNDER_PROVISIONED, options=(), gate=Gate.SILENT)
+    assert proposal_for(short, IN_REACH, 14, NOW) is None

@@ -49,10 +49,9 @@ def reacted(jump: float) -> Recommendation:
     days = tuple(day(i, 60.0 * (jump if i == 18 else 1.0), instances=4.0 if i < 9 else 1.0) for i in range(6, 19))
     changed = PastChange(kit.NOW - timedelta(days=10), "ml.g6e.xlarge", "ml.g6e.xlarge", 4, 1, PastEnd.PROVEN)
     usage = VariantUsage("chat", "AllTraffic", days)
-    policy = Policy(act_without_gpu_metrics=True)
     endpoint = kit.endpoint(count=1, p95_s=3.0)
     history = History((changed,))
-    return judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, policy, kit.NOW)
+    return judge_digests(endpoint, usage, kit.prices(), kit.catalogue(), {}, history, Policy(), kit.NOW)
 
 
 def test_traffic_that_jumped_brings_the_last_good_fleet_back_without_asking() -> None:
@@ -141,7 +140,7 @@ def test_tests_of_a_month_may_cost_a_share_of_what_the_account_spends() -> None:
             History(tests_usd_this_month=Decimal(9), gpu_usd_per_month=Decimal(300)),
             Policy(),
         ),
-        (kit.endpoint(framework="vllm"), History(), Policy(tests=False)),
+        (kit.endpoint(framework="vllm"), History(), Policy(tests_per_month=0)),
     ],
 )
 def test_a_test_that_may_not_run_changes_the_gate_and_not_the_finding(
@@ -174,7 +173,7 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
         no_test_reason(item, sure, replace(kit.endpoint(), tags={"rightsizer:shadow-ok": "no"}), History(), policy),
         no_test_reason(item, sure, kit.endpoint(kind=EndpointKind.ASYNC), History(), policy),
         no_test_reason(item, sure, kit.endpoint(), History(tests_this_month=4), policy),
-        no_test_reason(item, sure, kit.endpoint(), History(), Policy(tests=False)),
+        no_test_reason(item, sure, kit.endpoint(), History(), Policy(tests_per_month=0)),
         no_test_reason(
             ShadowTestCandidate(found.chosen_option, 0.5, 3.0), Decimal(10**6), kit.endpoint(), History(), policy
         ),

@@ -106,9 +106,18 @@ def test_target_tracking_adds_instances_ten_minutes_after_a_busy_slot_and_keeps_
 
 
 def rings(*over: float, fine: tuple[float, ...] = (), baseline: float = 0.0) -> int:
-    """Late requests take 50 s, fine ones take one, all on enough workers; 30 s is the limit."""
-    requests = sorted([(at, 50.0) for at in over] + [(at, 1.0) for at in fine])
-    return replay_requests(streamed(*requests), replace(ONE, workers=100), 30.0, baseline).rings_alarm
+    """Late requests take 25 s today and 50 s then, fine ones two, all on enough workers; 30 s is the limit."""
+    requests = sorted([(at, 25.0) for at in over] + [(at, 1.0) for at in fine])
+    return replay_requests(streamed(*requests), replace(ONE, workers=100, slower=2.0), 30.0, baseline).rings_alarm
+
+
+def test_what_is_late_on_any_fleet_does_not_ring_and_hides_nothing_that_does() -> None:
+    long = [(at, 50.0) for at in (300.0, 310.0, 320.0)]
+    calm = [(at, 1.0) for at in (100.0, 200.0)]
+    assert replay_requests(streamed(*calm, *long), replace(ONE, workers=100), 30.0).rings_alarm == 0
+    waiting = [(at, 20.0) for at in (330.0, 331.0, 332.0)]
+    served = replay_requests(streamed(*calm, *long, *waiting), ONE, 30.0)
+    assert (served.late, served.rings_alarm) == (6, 1)
 
 
 def test_the_guard_rings_for_three_late_requests_of_five_in_half_an_hour() -> None:

@@ -76,7 +76,7 @@ def test_no_test_is_run_beyond_those_of_the_month_or_where_they_are_switched_off
     worth = [unsure(saving=10**5)]
     assert choose_test(worth, NOTHING, History(tests_this_month=3), POLICY) is not None
     assert choose_test(worth, NOTHING, History(tests_this_month=4), POLICY) is None
-    assert choose_test(worth, NOTHING, History(), replace(POLICY, tests=False)) is None
+    assert choose_test(worth, NOTHING, History(), replace(POLICY, tests_per_month=0)) is None
 
 
 @pytest.mark.parametrize(("spent", "wanted"), [("19", True), ("20", True), ("20.01", False)])

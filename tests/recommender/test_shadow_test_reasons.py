@@ -169,7 +169,9 @@ def said(
 
 
 def test_why_a_test_is_not_run_now() -> None:
-    assert said(unsure(), policy=replace(POLICY, tests=False)) == "shadow tests are switched off"
+    assert said(unsure(), policy=replace(POLICY, tests_per_month=0)) == (
+        "shadow tests are switched off (Limits says tests_per_month: 0)"
+    )
     assert said(unsure(), of=endpoint(tags={"rightsizer:shadow-ok": "no"})).startswith(
         "a shadow test serves each request twice"
     )

@@ -115,6 +115,20 @@ def test_what_failed_lately_is_not_the_minimum_of_a_policy() -> None:
         assert option.target.minimum is None or option.target.minimum >= 3
 
 
+def test_a_tracked_fleet_that_failed_is_no_smaller_than_what_ran_and_its_next_minimum_only_goes_up() -> None:
+    """Two to four with 3.2 on average were taken back: three at all times are fewer, a minimum of three is more."""
+    at = kit.NOW.replace(day=kit.NOW.day - 5) if kit.NOW.day > 5 else kit.NOW
+    same = "ml.g6.xlarge"
+    past = PastChange(
+        at, same, same, 4, 2, PastEnd.ROLLED_BACK, failure="performance", mean_instances=3.2, tracked=True
+    )
+    for option in by_day(runs(), history=History(endpoint=(past,))).options:
+        tracked = option.target.metric is not None
+        assert (option.target.minimum or 0) >= 3 if tracked else option.target.instance_count > 3.2
+    assert (past.instances_against(tracked=True), past.instances_against(tracked=False)) == (2, 3.2)
+    assert replace(past, mean_instances=None, tracked=False).instances_against(tracked=True) == 2
+
+
 def test_the_id_of_its_proposal_follows_the_policy_and_not_its_target() -> None:
     found = by_day(runs())
     option = first(found)

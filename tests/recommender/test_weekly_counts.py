@@ -21,7 +21,9 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import like_last_day, on_weekdays, replay_plan
 from rightsizer.recommender.fleet_size import FleetShape, can_still_carry, has_load_jumped
 from rightsizer.recommender.late_requests import failed_by_hour, failed_instances
+from rightsizer.recommender.late_share import with_late_share, within_p95
 from rightsizer.recommender.weekly_counts import days_of_no_habit, find_weekly_counts, has_whole_weeks
+from tests import samples
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_gate_verdicts import failure, fleet, verdict
@@ -42,9 +44,7 @@ def fortnight(first: int = 5, busy: Sequence[int] = (0, 1, 2, 3, 4)) -> list[Dai
 
 
 def judged(days: Sequence[DailyUsage], count: int = 3, *past: PastChange, scaled: bool = False) -> Recommendation:
-    policy = Policy(
-        by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests=False, act_without_gpu_metrics=True
-    )
+    policy = Policy(by_itself=frozenset({OptionKind.INSTANCE_COUNT, OptionKind.SCHEDULE}), tests_per_month=0)
     endpoint = kit.endpoint(TYPE, count, p95_s=2.0)
     own = ScalableTarget("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount", 1, 3)
     endpoint = replace(
@@ -111,8 +111,9 @@ def test_only_where_hours_may_be_set_and_two_instances_run(seen: list[Evaluation
     context = context_of(seen, fortnight())
     daily = Fleet((3,) * 24, context.workers, False, 1.0)
     assert find_weekly_counts(context, shape(context, hourly=False), daily, may_keep_count=True) == ()
-    at_once = replace(context.inputs, policy=replace(context.policy, several_at_once=True))
-    assert find_weekly_counts(replace(context, inputs=at_once), shape(context), daily, may_keep_count=True) == ()
+    judged([replace(one, instances=(1.0,) * 24) for one in fortnight()], 1)
+    assert seen[-1].peak_count == 1
+    assert find_weekly_counts(seen[-1], shape(context), daily, may_keep_count=True) == ()
 
 
 @pytest.mark.parametrize(("days", "whole"), [(14, True), (13, False), (7, False)])
@@ -256,3 +257,20 @@ def test_a_failed_schedule_is_held_against_the_same_hours(
     target = replace(small.option.target, instance_count=4, day_counts=wanted)
     found = verdict(replace(small, option=replace(small.option, target=target)), failure(**failed))
     assert (found[1] is Code.BLACKLISTED) is rests
+
+
+def test_late_requests_of_a_week_are_counted_by_the_counts_of_each_day(seen: list[EvaluationContext]) -> None:
+    """A weekend as busy as the week with one instance: by the most of each hour nobody would be late."""
+    context = context_of(seen, fortnight(busy=range(7)))
+    hardware = context.inputs.catalogue.find(TYPE)
+    assert hardware is not None
+    target = Target(TYPE, 3, hourly_counts=OFFICE, day_counts=WEEK)
+    option = samples.option(kind=OptionKind.SCHEDULE, target=target)
+    told = with_late_share(context, option, hardware, 1.0)
+    assert told.late_share is not None
+    assert told.late_share > 0.05
+    assert (
+        with_late_share(context, replace(option, target=replace(target, day_counts=())), hardware, 1.0).late_share
+        is None
+    )
+    assert within_p95(context, option) is None

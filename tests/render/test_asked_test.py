@@ -40,7 +40,7 @@ def elements(shown: Proposal) -> list[dict[str, Any]]:
         (asked(gate=Gate.TEST), ["test", "reject", "snooze"]),
         (asked(option()), ["approve", "reject", "snooze"]),
         (asked(approvable=False, enable="tag it"), ["reject", "snooze"]),
-        (asked(state=ProposalState.APPROVED), []),
+        (asked(state=ProposalState.APPROVED), ["rollback"]),
     ],
     ids=["offered", "needed", "gate test", "no test", "not approvable", "decided"],
 )

@@ -96,7 +96,8 @@ def test_a_proposal_that_cannot_be_carried_out_has_no_approve_button_but_the_way
 @pytest.mark.parametrize("state", [s for s in ProposalState if s is not ProposalState.PENDING])
 def test_no_button_decides_once_it_is_decided(state: ProposalState) -> None:
     blocks = proposal_blocks(proposal(state=state, decision=Decision(state, "slack:U1", NOW)), "https://example.com/p")
-    assert actions(blocks) == ["rightsizer_details"]
+    stop = ["rightsizer_rollback"] if state is ProposalState.APPROVED else []
+    assert actions(blocks) == [*stop, "rightsizer_details"]
 
 
 def test_the_message_mentions_the_person_who_decided() -> None:
@@ -156,3 +157,13 @@ def test_the_notification_line_says_where_a_decided_proposal_stands() -> None:
     line = proposal_text(replace(proposal(), state=ProposalState.ROLLED_BACK, outcome="The p95 alarm fired."))
     assert "Rolled back" in line
     assert "The p95 alarm fired." in line
+
+
+def test_what_is_approved_and_has_not_begun_has_a_button_and_a_command_that_stop_it() -> None:
+    decided = proposal(state=ProposalState.APPROVED, decision=Decision(ProposalState.APPROVED, "slack:U1", NOW))
+    blocks = proposal_blocks(decided)
+    assert actions(blocks) == ["rightsizer_rollback"]
+    assert f"`rightsizer reject {decided.id}` stops it" in str(blocks)
+    asked = proposal_blocks(replace(decided, asked_back_by="slack:U2"))
+    assert actions(asked) == []
+    assert "U2 asked to stop it." in str(asked)

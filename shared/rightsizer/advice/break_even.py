@@ -8,6 +8,7 @@ from rightsizer.advice.hosting import ASSUMED_S, HOLD_H, serverless_of, serverle
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import TARGET_USE
 from rightsizer.advice.workload import Workload
+from rightsizer.recommender.serverless import break_even_requests
 
 SHOWN_POWERS = tuple(float(power) for power in range(2, 9))
 """Powers of ten of requests a month in the table."""
@@ -49,7 +50,8 @@ def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator
         return
     month = float(first.cost.usd_per_hour) / first.count * 730
     if serverless_refusal(workload) is None and (each := serverless_of(workload).usd_per_request):
-        text = f"serverless is cheaper than one {first.instance_type} below {month / each:,.0f} requests a month"
+        even = break_even_requests(month, each)
+        text = f"serverless is cheaper than one {first.instance_type} below {even:,.0f} requests a month"
         yield AdviceReason(text, Rule.SERVERLESS_BREAK_EVEN)
     alone = 730 / (HOLD_H + (workload.data.seconds_per_request or 1.0) / 3600)
     if first.accelerators:

@@ -15,9 +15,10 @@ from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, ModelKind, Shape, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.recommender.serverless import SERVERLESS_GB, serverless_usd, whole_gigabytes
 
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
-SERVERLESS_MB, SERVERLESS_GB = 4.0, 6
+SERVERLESS_MB = 4.0
 ASYNC_S, ASYNC_MB = 3600.0, 1000.0
 LAMBDA_S, LAMBDA_GIB, LAMBDA_MB = 900.0, 10.0, 6.0
 LAMBDA_USD_PER_GB_S, LAMBDA_USD_PER_CALL = 0.0000166667, 0.0000002
@@ -89,12 +90,12 @@ def lambda_refusal(workload: Workload) -> str | None:
 def serverless_of(workload: Workload) -> Serverless:
     """The smallest serverless endpoint that holds the model; memory comes in whole GB."""
     wanted = workload.constraints.serverless_memory_gb or need_of(workload.model).host_gib
-    memory = next(size for size in range(1, SERVERLESS_GB + 1) if size >= wanted or size == SERVERLESS_GB)
+    memory = whole_gigabytes(wanted) or SERVERLESS_GB
     row = next((each for each in catalog.serverless() if each.region == workload.constraints.region), None)
     seconds = workload.data.seconds_per_request
     assumed = seconds is None and workload.model.kind is ModelKind.CLASSICAL
     duration = ASSUMED_S if assumed else seconds
-    per_request = float(row.usd_per_gb_second) * memory * duration if row and duration else None
+    per_request = serverless_usd(float(row.usd_per_gb_second), memory, duration) if row and duration else None
     return Serverless(memory, per_request, row.as_of if row else "", assumed)
 
 

@@ -53,8 +53,6 @@ TRAINING = frozenset(
     }
 )
 """Families of training jobs (the API's TrainingInstanceType); processing jobs take the CPU families of them."""
-TRANSFORM = frozenset({"c5", "c6i", "c7i", "g4dn", "g5", "g6", "g6e", "inf2", "m5", "m6i", "m7i", "r6i", "r7i", "trn1"})
-"""Families of batch transform (the API's TransformInstanceType)."""
 
 
 @dataclass(frozen=True, slots=True)

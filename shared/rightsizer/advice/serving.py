@@ -15,12 +15,14 @@ from rightsizer.advice.answer import (
     Refused,
 )
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
-from rightsizer.advice.market import TRANSFORM, Market, Offer, dollars
+from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
+from rightsizer.domain.hardware import TRANSFORM_FAMILIES
+from rightsizer.recommender.migration import SERVING_PHASES
 
 CPU = (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
 LOW_RATE = 1.0
@@ -97,7 +99,7 @@ def _is_small_stage(limits: Constraints) -> bool:
 
 def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Candidate], list[Refused]]:
     """The cheapest type of each family that holds the model and may meet the objectives."""
-    families = TRANSFORM if workload.task is Task.BATCH_INFERENCE else ()
+    families = TRANSFORM_FAMILIES if workload.task is Task.BATCH_INFERENCE else ()
     best: dict[str, Candidate] = {}
     refused: dict[str, Refused] = {}
     for offer in market.offers(classes_of(workload), families):
@@ -345,10 +347,6 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
         reasons=tuple(reasons),
         risk="medium",
         effort="compile the model with torch-neuronx for fixed shapes, use a Neuron image, test accuracy and latency",
-        phases=(
-            "assess: check that Neuron supports every operator and the precision",
-            "pilot: compile, deploy on one instance, compare accuracy, latency and requests a second",
-            "roll out: move traffic step by step and keep the GPU variant to fall back on",
-        ),
+        phases=SERVING_PHASES,
         measure="measure requests a second at the required latency on one instance of each type",
     )

@@ -20,6 +20,7 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Goal, ModelKind, Workload
+from rightsizer.recommender.migration import TRAINING_PHASES
 
 TIE = 1.15
 """Plans whose price for an operation is within this factor of the lowest count as equal: utilisation is a range."""
@@ -31,11 +32,6 @@ LOST_HOURS = 0.5
 """Work and start that one interruption costs, with a checkpoint each half hour."""
 SHORT_H = 1.0
 """Hours that a run without checkpoints may take so that starting it again is no loss worth mentioning (rule P2)."""
-PHASES = (
-    "assess: check that Neuron supports every operator of the model",
-    "pilot: one small run, same quality, cost of the run compared",
-    "roll out: jobs that matter least first, and GPU capacity kept to fall back on",
-)
 
 
 def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused]]:
@@ -281,6 +277,6 @@ def _on_trainium(option: AdvisedOption, plan: TrainingPlan, baseline: TrainingPl
         reasons=tuple(reasons),
         risk="medium",
         effort="a Neuron image, a training loop that goes through XLA, fixed shapes, another debugging tool",
-        phases=PHASES,
+        phases=TRAINING_PHASES,
         measure="a pilot run on one instance: same loss, seconds a step, cost of a run",
     )

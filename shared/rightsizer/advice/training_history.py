@@ -14,6 +14,7 @@ from rightsizer.advice.market import TRAINING, Market, Offer
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import MARGIN
 from rightsizer.advice.training import SHORT_H, SPOT_SHARE
+from rightsizer.domain.account_finding import waits_for_nobody
 from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.training_run import TrainingRun
@@ -234,7 +235,7 @@ def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding
 def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
     kept = [each for each in last if each.retained_hours > 0]
     reused = sum(1 for each in kept if each.is_reused)
-    if not kept or reused >= len(kept) / 2:
+    if not waits_for_nobody(reused, len(kept)):
         return
     waste = sum(each.retained_hours for each in kept if not each.is_reused) * offer.hourly / len(last)
     text = f"{reused} of {len(kept)} warm pools were taken over by another run: keep-alive 0 where runs do not follow"

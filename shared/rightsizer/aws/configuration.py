@@ -71,6 +71,8 @@ class EndpointConfiguration:
     detailed_observability: bool
     publish_s: int = 60
     """Seconds between two samples of utilisation of one instance (MetricPublishFrequencyInSeconds)."""
+    models: tuple[str, ...] = ()
+    """Models that its variants name, shadows included."""
 
 
 class ConfigurationCache(Protocol):
@@ -137,7 +139,14 @@ def parse(answer: Mapping[str, Any]) -> EndpointConfiguration:
         enhanced_metrics=bool((answer.get("MetricsConfig") or {}).get("EnableEnhancedMetrics")),
         detailed_observability=bool((answer.get("MetricsConfig") or {}).get("EnableDetailedObservability")),
         publish_s=int((answer.get("MetricsConfig") or {}).get("MetricPublishFrequencyInSeconds") or 60),
+        models=models_of(answer),
     )
+
+
+def models_of(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """Models that the variants of a DescribeEndpointConfig answer name, shadows included, each once."""
+    variants = [*(answer.get("ProductionVariants") or ()), *(answer.get("ShadowProductionVariants") or ())]
+    return tuple(dict.fromkeys(each["ModelName"] for each in variants if each.get("ModelName")))
 
 
 def _variant(variant: Mapping[str, Any]) -> ConfiguredVariant:

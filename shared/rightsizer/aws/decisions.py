@@ -5,11 +5,11 @@ The document of the proposal is changed as JSON, so a field that a newer program
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
-from rightsizer.domain.proposal import UNDOABLE, Decision, ProposalState
+from rightsizer.domain.proposal import STOPPABLE, Decision, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
@@ -30,7 +30,15 @@ KEPT_DAYS = {
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
 
 
-def find(table: Table, proposal_id: str) -> Row | None:
+class RowSource(Protocol):
+    """A table, or rows of it that were read before."""
+
+    def get(self, pk: str, sk: str) -> Row | None:
+        """The row, or None."""
+        ...
+
+
+def find(table: RowSource, proposal_id: str) -> Row | None:
     """The proposal's item, or None."""
     return table.get(f"{PREFIX}{proposal_id}", SORT)
 
@@ -67,7 +75,8 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     """Record the decision and return the proposal's document after it.
 
     VanishedError when there is no such proposal; ConflictError, with who was first or what happened, when it is not
-    pending, has expired, or an approval is asked of one that may not be approved.
+    pending, has expired, or an approval is asked of one that may not be approved. Who rejects what is approved and was
+    not begun gives the order to stop it, as by `request_rollback`.
     """
     item = find(table, proposal_id)
     if item is None:
@@ -79,6 +88,8 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
 
 
 def _record_decision(table: Table, item: Row, decision: Decision, now: datetime) -> dict[str, Any]:
+    if decision.state is ProposalState.REJECTED and state_of(item) is ProposalState.APPROVED and "kind" not in item:
+        return _record_rollback_request(table, text(item, "pk").removeprefix(PREFIX), item, decision.by, now)
     _check(item, decision, now)
     fields = {
         "state": str(decision.state),
@@ -99,7 +110,7 @@ def _record_decision(table: Table, item: Row, decision: Decision, now: datetime)
 
 
 def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> dict[str, Any]:
-    """Record that `by` wants the change of the proposal undone; `apply` is told by the stream and acts.
+    """Record that `by` wants the change undone, or not begun; `apply` is told by the stream and acts.
 
     VanishedError when there is no such proposal; ConflictError when it was asked already, nothing was changed, or there
     is nothing to undo.
@@ -116,8 +127,10 @@ def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> 
 def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str, now: datetime) -> dict[str, Any]:
     body, state = document(item), state_of(item)
     if first := body.get("asked_back_by"):
-        raise ConflictError(f"{first} asked for the rollback of {proposal_id} already")
-    if state not in UNDOABLE or not body.get("change_id"):
+        asked = "to stop" if state is ProposalState.APPROVED else "for the rollback of"
+        raise ConflictError(f"{first} asked {asked} {proposal_id} already")
+    begun = state is not ProposalState.APPROVED
+    if state not in STOPPABLE or (begun and not body.get("change_id")) or "kind" in item:
         raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
     after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by, asked_back_at=stamp(now))
     table.swap(after, whole_number(item, "version"))

@@ -35,6 +35,13 @@ SCAN = (
     "servicequotas:ListServiceQuotas",
     "servicequotas:ListAWSDefaultServiceQuotas",
     "savingsplans:DescribeSavingsPlans",
+    "savingsplans:DescribeSavingsPlansOfferingRates",
+    "sagemaker:ListEndpointConfigs",
+    "sagemaker:ListModels",
+    "sagemaker:ListInferenceComponents",
+    "sagemaker:DescribeInferenceComponent",
+    "sagemaker:ListTrainingJobs",
+    "sagemaker:DescribeTrainingJob",
 )
 """What `scan` reads with. Of plans their use is asked too, where there is one, which AWS bills: it is not tried."""
 PROMQL = "cloudwatch:GetMetricData and cloudwatch:ListMetrics, for PromQL"

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.configuration import (
-    ConfigurationCache,
     ConfigurationReader,
     ConfiguredVariant,
     EndpointConfiguration,
@@ -21,6 +20,7 @@ from rightsizer.aws.configuration import (
     kinds_of_model,
     order_kinds,
 )
+from rightsizer.aws.endpoint_memory import EndpointMemory, KnownEndpoint, known_endpoint
 from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
@@ -39,6 +39,7 @@ from rightsizer.domain.endpoint import (
     variant_resource_id,
 )
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.trigger import ListedEndpoint
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.ports.evaluation import EndpointSummary
 
@@ -48,6 +49,16 @@ if TYPE_CHECKING:
 CHUNK = 100
 """Endpoints observed together: one request of the tagging API."""
 type ApiAnswer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of one endpoint, or is remembered of it as it is."""
+
+    endpoint: ApiAnswer
+    configuration: EndpointConfiguration
+    models: Mapping[str, ModelFacts]
+    """Remembered ones, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,12 @@ class _Shared:
 class SageMakerFleet:
     """Reads the endpoints of the session's account and Region (port `FleetReader`)."""
 
-    def __init__(self, session: Session, cache: ConfigurationCache | None = None, workers: int = 8) -> None:
+    def __init__(self, session: Session, memory: EndpointMemory | None = None, workers: int = 8) -> None:
         self._session = session
+        self._memory = memory
+        self._known: Mapping[str, KnownEndpoint] = {}
         self._client: SageMakerClient = session.client("sagemaker")
-        self._configurations = ConfigurationReader(self._client, cache or InMemoryConfigurations())
+        self._configurations = ConfigurationReader(self._client, InMemoryConfigurations())
         self._models = ModelReader(self._client)
         self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
         self._scaling = ScalingReader(session.client("application-autoscaling"))
@@ -84,6 +97,15 @@ class SageMakerFleet:
                 return
             token = {"NextToken": page["NextToken"]}
 
+    def recall(self, listed: Sequence[ListedEndpoint]) -> None:
+        """Take what is remembered of endpoints as they were listed lately; it holds until the next call."""
+        known = self._memory.load([one.name for one in listed]) if self._memory is not None and listed else {}
+        self._known = {
+            one.name: found
+            for one in listed
+            if (found := known.get(one.name)) is not None and found.is_of(one.created_at, one.modified_at)
+        }
+
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
         """The summaries of these endpoints; names that do not exist are left out.
 
@@ -91,8 +113,9 @@ class SageMakerFleet:
         """
         found = []
         for name in dict.fromkeys(names):
+            known = self._known.get(name)
             try:
-                answer = self._describe(name)
+                answer = known.answer if known is not None and not known.scaled else self._describe(name)
             except VanishedError:
                 continue
             summary = _summary(answer)
@@ -111,9 +134,12 @@ class SageMakerFleet:
         with ThreadPoolExecutor(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
             shared = self._read_shared(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
-            yield from pool.map(partial(self._join_parts, shared), summaries, known)
+            joined = list(pool.map(partial(self._join_parts, shared), summaries, known))
+        if self._memory is not None:
+            self._memory.keep([one for _, one in joined if one is not None])
+        yield from (observation for observation, _ in joined)
 
-    def _read_configuration(self, summary: EndpointSummary) -> "tuple[ApiAnswer, EndpointConfiguration] | Unobserved":
+    def _read_configuration(self, summary: EndpointSummary) -> _Read | Unobserved:
         """The endpoint and its configuration."""
         try:
             with self._lock:
@@ -123,20 +149,22 @@ class SageMakerFleet:
             if not name:
                 sentence = f"{summary.ref.name} is {endpoint['EndpointStatus']} and names no configuration"
                 return Unobserved(summary.ref, Reason(Code.NOT_IN_SERVICE, sentence))
-            return endpoint, self._configurations.read(summary.ref.arn, endpoint["LastModifiedTime"], name)
+            known = self._known.get(summary.ref.name)
+            if known is not None and known.is_of(endpoint["CreationTime"], endpoint["LastModifiedTime"]):
+                return _Read(endpoint, known.configuration, known.models)
+            configuration = self._configurations.read(summary.ref.arn, endpoint["LastModifiedTime"], name)
+            return _Read(endpoint, configuration, {})
         except RightsizerError as error:
             return Unobserved(summary.ref, reason_of(error))
 
-    def _read_shared(
-        self, summaries: Sequence[EndpointSummary], known: Sequence[tuple[ApiAnswer, EndpointConfiguration]]
-    ) -> _Shared:
+    def _read_shared(self, summaries: Sequence[EndpointSummary], known: Sequence[_Read]) -> _Shared:
         notes = []
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         tags = self._tags.read([summary.ref.arn for summary in summaries])
         resources = [
-            variant_resource_id(endpoint["EndpointName"], variant["VariantName"])
-            for endpoint, _ in known
-            for variant in endpoint.get("ProductionVariants") or ()
+            variant_resource_id(read.endpoint["EndpointName"], variant["VariantName"])
+            for read in known
+            for variant in read.endpoint.get("ProductionVariants") or ()
         ]
         try:
             scaling = self._scaling.read(resources)
@@ -145,26 +173,30 @@ class SageMakerFleet:
         return _Shared(tags, scaling, tuple(notes))
 
     def _join_parts(
-        self, shared: _Shared, summary: EndpointSummary, known: "tuple[ApiAnswer, EndpointConfiguration] | Unobserved"
-    ) -> Observation:
-        if isinstance(known, Unobserved):
-            return known
-        endpoint, configuration = known
-        models, notes = [], list(shared.notes)
+        self, shared: _Shared, summary: EndpointSummary, read: _Read | Unobserved
+    ) -> tuple[Observation, KnownEndpoint | None]:
+        """The observation, and what to remember of it."""
+        if isinstance(read, Unobserved):
+            return read, None
+        configuration = read.configuration
+        models, notes = dict[str, ModelFacts](), list(shared.notes)
         for name in dict.fromkeys(variant.model_name for variant in configuration.variants if variant.model_name):
             try:
-                models.append(self._models.read(name, summary.ref.account))
+                models[name] = read.models.get(name) or self._models.read(name, summary.ref.account)
             except ReadError as error:
                 notes.append(reason_of(error))
         tags = shared.tags[summary.ref.arn]
         if isinstance(tags, Reason):
             notes.append(tags)
-        parts = EndpointParts(summary.ref, endpoint, configuration, tuple(models), tags, shared.scaling)
+        facts = tuple(models.values())
+        parts = EndpointParts(summary.ref, read.endpoint, configuration, facts, tags, shared.scaling)
         try:
-            return self._with_model_size(endpoint_from(parts, tuple(notes)), models)
+            endpoint = endpoint_from(parts, tuple(notes))
         except (KeyError, TypeError, ValueError) as error:
             sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
-            return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence))
+            return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence)), None
+        fresh = None if read.models else known_endpoint(endpoint, read.endpoint, configuration, models)
+        return self._with_model_size(endpoint, facts), fresh
 
     def _with_model_size(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
         """The endpoint with the size of its model, asked only where the use of its KV cache is known beside it."""
@@ -246,6 +278,7 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         detailed_observability=configuration.detailed_observability,
         publish_s=configuration.publish_s,
         deploying=bool(described.get("PendingDeploymentSummary")),
+        models=configuration.models,
         notes=notes,
     )
 

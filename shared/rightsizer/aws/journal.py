@@ -28,6 +28,7 @@ from rightsizer.aws.table import (
 )
 from rightsizer.domain.change import Change
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import BudgetShare, Switch
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError
 
@@ -213,6 +214,10 @@ class TableJournal:
         """Id of the last change of the endpoint that wrote anything; empty when there was none. ReadError."""
         return self._of_last(endpoint, lambda row: text(row, "change")) or ""
 
+    def last_lasting_change(self, endpoint: str) -> str:
+        """The same without shadow tests, which leave what serves as it was. ReadError."""
+        return self._of_last(endpoint, lambda row: text(row, "lasting" if "lasting" in row else "change")) or ""
+
     def holder_of(self, endpoint: str) -> str:
         """Id of the change that holds the endpoint; empty when none does. A lock that cannot be read holds it too."""
         item = self._get(f"LOCK#ENDPOINT#{endpoint}", "LOCK")
@@ -260,16 +265,21 @@ class TableJournal:
         return {"Put": put}  # type: ignore[typeddict-item]
 
     def _put_last_change(self, change: Change) -> "TransactWriteItemTypeDef":
-        """The last change of the endpoint; an update, so that what a newer release keeps there stays."""
+        """The last change of the endpoint; an update, so that what a newer release keeps there stays.
+
+        A shadow test is the last change, and leaves the last one that lasts as it was. The lock of the endpoint keeps
+        others away between the read and the write.
+        """
+        test = change.plan.kind is PlanKind.SHADOW_TEST
+        lasting = self.last_lasting_change(change.ref.name) if test else change.id
+        values = {":change": change.id, ":at": change.journal[-1].at.isoformat(), ":lasting": lasting}
         return {
             "Update": {
                 "TableName": self.table,
                 "Key": {"pk": {"S": f"LAST#{change.ref.name}"}, "sk": {"S": "LAST"}},
-                "UpdateExpression": "SET #change = :change, #at = :at",
-                "ExpressionAttributeNames": {"#change": "change", "#at": "at"},
-                "ExpressionAttributeValues": to_dynamodb(
-                    {":change": change.id, ":at": change.journal[-1].at.isoformat()}
-                ),
+                "UpdateExpression": "SET #change = :change, #at = :at, #lasting = :lasting",
+                "ExpressionAttributeNames": {"#change": "change", "#at": "at", "#lasting": "lasting"},
+                "ExpressionAttributeValues": to_dynamodb(values),
             }
         }
 

@@ -21,6 +21,8 @@ LONGEST_KEY = 512
 KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)
 """How long the account's rows are reused while many endpoints are evaluated."""
+LATELY = timedelta(hours=1)
+"""Far longer than the account's rows are reused and than the index is behind: a change modifies its endpoint."""
 SPENDING = ("ACCOUNT", "SPENDING")
 SPENDING_DAYS = 30
 """How long the sum is kept without a full sweep that renews it."""
@@ -106,6 +108,8 @@ class HistoryTable:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._rows: list[tuple[str, PastChange]] = []
+        self._changed: frozenset[str] = frozenset()
+        """Endpoints with a row in the index, whenever it was written."""
         self._spending: Decimal | None = None
         self._read_at: datetime | None = None
 
@@ -121,11 +125,17 @@ class HistoryTable:
             self._table.put(after or item)
         self._read_at = None
 
-    def history(self, endpoint: str, now: datetime) -> History:
-        """Past of the endpoint and the account, tests of this month, and the money for tests."""
-        found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
-        own = list(readable_rows(found, lambda row: noun_of(PastChange, row)))
+    def history(self, endpoint: str, now: datetime, modified_at: datetime | None = None) -> History:
+        """Past of the endpoint and the account, tests of this month, and the money for tests.
+
+        `modified_at` spares the endpoint's own rows where it was not modified within `LATELY` and the index, which
+        may be a little behind, has none of it.
+        """
         rows = self._account(now)
+        own: list[PastChange] = []
+        if modified_at is None or now - modified_at < LATELY or endpoint in self._changed:
+            found = self._table.partition(f"ENDPOINT#{endpoint}", "PAST#")
+            own = list(readable_rows(found, lambda row: noun_of(PastChange, row)))
         month = (now.year, now.month)
 
         def lately(past: PastChange) -> bool:
@@ -148,8 +158,10 @@ class HistoryTable:
     def _account(self, now: datetime) -> list[tuple[str, PastChange]]:
         if self._read_at is None or abs(now - self._read_at) > FRESH:
             start = stamp(now - timedelta(days=TEACHES_DAYS))
-            found = self._table.index("HISTORY", start)
-            self._rows = [(one.endpoint, one.past) for one in readable_rows(found, _ended_change)]
+            found = list(self._table.index("HISTORY"))
+            self._changed = frozenset(readable_rows(found, lambda row: text(row, "endpoint")))
+            lately = [row for row in found if text(row, "gsi1sk") >= start]
+            self._rows = [(one.endpoint, one.past) for one in readable_rows(lately, _ended_change)]
             spent = self._table.get(*SPENDING)
             self._spending = read_if_readable(spent, lambda row: money(row, "usd"))
             self._read_at = now

@@ -6,14 +6,14 @@ that `intake` reads back.
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import wire
 from rightsizer.aws.errors import translate_write_errors
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.trigger import EvaluationReason, LookAt, LookBeyond
-from rightsizer.errors import WriteRefusedError
+from rightsizer.domain.trigger import LookAt, LookBeyond
+from rightsizer.errors import RightsizerError, WriteRefusedError
 
 if TYPE_CHECKING:
     from types_boto3_events import EventBridgeClient
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SOURCE = "rightsizer"
 """The only source that the role may send (the template's condition on ``events:source``)."""
+MOST_MESSAGES = 10
+"""Messages of one SendMessageBatch at most (SQS API reference)."""
 PROPOSAL = "Rightsizer Proposal State Change"
 
 
@@ -75,22 +77,31 @@ def event_detail(proposal: Proposal) -> dict[str, Any]:
 
 
 class SqsPages:
-    """PageQueue on SQS. A page is far below the message limit: 25 names of at most 63 characters."""
+    """PageQueue on SQS. Ten pages of 25 names of at most 63 characters are far below the limit of a call (1 MiB)."""
 
     def __init__(self, client: "SQSClient", url: str) -> None:
         self._client = client
         self._url = url
 
-    def send_page(
-        self, endpoints: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int = 0
-    ) -> None:
-        """Send one page; RightsizerError names the queue, and the remedy, when SQS refuses."""
-        self._send(LookAt(tuple(endpoints), because, "", at, key, fleet))
+    def send_pages(self, pages: Sequence[LookAt]) -> list[tuple[LookAt, RightsizerError]]:
+        """Send these pages, ten in a call; those that SQS refuses, each with an error that names the queue."""
+        refused: list[tuple[LookAt, RightsizerError]] = []
+        doing = f"sending pages to {self._url}"
+        for some in batched(pages, MOST_MESSAGES):
+            entries: Any = [{"Id": str(i), "MessageBody": wire.dumps(page)} for i, page in enumerate(some)]
+            try:
+                with translate_write_errors("sqs:SendMessage", doing):
+                    answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+            except RightsizerError as error:
+                refused += [(page, error) for page in some]
+                continue
+            refused += [
+                (some[int(each["Id"])], WriteRefusedError(doing, each["Code"], each.get("Message", "")))
+                for each in answer.get("Failed", ())
+            ]
+        return refused
 
     def send_look(self, look: LookBeyond) -> None:
         """Ask for a look at groups or jobs; RightsizerError names the queue, and the remedy, when SQS refuses."""
-        self._send(look)
-
-    def _send(self, page: LookAt | LookBeyond) -> None:
         with translate_write_errors("sqs:SendMessage", f"sending a page to {self._url}"):
-            self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(page))
+            self._client.send_message(QueueUrl=self._url, MessageBody=wire.dumps(look))

@@ -10,12 +10,13 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from rightsizer.aws.datapoints import fold, read_fast, timestamps_as_seconds
 from rightsizer.aws.errors import reason_of, translate_read_errors
 from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
 from rightsizer.aws.kv_cache import KvCaches
@@ -115,7 +116,6 @@ class _Answer:
     values: array[float] | None = None
     reason: Reason | None = None
     status: str = ""
-    seen: bool = field(default=False)
 
 
 class CloudWatchMetrics:
@@ -125,6 +125,7 @@ class CloudWatchMetrics:
         self._session = session
         self._pace = pace or RateLimiter()
         self._client: CloudWatchClient = session.client("cloudwatch")
+        read_fast(self._client)
         self._workers = workers
 
     def read(
@@ -218,8 +219,9 @@ class CloudWatchMetrics:
         token: dict[str, Any] = {}
         while True:
             self._pace.take(min(len(batch) * grid.size, MAX_POINTS))
-            with translate_read_errors("cloudwatch:GetMetricData", f"reading {len(batch)} metric statistics"):
-                page = self._client.get_metric_data(
+            doing = f"reading {len(batch)} metric statistics"
+            with translate_read_errors("cloudwatch:GetMetricData", doing), timestamps_as_seconds():
+                page: Any = self._client.get_metric_data(
                     MetricDataQueries=[_query(i, query, grid.period_s) for i, query in enumerate(batch)],
                     StartTime=grid.start,
                     EndTime=grid.end,
@@ -228,7 +230,9 @@ class CloudWatchMetrics:
                     **token,
                 )
             for result in page["MetricDataResults"]:
-                _fold(answers[int(result["Id"][1:])], result, grid)
+                answer = answers[int(result["Id"][1:])]
+                answer.status = result.get("StatusCode", "Complete")
+                answer.values = fold(answer.values, result, grid)
             if not page.get("NextToken"):
                 return answers
             token = {"NextToken": page["NextToken"]}
@@ -250,21 +254,6 @@ def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef
         "Stat": query.signal.statistic,
     }
     return {"Id": f"q{number}", "MetricStat": stat, "ReturnData": True}
-
-
-def _fold(answer: _Answer, result: Mapping[str, Any], grid: Grid) -> None:
-    answer.seen = True
-    answer.status = result.get("StatusCode", "Complete")
-    if not result["Timestamps"]:
-        return
-    start, period, size = grid.start, timedelta(seconds=grid.period_s), grid.size
-    if answer.values is None:
-        answer.values = array("d", [float("nan")]) * size
-    values = answer.values
-    for at, value in zip(result["Timestamps"], result["Values"], strict=True):
-        place = (at - start) // period
-        if 0 <= place < size:
-            values[place] = value
 
 
 def _late_start_reason(request: MetricRequest, start: datetime) -> Reason:

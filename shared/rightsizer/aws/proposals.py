@@ -30,7 +30,7 @@ from rightsizer.aws.table import (
 )
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
+from rightsizer.domain.proposal import STOPPABLE, UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failure, attempt, logger
 
@@ -88,7 +88,7 @@ class Proposals:
         """Proposals in these states, newest first; all when none is named."""
         wanted = tuple(states) or tuple(ProposalState)
         each = [self._table.index(f"{PREFIX}{state}", newest_first=True) for state in wanted]
-        if UNDOABLE & set(wanted):
+        if STOPPABLE & set(wanted):
             back = self._table.index(ASKED_BACK, newest_first=True)
             each.append(row for row in back if row.get("state") in wanted)
         merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows

@@ -175,10 +175,6 @@ def _target(scene: Scene, operation: str) -> Any:
 
 
 READS: Mapping[str, Read] = {
-    "sagemaker:ListInferenceComponents": Read(
-        "listing the components of an endpoint",
-        lambda s: _SAGEMAKER(s).list_inference_components(EndpointNameEquals=NOBODY),
-    ),
     "sagemaker:ListMonitoringSchedules": Read(
         "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
     ),
@@ -191,6 +187,16 @@ READS: Mapping[str, Read] = {
     ),
     "sagemaker:DescribeModel": Read(
         "telling multi-model endpoints and pipelines apart", lambda s: _SAGEMAKER(s).describe_model(ModelName=NOBODY)
+    ),
+    "sagemaker:ListEndpointConfigs": Read(
+        "finding configurations that no endpoint uses", lambda s: _SAGEMAKER(s).list_endpoint_configs(MaxResults=1)
+    ),
+    "sagemaker:ListModels": Read(
+        "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
+    ),
+    "sagemaker:ListInferenceComponents": Read(
+        "knowing the models of inference components",
+        lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
     ),
     "sagemaker:DescribeInferenceComponent": Read(
         "knowing what inference components need",
@@ -255,6 +261,12 @@ READS: Mapping[str, Read] = {
         "knowing what is committed already",
         lambda s: s.session.client("savingsplans", "us-east-1").describe_savings_plans(states=["active"]),
     ),
+    "savingsplans:DescribeSavingsPlansOfferingRates": Read(
+        "knowing what a commitment would save",
+        lambda s: s.session.client("savingsplans", "us-east-1").describe_savings_plans_offering_rates(
+            savingsPlanTypes=["SageMaker"], filters=[{"name": "region", "values": [s.session.region]}], maxResults=1
+        ),
+    ),
     "ce:GetSavingsPlansUtilization": Read("knowing how much of it is used (AWS bills USD 0.01)", _utilisation),
     "ec2:DescribeSpotPriceHistory": Read("pricing Spot capacity", _spot_prices),
     "ec2:GetSpotPlacementScores": Read("knowing where Spot capacity is likely", _scores),
@@ -293,6 +305,12 @@ READS: Mapping[str, Read] = {
         "reading the table",
         lambda s: _DYNAMODB(s).get_item(
             TableName=s.table, Key={"pk": {"S": f"PROPOSAL#{NOBODY}"}, "sk": {"S": "PROPOSAL"}}
+        ),
+    ),
+    "dynamodb:BatchGetItem": Read(
+        "reading rows of endpoints together",
+        lambda s: _DYNAMODB(s).batch_get_item(
+            RequestItems={s.table: {"Keys": [{"pk": {"S": f"ENDPOINT#{NOBODY}"}, "sk": {"S": "EVALUATED"}}]}}
         ),
     ),
     "dynamodb:Query": Read("reading the table's index", _index),

@@ -1,12 +1,15 @@
 """The RecommendationStore on the table: the latest recommendation of each endpoint, with at most one open proposal."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import batched
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions, proposals
+from rightsizer.aws.batches import MOST_READ, Batches, RowKey
 from rightsizer.aws.documents import noun_of
 from rightsizer.aws.errors import TRIES
 from rightsizer.aws.ledger import HistoryTable, spending
@@ -20,7 +23,6 @@ from rightsizer.aws.table import (
     moment,
     money,
     pass_over,
-    read_if_readable,
     readable_rows,
     stamp,
     text,
@@ -34,6 +36,8 @@ from rightsizer.domain.reason import UNREADABLE, Code
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.errors import ConflictError, UnreadableError
 
+RECOMMENDATION, EVALUATED = "RECOMMENDATION", "EVALUATED"
+"""Sort keys of the two rows of a recommendation; the second is the key of the index too."""
 KEPT_DAYS = 90
 """A recommendation that is not renewed goes: its endpoint does not exist any more."""
 RECENT = timedelta(days=2)
@@ -50,17 +54,18 @@ class Recommendations(Proposals):
 
     def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
         super().__init__(table)
+        self._batches = Batches(table)
         self._clock = clock
         self._history = HistoryTable(table)
 
-    def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
-        """When the endpoint was last evaluated and its fingerprint then; None where that cannot be read."""
-        found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
-        return read_if_readable(found, lambda row: (moment(row, "evaluated_at"), text(row, "fingerprint")))
+    def last_evaluated(self, endpoints: Collection[str]) -> Mapping[str, datetime]:
+        """When each of these endpoints was last evaluated; one of which that is not known is left out."""
+        rows = self._batches.read([(f"ENDPOINT#{name}", EVALUATED) for name in endpoints])
+        return dict(readable_rows(rows.values(), _name_and_time))
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""
-        found = self._table.get(f"ENDPOINT#{endpoint}", "RECOMMENDATION")
+        found = self._table.get(f"ENDPOINT#{endpoint}", RECOMMENDATION)
         return noun_of(Recommendation, found) if found else None
 
     def created_at(self) -> datetime:
@@ -69,24 +74,33 @@ class Recommendations(Proposals):
 
     def last_evaluations(self) -> Mapping[str, datetime]:
         """Time of the last evaluation by endpoint name."""
-        rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "gsi1sk", "evaluated_at"))
-        return dict(readable_rows(rows, lambda row: (text(row, "gsi1sk"), moment(row, "evaluated_at"))))
+        return dict(readable_rows(self._table.index(EVALUATED), _name_and_time))
 
     def note_spending(self, at: datetime) -> None:
         """Keep what GPU endpoints cost a month, by the last two days' recommendations; nothing where there is none."""
-        rows = self._table.index("RECOMMENDATION", only=("pk", "sk", "usd", "evaluated_at"))
+        rows = self._table.index(EVALUATED)
         total = sum(readable_rows(rows, lambda row: _usd_since(row, at - RECENT)), ZERO)
         if total > 0:
             self._table.put(spending(total, at))
 
     def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
-        rows = self._table.index("RECOMMENDATION")
-        yield from readable_rows(rows, lambda row: noun_of(Recommendation, row), unread)
+        yield from readable_rows(self._recommendation_rows(), lambda row: noun_of(Recommendation, row), unread)
 
-    def history(self, endpoint: str) -> History:
-        """Past changes, tests and failures of the endpoint and of its account."""
-        return self._history.history(endpoint, self._clock())
+    def _recommendation_rows(self) -> Iterator[Row]:
+        """Rows with their documents, a hundred at a time; then those of releases that had them in the index."""
+        seen = [text(row, "pk") for row in self._table.index(EVALUATED, only=("pk",))]
+        for some in batched(seen, MOST_READ):
+            yield from self._batches.read([(pk, RECOMMENDATION) for pk in some]).values()
+        known = frozenset(seen)
+        yield from (row for row in self._table.index(RECOMMENDATION) if text(row, "pk") not in known)
+
+    def history(self, endpoint: str, modified_at: datetime | None = None) -> History:
+        """Past changes, tests and failures of the endpoint and of its account.
+
+        `modified_at` spares a read where the endpoint was not modified lately and no change of it is listed.
+        """
+        return self._history.history(endpoint, self._clock(), modified_at)
 
     def follow(
         self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime | None = None
@@ -101,7 +115,26 @@ class Recommendations(Proposals):
         and then the new one is not opened.
         """
         doing = f"saving the recommendation for {recommendation.ref.name}"
-        return self._write_until_done(recommendation, proposal, doing, lambda writes, _: writes)
+        judged = [self._table.put_if(row) for row in _rows(recommendation)]
+        return self._write_until_done(recommendation, proposal, doing, lambda writes, _: [*judged, *writes])
+
+    def save_all(self, found: Sequence[tuple[Recommendation, Proposal | None]]) -> None:
+        """Store these of different endpoints: in batches, and each that opens or closes a proposal by itself.
+
+        An error leaves some stored and others not.
+        """
+        locks = self._batches.read([(_pk(each), "OPEN") for each, _ in found])
+        ids = {proposal.id for _, proposal in found if proposal}
+        ids |= set(readable_rows(locks.values(), lambda row: text(row, "proposal")))
+        asked = self._batches.read([(f"{decisions.PREFIX}{one}", decisions.SORT) for one in ids])
+        now = _Snapshot(locks | asked)
+        plain: list[Item] = []
+        for recommendation, proposal in found:
+            if self._writes(recommendation, proposal, now)[0]:
+                self.save(recommendation, proposal)
+            else:
+                plain += _rows(recommendation)
+        self._batches.write(plain)
 
     def order(self, proposal: Proposal) -> bool:
         """Open what a person asks for as the endpoint's only open proposal; no recommendation is stored.
@@ -110,7 +143,7 @@ class Recommendations(Proposals):
         """
         doing = f"asking about {proposal.ref.name}"
         return self._write_until_done(
-            proposal.recommendation, proposal, doing, lambda writes, asked: writes[1:] if asked else []
+            proposal.recommendation, proposal, doing, lambda writes, asked: writes if asked else []
         )
 
     def _write_until_done(
@@ -125,7 +158,7 @@ class Recommendations(Proposals):
         Raises ConflictError after `TRIES` conflicts.
         """
         for attempt in range(TRIES):
-            writes, asked = self._writes(recommendation, proposal)
+            writes, asked = self._writes(recommendation, proposal, self._table)
             wanted = kept(writes, asked)
             try:
                 if wanted:
@@ -137,20 +170,23 @@ class Recommendations(Proposals):
             return asked
         return False
 
-    def _writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
-        """The write of the recommendation, then those of the proposal, and whether it is opened by them."""
-        judged = self._table.put_if(_item(recommendation))
+    def _writes(
+        self, recommendation: Recommendation, proposal: Proposal | None, rows: decisions.RowSource
+    ) -> tuple[list[Any], bool]:
+        """The writes about proposals, and whether the proposal is opened by them."""
         try:
-            about, asked = self._proposal_writes(recommendation, proposal)
+            return self._proposal_writes(recommendation, proposal, rows)
         except UnreadableError as error:  # it stays as it is, for a release that can read it, and nothing else is asked
             pass_over(f"ENDPOINT#{recommendation.ref.name} OPEN, or a proposal about it,", error)
-            return [judged], False
-        return [judged, *about], asked
+            return [], False
 
-    def _proposal_writes(self, recommendation: Recommendation, proposal: Proposal | None) -> tuple[list[Any], bool]:
-        """The writes of the proposal, and whether it is opened by them. UnreadableError."""
+    def _proposal_writes(
+        self, recommendation: Recommendation, proposal: Proposal | None, rows: decisions.RowSource
+    ) -> tuple[list[Any], bool]:
+        """The same; UnreadableError."""
         now = recommendation.evaluated_at
-        current = self._open(recommendation.ref.name)
+        lock = rows.get(_pk(recommendation), "OPEN")
+        current = _open_proposal(lock, rows)
         if current:
             if decisions.state_of(current) is not ProposalState.PENDING:
                 return [], False
@@ -162,47 +198,69 @@ class Recommendations(Proposals):
                     self._withdraw(current, now, "The endpoint or its need has changed since this was asked.")
                 ], False
             return [], False
-        known = decisions.find(self._table, proposal.id)
+        known = decisions.find(rows, proposal.id)
         if known and (decisions.state_of(known) not in ASKED_AGAIN or _was_just_refused(known, proposal, now)):
             return [], False
         older = [self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place.")] if current else []
-        return [*older, *self._opening_write(proposal, known)], True
-
-    def _open(self, endpoint: str) -> Row | None:
-        """The endpoint's open proposal as an item, or None."""
-        lock = self._table.get(f"ENDPOINT#{endpoint}", "OPEN")
-        found = decisions.find(self._table, text(lock, "proposal")) if lock else None
-        return found if found and decisions.state_of(found) in OPEN else None
+        return [*older, *self._opening_write(proposal, known, lock)], True
 
     def _withdraw(self, current: Row, now: datetime, outcome: str) -> Any:
         after = decisions.item_in_state(current, ProposalState.WITHDRAWN, now, outcome=outcome)
         return self._table.put_over(after, current, "version")
 
-    def _opening_write(self, proposal: Proposal, known: Row | None) -> Any:
+    def _opening_write(self, proposal: Proposal, known: Row | None, held: Row | None) -> Any:
         """The proposal and the lock that makes it the endpoint's only open one, both on condition."""
         if known:
             document(known)  # one of a newer release is not asked anew by this one
         opened = self._table.put_over(proposals.item(proposal, known), known, "version")
         pk = f"ENDPOINT#{proposal.ref.name}"
-        held = self._table.get(pk, "OPEN")
         lock: Row = {"pk": pk, "sk": "OPEN", "proposal": proposal.id, "at": stamp(proposal.created_at)}
         return [opened, self._table.put_over((held or {}) | lock, held, "proposal", "at")]
 
 
-def _item(recommendation: Recommendation) -> Item:
-    name = recommendation.ref.name
-    return {
-        "pk": f"ENDPOINT#{name}",
-        "sk": "RECOMMENDATION",
-        "gsi1pk": "RECOMMENDATION",
-        "gsi1sk": name,
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """Rows of a moment, read as the table itself is."""
+
+    rows: Mapping[RowKey, Row]
+
+    def get(self, pk: str, sk: str) -> Row | None:
+        """The row, or None."""
+        return self.rows.get((pk, sk))
+
+
+def _pk(recommendation: Recommendation) -> str:
+    return f"ENDPOINT#{recommendation.ref.name}"
+
+
+def _open_proposal(lock: Row | None, rows: decisions.RowSource) -> Row | None:
+    """The row of the open proposal that the endpoint's lock names, or None."""
+    found = decisions.find(rows, text(lock, "proposal")) if lock else None
+    return found if found and decisions.state_of(found) in OPEN else None
+
+
+def _name_and_time(row: Row) -> tuple[str, datetime]:
+    return text(row, "gsi1sk"), moment(row, "evaluated_at")
+
+
+def _rows(recommendation: Recommendation) -> tuple[Item, Item]:
+    """The recommendation, and the small row that lists of all endpoints are made from.
+
+    The index holds every attribute of a row that has its keys: only the small one has them, a hundredth of the size.
+    """
+    name, pk = recommendation.ref.name, _pk(recommendation)
+    spent = ZERO if recommendation.reason.code is Code.NO_ACCELERATOR else recommendation.usd_per_month or ZERO
+    known: Item = {
         "evaluated_at": stamp(recommendation.evaluated_at),
         "fingerprint": recommendation.fingerprint,
         "finding": str(recommendation.finding),
-        "usd": str(ZERO if recommendation.reason.code is Code.NO_ACCELERATOR else recommendation.usd_per_month or ZERO),
+        "usd": str(spent),
         "expires": epoch(recommendation.evaluated_at, KEPT_DAYS),
-        "doc": wire.dump_stored(recommendation),
     }
+    return (
+        {"pk": pk, "sk": RECOMMENDATION, **known, "doc": wire.dump_stored(recommendation)},
+        {"pk": pk, "sk": EVALUATED, "gsi1pk": EVALUATED, "gsi1sk": name, **known},
+    )
 
 
 def _usd_since(row: Row, start: datetime) -> Decimal:

@@ -31,6 +31,22 @@ SCALING = (
     "application-autoscaling:DescribeScheduledActions",
 )
 QUOTAS = ("servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas")
+BILL = (
+    "sagemaker:ListEndpoints",
+    "sagemaker:DescribeEndpoint",
+    "sagemaker:DescribeEndpointConfig",
+    "sagemaker:ListEndpointConfigs",
+    "sagemaker:ListModels",
+    "sagemaker:ListInferenceComponents",
+    "sagemaker:DescribeInferenceComponent",
+    "sagemaker:ListTrainingJobs",
+    "sagemaker:DescribeTrainingJob",
+    "cloudwatch:ListMetrics",
+    "savingsplans:DescribeSavingsPlansOfferingRates",
+    "savingsplans:DescribeSavingsPlans",
+    "ce:GetSavingsPlansUtilization",
+)
+"""What the rest of the bill is read with."""
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
 DOORS: Mapping[str, tuple[str, ...]] = {
     "sweep": ("sagemaker:ListEndpoints", *ALARMS, *GROUPS, "sagemaker:ListTrainingJobs", *TABLE),
@@ -55,6 +71,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "savingsplans:DescribeSavingsPlans",
         "ce:GetSavingsPlansUtilization",
         *TABLE,
+        "dynamodb:BatchGetItem",
     ),
     "propose": ("dynamodb:GetItem",),
     "respond": ("dynamodb:GetItem",),
@@ -101,7 +118,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ec2:DescribeInstances",
         "dynamodb:GetItem",
     ),
-    "report": ("dynamodb:Query", "cloudwatch:GetMetricData"),
+    "report": ("dynamodb:Query", "dynamodb:BatchGetItem", "cloudwatch:GetMetricData", *BILL),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)

@@ -74,14 +74,14 @@ class Table:
     """One table. Errors are those of `rightsizer.errors`; a lost condition is a ConflictError."""
 
     def __init__(self, client: "DynamoDBClient", name: str) -> None:
-        self._client = client
+        self.client = client
         self.name = name
 
     def get(self, pk: str, sk: str) -> dict[str, Value] | None:
         """The item, read consistently, or None."""
         key: Any = to_dynamodb({"pk": pk, "sk": sk})
         with translate_read_errors("dynamodb:GetItem", f"reading {pk} from the table {self.name}"):
-            found = self._client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
+            found = self.client.get_item(TableName=self.name, Key=key, ConsistentRead=True)
         return from_dynamodb(found["Item"]) if "Item" in found else None
 
     def made_at(self) -> datetime:
@@ -91,33 +91,33 @@ class Table:
         it is half an hour after the RestoreDateTime, which is the time of the backup.
         """
         with translate_read_errors("dynamodb:DescribeTable", f"reading when the table {self.name} was made"):
-            return self._client.describe_table(TableName=self.name)["Table"]["CreationDateTime"]
+            return self.client.describe_table(TableName=self.name)["Table"]["CreationDateTime"]
 
     def put(self, item: Item, unless: str = "") -> None:
         """Write the item. `unless` names an attribute that must not be there yet."""
         condition: dict[str, Any] = {"ConditionExpression": f"attribute_not_exists({unless})"} if unless else {}
         try:
-            self._client.put_item(TableName=self.name, Item=to_dynamodb(item), **condition)
+            self.client.put_item(TableName=self.name, Item=to_dynamodb(item), **condition)
         except (ClientError, BotoCoreError) as error:
-            _write_failed(error, "dynamodb:PutItem", f"writing {item['pk']} to the table {self.name}")
+            raise_write_error(error, "dynamodb:PutItem", f"writing {item['pk']} to the table {self.name}")
 
     def swap(self, item: Item, version: int) -> None:
         """Replace the item if its ``version`` still is `version`; the new item carries its own."""
         try:
-            self._client.put_item(
+            self.client.put_item(
                 TableName=self.name,
                 Item=to_dynamodb(item),
                 ConditionExpression="version = :version",
                 ExpressionAttributeValues={":version": {"N": str(version)}},
             )
         except (ClientError, BotoCoreError) as error:
-            _write_failed(error, "dynamodb:PutItem", f"replacing {item['pk']} in the table {self.name}")
+            raise_write_error(error, "dynamodb:PutItem", f"replacing {item['pk']} in the table {self.name}")
 
     def update(self, pk: str, sk: str, change: str, condition: str, values: Mapping[str, Any]) -> None:
         """Change some attributes of the item on condition, the others stay; `values` are typed as DynamoDB's."""
         key: Any = to_dynamodb({"pk": pk, "sk": sk})
         try:
-            self._client.update_item(
+            self.client.update_item(
                 TableName=self.name,
                 Key=key,
                 UpdateExpression=change,
@@ -125,14 +125,14 @@ class Table:
                 ExpressionAttributeValues=values,
             )
         except (ClientError, BotoCoreError) as error:
-            _write_failed(error, "dynamodb:UpdateItem", f"updating {pk} in the table {self.name}")
+            raise_write_error(error, "dynamodb:UpdateItem", f"updating {pk} in the table {self.name}")
 
     def transact(self, writes: Writes, doing: str) -> None:
         """All of these writes (as `put_if` makes them) or none; ConflictError when a condition failed."""
         try:
-            self._client.transact_write_items(TransactItems=list(writes))  # type: ignore[arg-type]
+            self.client.transact_write_items(TransactItems=list(writes))  # type: ignore[arg-type]
         except (ClientError, BotoCoreError) as error:
-            _write_failed(error, "dynamodb:TransactWriteItems", doing)
+            raise_write_error(error, "dynamodb:TransactWriteItems", doing)
 
     def put_if(self, item: Item, condition: str = "", names: Mapping[str, str] | None = None, **values: Value) -> Any:
         """A put for `transact`; `values` fill the ``:name`` places of the condition."""
@@ -203,7 +203,7 @@ class Table:
         return tuple(str(item["pk"]) for item in found)
 
     def _query(self, **request: Any) -> Iterator[dict[str, Value]]:
-        pages = self._client.get_paginator("query").paginate(TableName=self.name, **request)
+        pages = self.client.get_paginator("query").paginate(TableName=self.name, **request)
         with translate_read_errors("dynamodb:Query", f"querying the table {self.name}"):
             for page in pages:
                 yield from map(from_dynamodb, page["Items"])
@@ -226,7 +226,7 @@ def _attribute(value: Value) -> dict[str, Any]:
     return {"N": str(value)} if isinstance(value, int) else {"S": value}
 
 
-def _write_failed(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
+def raise_write_error(error: ClientError | BotoCoreError, action: str, doing: str) -> Never:
     code = code_of(error) if isinstance(error, ClientError) else type(error).__name__
     if code == "ConditionalCheckFailedException" or (
         code == "TransactionCanceledException" and _is_lost_condition(error)

@@ -74,7 +74,8 @@ def past_change(
 ) -> PastChange:
     """The change as the next recommendations read it; `demand` are the GPUs that the recommendation planned for."""
     one, other = old.variants[0], new.variants[0]
-    target = option.target if option and option.target.hourly_counts else None
+    target = option.target if option and (option.target.hourly_counts or option.target.metric) else None
+    mean = option.mean_instances if option and option.target.metric else None
     return PastChange(
         at,
         one.instance_type,
@@ -83,9 +84,10 @@ def past_change(
         other.current_count,
         PastEnd.PROVEN,
         demand=demand,
-        mean_instances=target.mean_count if target else None,
+        mean_instances=(mean or target.mean_count) if target else None,
         from_routing=one.routing,
         day_counts=target.day_counts if target else (),
+        tracked=target is not None and target.metric is not None,
     )
 
 

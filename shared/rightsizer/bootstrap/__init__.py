@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rightsizer.aws.table import Table
     from rightsizer.domain.hardware import Catalogue
     from rightsizer.flows.evaluate import EvaluatePorts
-    from rightsizer.ports.evaluation import PriceSource
+    from rightsizer.flows.rest_of_bill import BillPorts
+    from rightsizer.ports.evaluation import PriceBook, PriceSource
 
 
 def _wall_clock() -> datetime:
@@ -128,6 +129,7 @@ def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
     """Ports from which an evaluation reads an account; also for a terminal without a deployed stack."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+    from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
@@ -135,9 +137,18 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
-    fleet, quotas = SageMakerFleet(account), EndpointQuotas(account, now, FOR_A_DECISION)
+    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
-        return EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS)
+        return EvaluatePorts(SageMakerFleet(account), alone, prices, quotas, catalogue(), DIMENSIONS)
+    fleet = SageMakerFleet(account, EndpointMemory(table(), now))
     metrics = CloudWatchMetrics(account, pace=RateLimiter())
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
+
+
+def bill_ports(account: Session, prices: PriceBook) -> BillPorts:
+    """Ports from which the rest of an account's bill is read."""
+    from rightsizer.aws.rest_of_bill import AccountBill
+    from rightsizer.flows.rest_of_bill import BillPorts
+
+    return BillPorts(AccountBill(account), prices, catalogue())

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import build_once, catalogue, now, reading_ports, session, settings, store, table
+from rightsizer.bootstrap import (
+    bill_ports,
+    build_once,
+    catalogue,
+    now,
+    price_sources,
+    reading_ports,
+    session,
+    settings,
+    store,
+    table,
+)
 from rightsizer.bootstrap.channels import notifier
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
@@ -170,6 +181,7 @@ class Desk:
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:
     """The desk of a stack; SettingsError when none is deployed. `table_name` names its table and skips the search."""
+    from rightsizer.aws import decisions
     from rightsizer.aws.account import decider_of, stack_of
     from rightsizer.aws.capacity_changes import CapacityChangeTable
     from rightsizer.aws.components import components_of_endpoint
@@ -182,7 +194,8 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     name = known.table if known else table_name
     client = account.client("dynamodb")
     journal, table = TableJournal(client, name), Table(client, name)
-    orders = Orders(journal, lambda endpoint: _look(account, endpoint))
+    stop = partial(decisions.request_rollback, table)
+    orders = Orders(journal, lambda endpoint: _look(account, endpoint), stop)
     store, reading = Recommendations(table, now), reading_ports(account)
     sagemaker = account.client("sagemaker")
     approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers
@@ -213,6 +226,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     """
     from rightsizer.aws.account import LambdaUse, limits_of, table_of
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
     from rightsizer.domain.policy import Policy
@@ -233,6 +247,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
+        bill=bill_ports(account, OrderedPrices(price_sources(None), now, SavingsPlans(account, now))),
     )
 
 

@@ -86,7 +86,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.read_usage import UsageCache
-    from rightsizer.flows.sweep import send_pages
+    from rightsizer.flows.sweep import pages_of, send_pages
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
     keeping = RecommendationSink(store(), _permission(settings()), settings().proposal_days)
@@ -97,7 +97,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     alarms, ledger, beyond = CloudWatchAlarms(session()), SavingsTable(table()), _looks()
 
     def later(names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int) -> Sequence[str]:
-        return names if queue is None else send_pages(queue, names, because, at, "later", fleet).refused
+        return names if queue is None else send_pages(queue, pages_of(names, because, at, "later", fleet)).refused
 
     def run(received: Sequence[Received], at: datetime, left: Callable[[], float]) -> list[str]:
         turns = divide_time(policy.lookback_days, left)
@@ -109,7 +109,9 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
             return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
 
         return evaluate_batch(
-            BatchPorts(evaluate_names, alarms, ledger, beyond, later if queue else None), received, at
+            BatchPorts(evaluate_names, alarms, ledger, beyond, later if queue else None, ports.fleet.recall),
+            received,
+            at,
         )
 
     return run
@@ -163,6 +165,7 @@ def policy_of(known: Settings) -> Policy:
         lookback_days=known.lookback_days,
         minimum_saving_usd=known.minimum_saving_usd,
         by_itself=known.limits.by_itself,
+        tests_per_month=known.tests_per_month,
     )
 
 

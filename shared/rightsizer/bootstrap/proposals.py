@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.bootstrap import build_once, now, session, settings, store, table, warn_about_botocore
+from rightsizer.bootstrap import (
+    bill_ports,
+    build_once,
+    now,
+    price_sources,
+    session,
+    settings,
+    store,
+    table,
+    warn_about_botocore,
+)
 from rightsizer.settings import require_settings
 
 if TYPE_CHECKING:
@@ -52,10 +62,10 @@ def respond() -> Callable[[Any, datetime], Answer]:
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
 
-    def decide(proposal: str, decision: Decision, at: datetime) -> Any:
+    def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         return decisions.decide(one_table, proposal, decision, at)
 
-    def ask_back(proposal: str, by: str, at: datetime) -> Any:
+    def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
         return decisions.request_rollback(one_table, proposal, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
@@ -72,6 +82,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
@@ -95,6 +106,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
             policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
             misread=settings().misread,
+            bill=bill_ports(session(), OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

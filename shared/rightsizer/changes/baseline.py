@@ -32,8 +32,11 @@ EXPIRED = MetricStatistic("ExpiredRequests", "Sum")
 """What went wrong in a queue: the model failed, or the request waited longer than it may (RequestTTLSeconds)."""
 BACKLOG = MetricStatistic("ApproximateBacklogSize", "Average")
 """Requests that wait in the queue of the endpoint (dimension EndpointName alone); sampled each minute."""
+OLDEST = MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum")
+ASLEEP = MetricStatistic("HasBacklogWithoutCapacity", "Maximum")
+"""How long the oldest request waits there, and whether any waits while there is no instance (1) or not (0)."""
 SIGNALS = (REQUESTS, ERRORS, LATENCY, HOST_MEMORY, GPU_MEMORY, MEAN, GPU)
-QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG)
+QUEUED = (*PROCESSED, FAILURES, EXPIRED, BACKLOG, OLDEST, ASLEEP)
 PERIOD_S = 300
 SAMPLE_S = 60
 """Seconds of a sample of utilisation, unless MetricPublishFrequencyInSeconds says otherwise."""
@@ -74,6 +77,12 @@ class ServicePeriod:
     memory: float | None
     backlog: float | None = None
     """Requests that waited in the queue, on average."""
+    oldest_s: float | None = None
+    """How long the oldest of them waited."""
+    expired: float = 0.0
+    """Requests that expired there; they are among the errors too."""
+    is_asleep: bool = False
+    """Whether requests waited there while no instance ran."""
 
 
 def watched_metrics(asynchronous: bool) -> tuple[MetricStatistic, ...]:
@@ -149,6 +158,9 @@ def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
             p95_s=None if latency is None else latency / 1_000_000,
             memory=at(HOST_MEMORY, i),
             backlog=at(BACKLOG, i),
+            oldest_s=at(OLDEST, i),
+            expired=at(EXPIRED, i) or 0.0,
+            is_asleep=(at(ASLEEP, i) or 0.0) > 0,
         )
 
 

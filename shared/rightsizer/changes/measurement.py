@@ -131,7 +131,7 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
     if memory and chip is not None and hardware is not None and not change.option.target.pools:
         gib = memory / 100 / max(1, hardware.accelerator_count) * chip.memory_gib
     target = change.option.target
-    mean = planned_instances(change) if target.hourly_counts else None
+    mean = planned_instances(change) if target.hourly_counts or target.metric else None
     return replace(
         past,
         latency_ratio=ratio,
@@ -139,6 +139,7 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
         memory_gib=gib,
         mean_instances=mean,
         day_counts=target.day_counts,
+        tracked=target.metric is not None,
     )
 
 

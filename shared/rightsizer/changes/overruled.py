@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.change import Change, PassedTest
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import UNREADABLE, Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -26,6 +28,14 @@ FLEETS = frozenset(
 ALIKE = 0.1
 """How much a target value may differ, as a share: it follows a measured ratio, which moves a little from day to day,
 and an autoscaled fleet is offered with three times that room (`recommender.options`)."""
+
+
+COVERED = Decimal("0.75")
+"""Share of the approved saving that a newer fleet must still save for the approval to cover it.
+
+A look a day later often needs an instance more at some hour of a schedule. Whoever agreed to the type at that saving
+need not be asked again for that; a plan that lost more than a quarter of its worth is another one.
+"""
 
 
 def is_independent_of_recommendation(option: Option) -> bool:
@@ -81,6 +91,49 @@ def overruling_reason(
     targets = [(decided.variant, option), *_of_others(option)]
     needs = (_need_reason(one, newest.of_variant(name), when, approved_as) for name, one in targets)
     return next((reason for reason in needs if reason is not None), None)
+
+
+def covered_fleet(
+    option: Option, decided: Recommendation, newest: Recommendation | None, *, approved_as: ApprovedAs
+) -> Option:
+    """The fleet that an approval begins: the approved one, or the newest of its type where that needs more.
+
+    The approval covers the newer fleet while it is of the same kind, has no higher risk and keeps `COVERED` of the
+    approved saving. A change of several variants, and growth, begin as they were approved.
+    """
+    if newest is None or newest.evaluated_at <= decided.evaluated_at or option.kind not in FLEETS:
+        return option
+    if option.grows or option.restores or option.target.others or newest.finding is Finding.UNDER_PROVISIONED:
+        return option
+    alike = [one for one in _sure_options(option, newest, approved_as) if _is_covered_kind(one, option)]
+    if any(_is_within(one.target, option.target) for one in alike):
+        return option
+    first = decided.chosen_option
+    agreed = first if first is not None and _is_same_type(first, option) else option  # of all fleets since, the first
+    risk, usd = _risk_of(agreed, approved_as), COVERED * agreed.saving_usd_per_month
+    covered = (one for one in alike if _risk_of(one, approved_as) <= risk and one.saving_usd_per_month >= usd)
+    return max(covered, key=lambda one: one.saving_usd_per_month, default=option)
+
+
+def covered_sentence(now: Option, before: Option, newest: Recommendation) -> str:
+    """Sentence on the larger fleet that begins, and why the approval covers it."""
+    return (
+        f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC needs {_target_text(now.target)} of"
+        f" {now.target.instance_type} in place of {_target_text(before.target)}; the approval covers it, for it saves"
+        f" ${now.saving_usd_per_month:,.2f} of ${before.saving_usd_per_month:,.2f} a month at no higher risk"
+    )
+
+
+def _is_covered_kind(one: Option, other: Option) -> bool:
+    """Whether both change the fleet by the same means: a schedule is none of a plain type and count."""
+    return one.kind is other.kind or {one.kind, other.kind} <= TYPE_AND_COUNT
+
+
+def _sure_options(option: Option, newest: Recommendation, approved_as: ApprovedAs) -> list[Option]:
+    """Options of the newest recommendation that are like this one, and need no test that it did not need."""
+    untested = approved_as is ApprovedAs.CHANGE and option.untested_risk is not None  # a person took the risk
+    alike = (one for one in newest.options if _is_same_type(one, option))
+    return [one for one in alike if untested or approved_as is ApprovedAs.TEST or not one.test_usd]
 
 
 def _of_others(option: Option) -> Iterator[tuple[str, Option]]:
@@ -177,8 +230,7 @@ def _capacity_reason(option: Option, newest: Recommendation, when: str, approved
     """Why no listed option that is allowed is carried by the target; None where one is."""
     target = option.target
     alike = [one for one in newest.options if _is_same_type(one, option)]
-    untested = approved_as is ApprovedAs.CHANGE and option.untested_risk is not None  # a person took the risk
-    sure = [o for o in alike if untested or approved_as is ApprovedAs.TEST or not o.test_usd]
+    sure = _sure_options(option, newest, approved_as)
     most = _largest_risk(option, newest, approved_as)
     if any(_is_within(o.target, target) and _risk_of(o, approved_as) <= most for o in sure):
         return None

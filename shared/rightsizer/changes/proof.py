@@ -4,7 +4,7 @@ An idle endpoint trips no alarm, so time proves nothing: proven means the probat
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
 least 5 bad requests and more of them than the owner allows (tag, else 10 %) and than 3 x baseline; or p95 over the
 objective; or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long as ever
-before (`queue`).
+before (`queue`). A change that lets the fleet sleep is proven by a request that woke it (`waking`).
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
@@ -36,6 +36,7 @@ from rightsizer.changes.baseline import (
     usual_p95_s,
     watched_metrics,
 )
+from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_text, waking_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
 from rightsizer.domain.live_state import ProofVerdict
@@ -80,12 +81,17 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
     bad = next((v for v in (_bad_verdict(change, name, periods) for name, periods in rows) if v is not None), None)
     if bad is not None:
         return bad
+    waking = _periods_since(windows, change.variant, since)
     seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
     requests = min(sum(p.requests for p in periods) for periods in seen.values())
     elsewhere = _fallback_sentence(change) or _still_late_sentence(change, seen)
-    enough = not elsewhere and all(
-        sum(p.requests for p in periods) >= limits.proof_requests or _has_served_peak(change, name, periods)
-        for name, periods in seen.items()
+    elsewhere = elsewhere or unproven_wake_sentence(change, waking)
+    enough = (not elsewhere and sleeps(change)) or (
+        not elsewhere
+        and all(
+            sum(p.requests for p in periods) >= limits.proof_requests or _has_served_peak(change, name, periods)
+            for name, periods in seen.items()
+        )
     )
     hours = (now - since).total_seconds() / 3600
     missed = unread_reason(windows)
@@ -98,6 +104,7 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
     probation = max(limits.probation, WEEK) if change.option.target.day_counts else limits.probation
     if enough and now - since >= probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
+        text += wake_text(waking)
         return ProofVerdict("proven", Reason(Code.PROVEN, text))
     if not enough and now - since >= limits.proof_limit:
         text = elsewhere or f"only {requests:,.0f} requests in {hours / 24:.0f} days"
@@ -119,8 +126,12 @@ def _changed_variants(change: Change) -> set[str]:
 def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
     """The variant's periods since the turn that count for the proof: those with a latency where a p95 limit is set."""
     judged = _p95_limit_s(change, variant) is not None
+    return [p for p in _periods_since(windows, variant, since) if p.p95_s is not None or not judged]
+
+
+def _periods_since(windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
     rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods_of(w))
-    return [p for p in rows if p.at >= since and (p.p95_s is not None or not judged)]
+    return [p for p in rows if p.at >= since]
 
 
 def _fallback_sentence(change: Change) -> str:
@@ -167,7 +178,8 @@ def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeri
 def _bad_verdict(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
     found = (_errors_verdict(change, w) or _latency_verdict(change, variant, w) or _memory_verdict(w) for w in windows)
-    return next((verdict for verdict in found if verdict is not None), None) or queue_verdict(change, periods)
+    bad = next((verdict for verdict in found if verdict is not None), None)
+    return bad or waking_verdict(change, periods) or queue_verdict(change, periods)
 
 
 def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVerdict | None:

@@ -7,7 +7,9 @@ counts of the plan's hour would take instances away in the middle of a peak.
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from rightsizer.changes.plan.capacity import capacity_step
 from rightsizer.changes.reconcile.journal import is_given_back
 from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import variant_resource_id
@@ -35,8 +37,7 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
         least, most = old_bounds.get(resource, (0, None))
         need, running = max(old.count, least), live.get(old.name, 0)
         if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
-            exchanged = _old_instances_for(running, change.plan.exchange) if old.name == change.variant else 0
-            need = max(need, running, exchanged)
+            need = max(need, running, _old_instances_for(running, _exchange(change, old)))
         need = _clamp_to_limits(need, old.count, (most, quotas.get(old.instance_type)))
         made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(made)
@@ -77,6 +78,9 @@ def raise_bounds(change: Change, live_state: LiveState) -> tuple[Step, ...]:
 def raise_in_place(change: Change, live: LiveState) -> Change:
     """The change as it goes back where it deployed nothing: bounds and copies that somebody raised since are kept.
 
+    So is the count that runs, where it is more than the one of before: autoscaling that the change added brought it for
+    the load of this moment, and nothing would bring it again once that autoscaling is gone.
+
     A view for one look, which is stable: what was put back once is not raised by it.
     """
     plan = change.plan
@@ -86,10 +90,39 @@ def raise_in_place(change: Change, live: LiveState) -> Change:
     restore = tuple(
         _with_copies(step, live.copies.get(step.subject, 0), asked.get(step.subject, 0))
         if step.kind is StepKind.SET_COPIES
-        else step
+        else _with_live_counts(step, change, live)
         for step in raise_bounds(change, live)
     )
     return replace(change, plan=replace(plan, restore=restore))
+
+
+def kept_counts_text(change: Change) -> str:
+    """Clause about the counts that a return leaves above those of before; empty where there are none."""
+    old = {v.name: v.count for v in (change.before.variants if change.before else ())}
+    kept = [row for step in change.plan.restore for row in _count_rows(step)]
+    more = [row for row in kept if row["DesiredInstanceCount"] > old.get(row["VariantName"], 0)]
+    said = ", ".join(
+        f"{r['VariantName']} keeps {r['DesiredInstanceCount']} instances ({old.get(r['VariantName'], 0)} before)"
+        for r in more
+    )
+    return f"what ran for the load stays, and nothing lowers it by itself: {said}" if more else ""
+
+
+def _with_live_counts(step: Step, change: Change, live: LiveState) -> Step:
+    """The step that sets a count, with what runs where that is more; every other step as it is."""
+    rows = _count_rows(step)
+    if not rows or not isinstance(live.endpoint, EndpointSight):
+        return step
+    runs = {v.name: max(v.current_count, v.desired_count) for v in live.endpoint.variants}
+    raised = {r["VariantName"]: max(r["DesiredInstanceCount"], runs.get(r["VariantName"], 0)) for r in rows}
+    if all(raised[row["VariantName"]] == row["DesiredInstanceCount"] for row in rows):
+        return step
+    counts = [VariantCount(name, "", count, 1.0) for name, count in raised.items()]
+    return capacity_step(change.ref.name, counts)
+
+
+def _count_rows(step: Step) -> list[dict[str, Any]]:
+    return list(step.params["DesiredWeightsAndCapacities"]) if step.kind is StepKind.SET_CAPACITY else []
 
 
 def _copies(step: Step) -> int:
@@ -109,6 +142,14 @@ def _bounds(steps: tuple[Step, ...]) -> dict[str, tuple[int, int | None]]:
         for s in steps
         if s.kind is StepKind.REGISTER_TARGET
     }
+
+
+def _exchange(change: Change, old: VariantCount) -> tuple[int, int]:
+    """Old instances, and new ones that serve what they did: of each variant that the change moves, its own."""
+    if old.name == change.variant:
+        return change.plan.exchange
+    moved = next((one for one in change.option.target.others if one.name == old.name), None)
+    return (1, 1) if moved is None else (max(1, old.count), max(1, moved.instance_count))
 
 
 def _old_instances_for(live: int, exchange: tuple[int, int]) -> int:

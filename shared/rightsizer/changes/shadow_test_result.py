@@ -5,6 +5,7 @@ shadow itself must answer: a model that fails at once looks quick. What is measu
 production did in the same hours, each period with the weight of its requests.
 """
 
+import hashlib
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -82,6 +83,11 @@ def passed_test(change: Change) -> PassedTest | None:
     return PassedTest(change.id, change.journal[-1].at, change.reason.sentence, p95_s)
 
 
+def change_id_after(test: PassedTest) -> str:
+    """Id of the change that follows a shadow test; there is one for each test."""
+    return "c-" + hashlib.sha256(f"{test.change_id}#tested".encode()).hexdigest()[:16]
+
+
 def _has_proved_well(change: Change) -> bool:
     """Whether it is a shadow test that is over, measured what it should, and was stopped by nobody."""
     over = change.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.SHADOW_TEST
@@ -94,7 +100,8 @@ def follow_up_text(change: Change) -> str:
     if not change.leads_on or change.plan.kind is not PlanKind.SHADOW_TEST:
         return ""
     if _has_proved_well(change):
-        return "; the change follows by the same approval, once an evaluation has judged by what was measured"
+        said = "; the change follows by the same approval, once an evaluation has judged by what was measured"
+        return f"{said}; until it begins, rightsizer reject {change.proposal_id} stops it"
     return "; the change does not follow"
 
 

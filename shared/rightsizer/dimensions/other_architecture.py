@@ -23,6 +23,7 @@ from rightsizer.recommender.elsewhere import (
     other_kind,
     volume_notes,
 )
+from rightsizer.recommender.migration import serving_phases
 
 if TYPE_CHECKING:
     from rightsizer.domain.hardware import InstanceType
@@ -262,7 +263,7 @@ def chip_option(to: InstanceType, count: int, price: Price, bill: Bill, demand: 
         effort=Effort.VERY_HIGH,
         client_change=NEURON_CALLERS,
         notes=(f"the model has to be compiled for {model} with AWS Neuron, and be served from a Neuron image",),
-        facts={"break-even": break_even(bill)},
+        facts={"break-even": break_even(bill), **serving_phases(price, bill.switch_usd)},
         not_checked=(
             f"whether AWS Neuron compiles every operator of the model for {model}",
             "whether the compiled model answers the same, and how fast: no measured bound is known for this chip",

@@ -16,14 +16,11 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer, Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
+from rightsizer.recommender.serverless import SERVERLESS_GB, SERVERLESS_REQUEST_S, serverless_usd, whole_gigabytes
 
 if TYPE_CHECKING:
     from rightsizer.recommender.context import EvaluationContext
 
-SERVERLESS_GB = 6
-"""The most memory of a serverless endpoint, GB."""
-SERVERLESS_REQUEST_S = 60.0
-"""The longest request that serverless inference answers."""
 SECONDS_PER_MONTH = int(HOURS_PER_MONTH) * 3600
 SERVERLESS_CALLERS = (
     "name a new endpoint: a real-time one cannot become serverless; requests and answers up to 4 MB, 60 s, and a wait"
@@ -57,8 +54,8 @@ class Serverless(Elsewhere):
         reason = serverless_refusal(context.demand, need, may_start_cold(context.endpoint))
         if reason is not None:
             return [reason]
-        size, seconds = max(1, math.ceil(need)), busy_seconds(context.demand)
-        hour = known.usd_per_gb_second * size * 3600
+        size, seconds = whole_gigabytes(need) or SERVERLESS_GB, busy_seconds(context.demand)
+        hour = serverless_usd(known.usd_per_gb_second, size, Decimal(3600))
         price = Price(f"serverless {size} GB", known.region, hour, "snapshot", known.basis, known.as_of)
         bill = bill_of(context, price, seconds / SECONDS_PER_MONTH, 0, 0.0)
         if bill.saving <= 0:

@@ -121,6 +121,12 @@ class Demand:
     """Whole latest days without any request, while utilisation was published."""
     backlog: float | None = None
     """Largest backlog of an asynchronous endpoint; None when none was published."""
+    oldest_request_s: float | None = None
+    """Longest that a request waited in that queue, seconds; None when it was not published."""
+    expired: float = 0.0
+    """Requests that expired in that queue."""
+    expiry_s: float | None = None
+    """On the days with expired requests, the shortest of the longest waits: some expired no later; None without any."""
     host_threads: float | None = None
     """vCPUs that the host's part of one request keeps busy; None without CPU metrics."""
     gpus_seen: bool = False

@@ -264,6 +264,8 @@ class Endpoint:
     kms_key: str = ""
     deploying: bool = False
     """A PendingDeploymentSummary is present."""
+    models: tuple[str, ...] = ()
+    """Models that the variants of its configuration name, shadows included; components name theirs themselves."""
     model_data_bytes: int | None = None
     """Bytes of the model's weights, where they are asked for (`may_show_kv_cache`) and S3 tells them."""
     enhanced_metrics: bool = False

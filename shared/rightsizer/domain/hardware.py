@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 
 from rightsizer.domain.checks import not_empty, not_negative
 
+TRANSFORM_FAMILIES = frozenset(
+    {"c5", "c6i", "c7i", "g4dn", "g5", "g6", "g6e", "inf2", "m5", "m6i", "m7i", "r6i", "r7i", "trn1"}
+)
+"""Families of batch transform (SageMaker API, TransformInstanceType), without those that are withdrawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:

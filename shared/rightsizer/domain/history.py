@@ -69,7 +69,7 @@ class PastChange:
     """GPU seconds per second at the time, to notice that the demand has changed since."""
     framework: str = ""
     mean_instances: float | None = None
-    """Instances on average over the day, where hourly counts were set."""
+    """Instances on average, where hourly counts were set or target tracking was added."""
     latency_ratio: float | None = None
     """Mean latency on the new type over the old one for the same requests, where a test measured it."""
     from_routing: str = ""
@@ -103,6 +103,12 @@ class PastChange:
     """Share of late requests that a person accepted with it, 0..1; None where none was told."""
     grows: bool = False
     """Whether it gave the endpoint more than its owner had, because it needed that: the fleet since is the owner's."""
+    tracked: bool = False
+    """Whether it added target tracking: `to_count` is the minimum of that, and `mean_instances` what ran."""
+
+    def instances_against(self, *, tracked: bool) -> float:
+        """Instances by which another fleet is compared with it: of two tracked ones the minimum, else the mean."""
+        return self.to_count if tracked and self.tracked else self.mean_instances or self.to_count
 
     def of_variant(self, name: str, *, is_first: bool) -> "PastChange | None":
         """The change as it was to one variant; None where it left that one alone.

@@ -90,7 +90,7 @@ ORDERED = frozenset({OptionKind.SCALE_IN, OptionKind.PLACEMENT})
 
 
 CHANGEABLE = frozenset({EndpointKind.REAL_TIME, EndpointKind.ASYNC, EndpointKind.MULTI_VARIANT})
-"""Kinds of endpoint that an approval may change in place; automatic mode takes the plain kind only."""
+"""Kinds of endpoint that an approval may change in place; automatic mode: the plain kind, and the sleep of queues."""
 
 
 @dataclass(frozen=True, slots=True)

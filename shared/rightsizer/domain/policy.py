@@ -21,146 +21,184 @@ TICK = timedelta(minutes=5)
 """How often the apply function looks at what it carries out, without an event (its schedule in template.yaml)."""
 
 
+SETTINGS = frozenset({"lookback_days", "minimum_saving_usd", "by_itself", "tests_per_month"})
+"""Fields of the policy that an operator sets (docs/limits.md)."""
+BY_ENVIRONMENT = frozenset({"lone_instance", "down_with_growth", "risk_apply", "confidence_smaller"})
+"""Fields that the tag `environment` of an endpoint changes (`domain.environment`)."""
+BY_QUESTION = frozenset({"excess_share", "grown_share", "late_budget", "cooldown_hours", "cooldown_type_hours"})
+"""Fields that a rule replaces for one question: what a declared objective itself allows; growth, which never waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Thresholds of the decision. Shares are 0..1; the reasons for each default are in docs/decision-model.md."""
+    """Thresholds of the decision, each with its reason. Shares are 0..1.
+
+    `SETTINGS` are the operator's. All others are constants: nothing of the product replaces them but
+    `BY_ENVIRONMENT` and `BY_QUESTION`. *Measured* figures are of 1,131 pairs of GPUs and of replayed public traces.
+    """
 
     lookback_days: int = 14
+    """A setting. Two weeks: each day of the week twice, and what Compute Optimizer looks at."""
     by_itself: frozenset[OptionKind] = TYPE_AND_COUNT | ADDABLE
-    """Dimensions that are offered in place, and may be applied without a person; the others are proposed."""
-    several_at_once: bool = False
-    """Whether one change may move several of them, and add autoscaling where there is none. The journal moves one."""
-    act_without_gpu_metrics: bool = False
-    """Whether latency and host metrics are enough to judge an endpoint that publishes no GPU utilisation."""
-    tests: bool = True
-    """Whether shadow tests may be planned."""
+    """Dimensions that may be applied without a person; the setting `dimensions` closes some. All can be taken back."""
+    # evidence
+    valid_share: float = 0.8
+    """Periods with utilisation datapoints that a window needs: a lost fifth can hide an hour of peak on each day, not
+    the peak of every day."""
+    mask_minutes: int = 30
+    """Minutes around a deployment that do not count: both fleets run, and new instances are warming up."""
+    requests_needed: int = 200
+    """Requests before GPU seconds per request are believed, and of a day's worth of evidence for automatic mode: ten
+    of them are above the p95, which is then known to about a third."""
+    # load
+    batching_concurrency: float = 1.5
+    """Mean concurrency per GPU above which latency is taken as wholly GPU-bound: servers then batch requests."""
+    load_percentile: float = 0.98
+    """Of the five-minute rates of an hour. Measured: the maximum gives saving away, the p95 harms more requests."""
+    load_small_sample: float = 0.2
+    """The planned load is raised by this / sqrt(days): after one day as much as Compute Optimizer's headroom."""
+    days_for_hours: int = 3
+    """Days before an hour-of-day profile is believed: two can agree by chance."""
+    growth_days: int = 30
+    """Days of a memory leak that a card has to hold: a deployment ends it, and a month is long without one."""
+    # memory
+    prealloc_ratio: float = 1.03
+    """p99 over p5 below which memory is flat, and with `prealloc_share` taken by a server, not by a model."""
+    prealloc_share: float = 0.8
+    """Serving frameworks take 80 to 90 % of a card by default (vLLM: gpu_memory_utilization 0.9)."""
+    static_ratio: float = 1.1
+    """p99 over p5 below which the need is that of a model without growth."""
+    memory_margin: float = 0.03
+    """Over the largest memory seen, and the next one / sqrt(days): 15 % after a day, as Kubernetes' VPA and KRR."""
+    memory_margin_small_sample: float = 0.12
+    """The part that shrinks with the days."""
+    memory_bump_after_kill: float = 0.2
+    """More room after an out-of-memory kill, as Kubernetes' VPA adds."""
+    host_memory_margin: float = 1.15
+    """Over the largest host memory seen: the margin of VPA and KRR."""
+    vcpu_margin: float = 1.2
+    """Over the p99 of the CPU: Compute Optimizer's default headroom."""
+    # speed
+    slowdown_bound: float = 1.25
+    """Bound of slowdown over phi before anything was learnt: 98.9 % of 1,131 measured moves stayed below."""
+    slowdown_mid: float = 0.71
+    """Median of the same moves."""
+    slowdown_hopeful: float = 0.33
+    """5 % of the same moves were better."""
+    slowdown_faster: float = 1.05
+    """Bound for a GPU that is faster in both FLOPS and bandwidth: 95 % of such moves were no slower."""
+    measured_error: float = 0.08
+    """Of a slowdown that a test of two hours measured (decision 32)."""
+    served_error: float = 0.03
+    """The same for a ratio that production requests on the type showed: they are far more than a test's."""
+    other_type_spread: float = 0.25
+    """Spread given to a ratio learnt on another type of the same endpoint: the bound over phi again."""
+    shrinkage: int = 20
+    """Outcomes at which the account's own slowdowns weigh as much as the prior (empirical Bayes)."""
+    # latency
+    rho_many: float = 0.85
+    """Load above which a fleet has a high risk of capacity: behind the least busy of several, waiting rises steeply."""
+    rho_one: float = 0.6
+    """The same for one instance, where nothing levels the load: a request waits about as long as it is served."""
+    objective_factor: float = 1.1
+    """Without a declared objective, *as today*: max(this x p95, p99) of the look-back. Callers hardly see a tenth."""
+    objective_most: float = 1.25
+    """Upper end of *as today*, x p95: where few requests are very slow, the p99 says little about the others."""
+    # candidates
+    count_factor: int = 2
+    """Times today's instances that are tried at most: a type that takes more is hardly ever cheaper."""
+    count_spare: int = 2
+    """Instances beyond `count_factor` times today's, so that one large one may become four small ones."""
+    excess_share: float = 0.003
+    """Requests over the objective, beyond today's, that a choice may cause: less than `error_share`."""
+    late_budget: float = 0.002
+    """The same of all our changes together: below what one choice may cause, so that it is seen before it is spent."""
+    late_a_week: float = 2.0
+    """Requests a week that may be late behind a declared objective where these shares of them are fewer: the roll-back
+    alarms hear the third."""
+    late_most: float = 0.05
+    """Share of the requests that are late in all, up to which they do: an objective for the p95 lets as many pass."""
+    replay_requests: int = 5000
+    """Requests that one run of the replay serves at most: 0.3 % of them are fifteen, plus or minus four by chance."""
+    cold_share: float = 0.005
+    """Requests that may meet a cold start when an endpoint sleeps: one in two hundred, as for errors."""
+    async_from_s: float = 10.0
+    """p95 from which asynchronous calls are named: below, polling costs callers more than the queue gives."""
+    cpu_class_share: float = 0.01
+    """GPU utilisation maximum below which no GPU is needed: three seconds of work in five minutes."""
+    nap_days: int = 14
+    """Days of history before sleeping is dared where nobody said that cold starts are fine: each weekday twice."""
+    idle_days: int = 14
+    """Silent days that make an endpoint idle, as Compute Optimizer and CleanCloud count them."""
+    stopped_hours: float = 72.0
+    """Silence after which the traffic counts as stopped, when no gap before was a quarter as long: a long weekend."""
+    # objective and risk
+    risk_steps: tuple[float, float, float, float] = (0.005, 0.02, 0.05, 0.20)
+    """Chances of harm at which the performance risk becomes 1, 2, 3, 4. Five levels, as Compute Optimizer's."""
+    provision_minutes: float = 30.0
+    """Overlap of both fleets during a change of type: provisioning, baking, draining take 20 to 45."""
+    # shadow tests
+    tests_per_month: int = 4
+    """A setting. Shadow tests of one endpoint; 0 switches them off. One a week: each is two deployments."""
     test_tells: float = 0.5
     """What a test has to tell, 0..1, for its type to wait for it: sparse requests rarely come while it runs."""
     untested_chance: float = 0.9
     """Where none may run or would tell: the chance of being fast enough from which a type is taken untested.
 
-    Its change is the test: canary and roll-back alarms bring the old type back. The middle of what is likely sizes the
-    fleet. 1: only what is certain. docs/quality-tried.md has what smaller chances save and cost.
+    Its change is the test: canary and roll-back alarms bring the old type back, for one in ten at most. The middle of
+    what is likely sizes the fleet.
     """
     untested_requests: int = 200
-    """Requests that must have been seen before."""
-    # evidence
-    valid_share: float = 0.8
-    """Periods with utilisation datapoints that a window needs."""
-    mask_minutes: int = 30
-    """Minutes around a deployment that do not count."""
-    requests_needed: int = 200
-    """Requests before GPU seconds per request are believed, and of a day's worth of evidence for automatic mode."""
-    # load
-    batching_concurrency: float = 1.5
-    """Mean concurrency per GPU above which latency is taken as wholly GPU-bound."""
-    load_percentile: float = 0.98
-    load_small_sample: float = 0.2
-    """The planned load is raised by this / sqrt(days)."""
-    days_for_hours: int = 3
-    """Days before an hour-of-day profile is believed."""
-    growth_days: int = 30
-    # memory
-    prealloc_ratio: float = 1.03
-    prealloc_share: float = 0.8
-    static_ratio: float = 1.1
-    memory_margin: float = 0.03
-    memory_margin_small_sample: float = 0.12
-    memory_bump_after_kill: float = 0.2
-    memory_room_smaller: float = 0.0
-    """Room over the largest memory seen on a card smaller than today's, for new versions of the model; as a share.
-
-    Nothing beyond the margin of the need by default: an owner who deploys a version names its instance type with it.
-    """
-    host_memory_margin: float = 1.15
-    vcpu_margin: float = 1.2
-    # speed
-    slowdown_bound: float = 1.25
-    """Bound of slowdown over phi before anything was learnt: 98.9 % of 1,131 measured moves stayed below."""
-    slowdown_mid: float = 0.71
-    slowdown_hopeful: float = 0.33
-    slowdown_faster: float = 1.05
-    """Bound for a GPU that is faster in both FLOPS and bandwidth."""
-    measured_error: float = 0.08
-    served_error: float = 0.03
-    """The same for a ratio that production requests on the type showed."""
-    other_type_spread: float = 0.25
-    """Spread given to a ratio learnt on another type of the same endpoint."""
-    shrinkage: int = 20
-    """Outcomes at which the account's own slowdowns weigh as much as the prior."""
-    # latency
-    rho_many: float = 0.85
-    rho_one: float = 0.6
-    objective_factor: float = 1.1
-    """Without a declared objective, *as today*: max(this x p95, p99) of the look-back."""
-    objective_most: float = 1.25
-    """Upper end of *as today*, x p95: where few requests are very slow, the p99 says little about the others."""
-    # candidates
-    count_factor: int = 2
-    count_spare: int = 2
-    """Instances beyond `count_factor` times today's, so that one large one may become four small ones."""
-    excess_share: float = 0.003
-    """Requests over the objective, beyond those of today, that a choice may cause in the replay."""
-    late_budget: float = 0.002
-    """Requests over the objective, beyond the usual, that our changes may have caused in all."""
-    late_a_week: float = 2.0
-    """Requests a week that may be late behind a declared objective where these shares of them are fewer."""
-    late_most: float = 0.05
-    """Share of the requests that are late in all, up to which they do: an objective for the p95 lets as many pass."""
-    replay_requests: int = 5000
-    """Requests that one run of the replay serves at most."""
-    cold_share: float = 0.005
-    """Requests that may meet a cold start when an endpoint sleeps."""
-    async_from_s: float = 10.0
-    cpu_class_share: float = 0.01
-    """GPU utilisation maximum below which no GPU is needed."""
-    nap_days: int = 14
-    """Days of history before sleeping is dared where nobody said that cold starts are fine."""
-    idle_days: int = 14
-    stopped_hours: float = 72.0
-    """Silence after which the traffic counts as stopped, when no gap before was a quarter as long."""
-    # objective and risk
-    risk_steps: tuple[float, float, float, float] = (0.005, 0.02, 0.05, 0.20)
-    provision_minutes: float = 30.0
-    """Overlap of both fleets during a change of type: provisioning, baking, draining."""
+    """Requests that must have been seen before: as many as for a day's worth of evidence."""
     test_chance: float = 0.30
+    """Chance of success from which a test is worth its two deployments."""
     test_value: float = 5.0
-    tests_per_month: int = 4
-    """Of one endpoint."""
+    """Times its cost that a test has to bring on average: a month of saving is a guess, the cost is not."""
     test_budget_share: float = 0.03
     """What all tests of a month may cost, as a share of what the account's GPU endpoints cost a month."""
     test_hours: float = 2.0
+    """Around the busiest hour; the hour before shows the way up to it."""
     test_hours_most: float = 24.0
+    """A day has every hour, and a longer test would meet the next change."""
     test_requests: int = 20
-    """Requests that a test should see; sparse traffic is tested for longer, a day at most."""
+    """Requests that a test should see: their mean is known to the `measured_error` if latencies spread by a third."""
     # gate
     minimum_saving_share: float = 0.10
+    """Of the endpoint's cost: less is what a bill differs by from month to month."""
     minimum_saving_usd: Decimal = Decimal(50)
+    """A setting. US dollars a month: about an hour of the person who is asked."""
     confidence_propose: float = 1.0
+    """Days' worth of evidence before anybody is asked: each hour of the day was seen."""
     confidence_apply: float = 3.0
+    """The same before a count is applied: as many as `days_for_hours`."""
     confidence_smaller: float = 7.0
+    """The same before another type is: each day of the week was seen."""
     risk_propose: int = 3
-    """Performance risk above which nobody is asked."""
+    """Performance risk above which nobody is asked: it would fail in one case of five or more."""
     risk_apply: int = 1
+    """Performance risk that automatic mode takes: one change in fifty fails at most."""
     payback_days: float = 7.0
+    """Days in which the switch has to have paid for itself: the next change may come a week later."""
     cooldown_hours: float = 24.0
+    """Between two changes: the change before was seen through a whole day."""
     cooldown_type_hours: float = 72.0
-    halve_at_most: bool = True
+    """After a change of type: three days, as for hour-of-day profiles."""
     capacity_days: float = 7.0
     """A type that had no capacity so lately comes after those that may have some."""
     blacklist_days: float = 30.0
-    """Doubled with every further failure of the same type."""
+    """Rest of a type that failed, doubled with every further failure of it: a month of quiet after a failed night."""
     blacklist_demand: float = 0.25
-    """So much less demand than at the failure lifts a blacklist entry."""
+    """So much less demand than at the failure lifts a blacklist entry: days of the same load differ by less."""
     failed_room: float = 0.2
-    """How much larger than a fleet that failed under such a load the next one has to be, as a share."""
+    """How much larger than a fleet that failed under such a load the next one is, as a share: the growth again."""
     lone_instance: Risk = Risk.MEDIUM
-    """Availability risk of one instance in place of two or more; `domain.environment` lowers it."""
+    """Availability risk of one instance in place of two or more, which are in two zones."""
     down_with_growth: float = 0.2
-    """A smaller configuration must stay feasible with this much more load."""
+    """A smaller configuration must stay feasible with this much more load: Compute Optimizer's default headroom."""
     grown_share: float = 0.01
-    """Requests over the objective, beyond those of today, that it may have then."""
+    """Requests over the objective, beyond those of today, that it may have then: a fifth of what a p95 lets pass."""
     error_share: float = 0.005
+    """Failed requests that a guarded change may have: the roll-back alarm's own threshold."""
 
     def stated_chance(self, risk: int) -> tuple[float, float]:
         """Range of the chance of harm that a performance risk of 0 to 4 states; 1 is the highest end."""

@@ -31,6 +31,8 @@ class ProposalState(StrEnum):
 
 UNDOABLE = frozenset({ProposalState.APPLYING, ProposalState.APPLIED, ProposalState.PROVEN})
 """States of a proposal whose change can be taken back."""
+STOPPABLE = UNDOABLE | {ProposalState.APPROVED}
+"""States in which a person's order stops what follows: nothing begins any more, or the change goes back."""
 
 
 class DecisionSource(StrEnum):

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
+from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.checks import money, not_empty
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, TrackRecord, UnreadRow
@@ -161,3 +162,7 @@ class Report:
     """Stored rows that could not be read and are in no figure."""
     misread: tuple[str, ...] = ()
     """Settings that could not be understood, a sentence each: no change begins while there is one."""
+    account_findings: tuple[AccountFinding, ...] = ()
+    """What else the account pays for, the largest saving first: advice only, and in no sum."""
+    account_unread: tuple[Reason, ...] = ()
+    """What could not be read for it."""

@@ -74,6 +74,15 @@ class TickDue:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedEndpoint:
+    """An endpoint in service as ListEndpoints showed it; another endpoint of its name has another creation time."""
+
+    name: str
+    created_at: datetime
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class LookAt:
     """Look at these endpoints now: an alarm fired, or a sweep sent a page of them."""
 
@@ -86,6 +95,8 @@ class LookAt:
     """Idempotency key: the same event delivered twice has the same key."""
     fleet: int = 0
     """Endpoints of the account when a full sweep sent this page; 0 when that is not known."""
+    listed: tuple[ListedEndpoint, ...] = ()
+    """Those of them that a sweep saw in service, at `at` or later."""
     kind: Literal["look-at"] = "look-at"
 
     def __post_init__(self) -> None:

@@ -200,6 +200,8 @@ def unread_reason(windows: Iterable[MetricWindow | NoMetrics]) -> Reason | None:
 
 ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("ApproximateBacklogSize", "Maximum"),
+    MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum"),
+    MetricStatistic("ExpiredRequests", "Sum"),
     MetricStatistic("InvocationsProcessed", "Sum"),
     MetricStatistic("InvocationsProcesssed", "Sum"),
 )
@@ -301,6 +303,10 @@ class DailyUsage:
     """Single GPUs; None where they were not published, not read, or for too little of the day."""
     kv_cache: Spread | None = None
     """Share of the KV cache in use, 0..1, of the fullest instance; None where it is not known for most of the day."""
+    oldest_request_s: float | None = None
+    """Longest that a request had waited in the queue of an asynchronous endpoint; None when that was not published."""
+    expired: float = 0.0
+    """Requests that expired in that queue (RequestTTLSeconds)."""
 
     def __post_init__(self) -> None:
         if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:

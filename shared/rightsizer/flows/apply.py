@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rightsizer.changes.shadow_test_result import passed_test
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.outcome import Occurrence
@@ -87,6 +87,8 @@ class Apply:
             return self.advance(known.id, now) or known
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
+        if proposal.asked_back_by:
+            raise InputError(f"starting a change: {proposal.asked_back_by} asked to stop proposal {proposal_id}")
         change = self._create(proposal, change_id, test, now)
         return self.advance(change.id, now) or change
 
@@ -145,15 +147,25 @@ class Apply:
             raise
 
     def roll_back(self, proposal: Proposal, now: datetime) -> Change | None:
-        """Undo the change of a proposal, as somebody asked in Slack; asked again it is the same order.
+        """Undo the change of a proposal, or stop it before it begins; asked again it is the same order.
+
+        Of an approval that waits for its change, also after its shadow test, it is that change; where there is none yet
+        the proposal is rejected, and None returned.
 
         Raises InputError when there is nothing to undo, ConflictError when another change holds the endpoint.
         """
-        change = self.journal.load(proposal.change_id)
+        waits = proposal.state is ProposalState.APPROVED
+        change = self.change_of_approval(proposal) if waits else self.journal.load(proposal.change_id)
         if change is not None and change.asked_back_by:
             return change
-        Orders(self.journal, self.changer.endpoint).request_rollback(proposal.change_id, proposal.asked_back_by, now)
-        return self.advance(proposal.change_id, now)
+        if change is None and waits:
+            text = f"{proposal.asked_back_by} stopped it before it began; nothing was changed"
+            self.store.follow(proposal.id, ProposalState.REJECTED, proposal.change_id, text)
+            catch_send_errors(self.notifier)(f"{proposal.ref.name}: stopped before it began", text)
+            return None
+        change_id = change.id if change is not None else proposal.change_id
+        Orders(self.journal, self.changer.endpoint).request_rollback(change_id, proposal.asked_back_by, now)
+        return self.advance(change_id, now)
 
     def tick(self, now: datetime, left: TimeLeft = unlimited_ms) -> tuple[Change, ...]:
         """Advance every change that is due.
@@ -245,11 +257,6 @@ def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
     """
     said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
     return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
-
-
-def change_id_after(test: PassedTest) -> str:
-    """Id of the change that follows a shadow test; there is one for each test."""
-    return "c-" + hashlib.sha256(f"{test.change_id}#tested".encode()).hexdigest()[:16]
 
 
 def is_approved_again(proposal: Proposal, known: Change) -> bool:

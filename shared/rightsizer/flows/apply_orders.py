@@ -71,16 +71,16 @@ def _act_on_record(apply: Apply, move: ProposalMoved | CapacityChangeMoved, now:
 def _act_on_proposal(apply: Apply, proposal: Proposal, sequence: str, now: datetime) -> list[str]:
     """Start the change of an approved proposal, or undo the change that somebody wants undone."""
     try:
-        if proposal.state is ProposalState.APPROVED:
-            change: Change | None = apply.start(proposal.id, now)
-            count(ChangesStarted=1)
-        elif proposal.asked_back_by:
+        if proposal.asked_back_by:  # first: it stops what an approval would begin
             change = start_rollback(apply, proposal, now)
+        elif proposal.state is ProposalState.APPROVED:
+            change = apply.start(proposal.id, now)
+            count(ChangesStarted=1)
         else:
             return []
     except (ConflictError, InputError) as error:
         logger.warning("no change", extra={"proposal": proposal.id, "why": str(error)})
-        if proposal.state is ProposalState.APPROVED:
+        if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
             return []
         if isinstance(error, UnreadableError):  # a newer release wrote the row since; each tick looks at it again
             apply.store.park(proposal.id, str(error), now, catch_send_errors(apply.notifier))
@@ -279,7 +279,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if known is not None and not known.is_closed:
         return None  # it waits, or is under way
     proposal = apply.store.proposal(listed.id)  # by its key: the index may be a moment old
-    if proposal is None or proposal.state is not ProposalState.APPROVED:
+    if proposal is None or proposal.state is not ProposalState.APPROVED or proposal.asked_back_by:
         return None
     if known is not None:
         apply.store.follow(proposal.id, shown_proposal_state(known), known.id, known.outcome)

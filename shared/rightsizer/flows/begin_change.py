@@ -56,6 +56,11 @@ class ChangeStarter:
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
         ReadError where something could not be seen now: that is tried again, until the approval is too old.
         """
+        stopped = self.store.proposal(change.proposal_id)
+        by = change.asked_back_by or (stopped.asked_back_by if stopped is not None else "")
+        if by:
+            reason = Reason(Code.WITHDRAWN, f"{by} stopped it before it began; nothing was changed")
+            return self._refuse(replace(change, asked_back_by=by), (reason,), now)
         late = approval_age_reason(change, now)
         return self._start(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
 
@@ -67,6 +72,7 @@ class ChangeStarter:
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
+        change = read_state.with_covered_fleet(self.store, change, proposal, now)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))

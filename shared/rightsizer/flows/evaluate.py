@@ -1,12 +1,9 @@
-"""Evaluate endpoints: observe, read usage, recommend.
-
-An error of one endpoint stops no other.
+"""Evaluate endpoints: observe, read usage, recommend. An error of one endpoint stops no other.
 
 `recommendations` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the
-evaluation
-queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the recommendation saved. The
-work is
-done in turns, so that an invocation ends before its time does: what was not begun is named, and done elsewhere.
+evaluation queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the recommendation
+saved. The work is done in turns, so that an invocation ends before its time does: what was not begun is named, and
+done elsewhere.
 """
 
 import math
@@ -14,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
+from itertools import batched
 
 from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions.dimension import Dimension
@@ -22,6 +20,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
+from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
@@ -51,6 +50,8 @@ FULL_ONCE_IN = timedelta(hours=3)
 others of it are done and are left out."""
 CHUNK = 250
 """Endpoints that are read and judged together at most."""
+PART = 25
+"""Recommendations that are saved together."""
 FIRST_DAYS, MOST_DAYS = 350, 3_500
 """Days of one endpoint in the first turn at most (1.6 million datapoints), and in a later one (310 MiB of digests)."""
 QUICK_S = 5.0
@@ -162,45 +163,65 @@ def evaluate(
     """
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
+    last = attempt(
+        "reading when endpoints were evaluated", f"{len(names)}", partial(keeping.store.last_evaluated, names)
+    )
+    if isinstance(last, Failure):
+        yield from (NotDone(name, _failure_reason(f"looking up {name}", last)) for name in names)
+        return
     for name in names:
-        found = attempt("looking up an endpoint", name, partial(_find_if_due, ports, keeping.store, name, once_in, now))
+        found = attempt("looking up an endpoint", name, partial(ports.fleet.find, [name]))
         if isinstance(found, Failure):
             yield NotDone(name, _failure_reason(f"looking up {name}", found))
         else:
-            due += found
+            due += [summary for summary in found if _is_due(last.get(name), summary, once_in, now)]
+    if because is EvaluationReason.FULL_SWEEP:
+        modified = {summary.ref.name: summary.modified_at for summary in due}
+        ports = replace(ports, history=lambda name: keeping.store.history(name, modified.get(name)))
     watcher = ProgressWatcher(
         told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)})
     )
     unread = 0
-    for result in recommendations(ports, due, policy, now, watcher, turns):
-        if isinstance(result, Unobserved):
-            unread += 1
-            yield result
-            continue
-        unread += result.endpoint.tags_unread is not None
-        name = result.endpoint.ref.name
-        kept = attempt("storing a recommendation", name, partial(_save, ports, keeping, result, now))
-        yield (
-            NotDone(name, _failure_reason(f"storing the recommendation of {name}", kept))
-            if isinstance(kept, Failure)
-            else kept
-        )
+    for results in _results_in_parts(ports, due, policy, now, watcher, turns):
+        yield from (result for result in results if isinstance(result, Unobserved))
+        evaluated = [result for result in results if isinstance(result, Evaluated)]
+        unread += len(results) - len(evaluated) + sum(one.endpoint.tags_unread is not None for one in evaluated)
+        yield from _save_part(ports, keeping, evaluated, now)
     if unread:
         count(EndpointsUnread=unread)
 
 
-def _find_if_due(
-    ports: EvaluatePorts, store: RecommendationStore, name: str, once_in: timedelta, now: datetime
-) -> list[EndpointSummary]:
-    """The endpoint if it is there and due."""
-    return [summary for summary in ports.fleet.find([name]) if _is_due(store, summary, once_in, now)]
+def _save_part(
+    ports: EvaluatePorts, keeping: RecommendationSink, results: Sequence[Evaluated], now: datetime
+) -> Iterator[Recommendation | NotDone]:
+    """Save these recommendations together; where that fails, one by one: only the one to blame is not done."""
+    ready: list[tuple[Recommendation, Proposal | None]] = []
+    for result in results:
+        name = result.endpoint.ref.name
+        made = attempt("proposing a change", name, partial(_with_proposal, ports, keeping, result, now))
+        if isinstance(made, Failure):
+            yield NotDone(name, _failure_reason(f"storing the recommendation of {name}", made))
+        else:
+            ready.append(made)
+    together = attempt("storing recommendations", f"{len(ready)}", partial(keeping.store.save_all, ready))
+    for recommendation, asked in ready:
+        name = recommendation.ref.name
+        if together is None:
+            yield recommendation
+            continue
+        kept = attempt("storing a recommendation", name, partial(keeping.store.save, recommendation, asked))
+        yield (
+            NotDone(name, _failure_reason(f"storing the recommendation of {name}", kept))
+            if isinstance(kept, Failure)
+            else recommendation
+        )
 
 
-def _save(ports: EvaluatePorts, keeping: RecommendationSink, result: Evaluated, now: datetime) -> Recommendation:
+def _with_proposal(
+    ports: EvaluatePorts, keeping: RecommendationSink, result: Evaluated, now: datetime
+) -> tuple[Recommendation, Proposal | None]:
     permission = permission_for(keeping, ports.catalogue, ports.dimensions, result)
-    proposal = proposal_for(result.recommendation, permission, keeping.proposal_days, now)
-    keeping.store.save(result.recommendation, proposal)
-    return result.recommendation
+    return result.recommendation, proposal_for(result.recommendation, permission, keeping.proposal_days, now)
 
 
 def permission_for(
@@ -236,27 +257,39 @@ def recommendations(
 
     Endpoints are read and judged in turns, and what was read of one turn is remembered before the next one begins.
     """
-    watcher = watcher or ProgressWatcher()
+    for results in _results_in_parts(ports, summaries, policy, now, watcher or ProgressWatcher(), turns):
+        yield from results
+
+
+def _results_in_parts(
+    ports: EvaluatePorts,
+    summaries: Sequence[EndpointSummary],
+    policy: Policy,
+    now: datetime,
+    watcher: ProgressWatcher,
+    turns: Turns | None = None,
+) -> Iterator[Sequence[Evaluated | Unobserved]]:
+    """The results, `PART` at a time; none of one turn together with those of the next."""
     if not summaries:
         return
     around = read_surroundings(ports, summaries[0].ref.region, watcher)
     told: set[Reason] = set()
     for some, timely in (turns or Turns()).divide(summaries):
         if not timely:
-            yield from (Unobserved(one.ref, NO_TIME) for one in some)
+            yield [Unobserved(one.ref, NO_TIME) for one in some]
             continue
         chunk: list[Endpoint] = []
         for observation in ports.fleet.observe(some):
             if isinstance(observation, Unobserved):
                 watcher.done()
-                yield observation
+                yield [observation]
                 continue
             for note in observation.notes:
                 if note not in told:
                     told.add(note)
                     watcher.told(note)
             chunk.append(observation)
-        yield from _recommend_chunk(ports, chunk, around, policy, now, watcher)
+        yield from batched(_recommend_chunk(ports, chunk, around, policy, now, watcher), PART)
 
 
 def _recommend_chunk(
@@ -333,24 +366,24 @@ def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatche
     try:
         quotas = ports.quotas.endpoint_quotas()
     except RightsizerError as error:
-        watcher.told(_reason_of(error))
+        watcher.told(reason_of(error))
         quotas = {}
     return Surroundings(prices, quotas)
 
 
-def _is_due(store: RecommendationStore, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
-    last = store.last_evaluated(summary.ref.name)
-    return last is None or summary.modified_at > last[0] or now - last[0] >= once_in
+def _is_due(last: datetime | None, summary: EndpointSummary, once_in: timedelta, now: datetime) -> bool:
+    return last is None or summary.modified_at > last or now - last >= once_in
 
 
 def _failure_reason(doing: str, failed: Failure) -> Reason:
     """Why something was not done; a fault of ours says so and asks to be reported."""
     if isinstance(failed.error, RightsizerError):
-        return _reason_of(failed.error)
+        return reason_of(failed.error)
     return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
 
 
-def _reason_of(error: RightsizerError) -> Reason:
+def reason_of(error: RightsizerError) -> Reason:
+    """The code and sentence of an error of ours."""
     match error:
         case PermissionMissingError():
             return Reason(Code.PERMISSION_MISSING, str(error))

@@ -7,7 +7,7 @@ its own record and no failure of the message.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
@@ -21,6 +21,7 @@ from rightsizer.domain.trigger import (
     InstanceMoved,
     JobMoved,
     LaunchFailed,
+    ListedEndpoint,
     LookAt,
     LookAtAlarm,
     LookBeyond,
@@ -41,6 +42,9 @@ from rightsizer.telemetry import Failure, attempt, count, logger
 
 DIRECT = ""
 """Message id of an event that invoked the function without a queue: nobody would read a list of failures."""
+
+LISTED_LATELY = timedelta(hours=1)
+"""What a sweep listed is believed for so long; what comes later is described. Longer than a page waits in the queue."""
 
 type Evaluate = Callable[
     [Sequence[str], EvaluationReason, datetime, int], Iterable[Recommendation | Unobserved | NotDone]
@@ -64,6 +68,8 @@ class BatchPorts:
     """Asks the queue for what this invocation has no time for, and returns what the queue did not take of it.
 
     None where its messages are delivered again instead."""
+    recall: Callable[[Sequence[ListedEndpoint]], None] = lambda _: None
+    """Takes what is remembered of endpoints as they were listed; called once for each batch."""
 
 
 @dataclass(slots=True)
@@ -72,8 +78,20 @@ class _Wishes:
 
     asked: dict[tuple[EvaluationReason, int], dict[str, list[str]]] = field(default_factory=dict)
 
-    def add(self, because: EvaluationReason, names: Iterable[str], message: str, fleet: int = 0) -> None:
+    listed: dict[str, ListedEndpoint | None] = field(default_factory=dict)
+    """Endpoints as a sweep listed them lately; None where another message asks for one: it may have moved since."""
+
+    def add(
+        self,
+        because: EvaluationReason,
+        names: Iterable[str],
+        message: str,
+        fleet: int = 0,
+        listed: Sequence[ListedEndpoint] = (),
+    ) -> None:
+        seen = {one.name: one for one in listed}
         for name in names:
+            self.listed[name] = seen.get(name) if self.listed.get(name, seen.get(name)) == seen.get(name) else None
             self.asked.setdefault((because, fleet), {}).setdefault(name, []).append(message)
 
 
@@ -89,6 +107,7 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
         ask = partial(_collect, ports, wanted, message.trigger, message.message_id, now)
         if isinstance(attempt("taking a message", message.message_id, ask), Failure):
             failed.add(message.message_id)
+    ports.recall([one for one in wanted.listed.values() if one is not None])
     for why, asked in wanted.asked.items():
         failed |= _evaluate_group(ports, why, asked, now)
     if DIRECT in failed:
@@ -99,7 +118,8 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
 def _collect(ports: BatchPorts, wanted: _Wishes, trigger: Trigger, message: str, now: datetime) -> None:
     match trigger:
         case LookAt():
-            wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet)
+            lately = trigger.listed if now - trigger.at < LISTED_LATELY else ()
+            wanted.add(trigger.because, trigger.endpoints, message, trigger.fleet, lately)
         case LookAtAlarm():
             wanted.add(EvaluationReason.ALARM, ports.alarms.endpoints_in_alarm(trigger.alarm), message)
         case EndpointMoved(status="InService", deployment=False):

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Literal, Protocol
 
 from rightsizer.autoscaling.scheduled_actions import change_due_now
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
@@ -46,15 +47,26 @@ class Orders:
     journal: Journal
     look: Callable[[str], EndpointSight | Gone] | None = None
     """How an endpoint looks now; without it the `apply` door alone sees that there is nothing left to go back from."""
+    stop: Callable[[str, str, datetime], object] | None = None
+    """Records the order on a proposal (id, by, now), where its shadow test passed and its change has no journal yet."""
 
     def request_rollback(self, change_id: str, by: str, now: datetime) -> Change:
         """Bring the endpoint back to its old configuration, also after the change was proven.
+
+        Of a shadow test that passed, stop the change that follows it. A change that was not begun does not begin.
 
         Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
         """
         change = self.journal.load(change_id)
         if change is None:
             raise InputError(f"rolling back: there is no change {change_id}")
+        test = passed_test(change)
+        if test is not None:
+            following = self.journal.load(change_id_after(test))
+            if following is None and self.stop is not None:
+                self.stop(change.proposal_id, by, now)
+                return change
+            change = following or change
         if change.is_closed:
             self._require_standing(change)
         note = Entry(now, JournalEvent.ASK_BACK, "noted", by)

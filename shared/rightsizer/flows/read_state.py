@@ -14,6 +14,8 @@ from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_re
 from rightsizer.changes.measurement import add_instance_hours
 from rightsizer.changes.overruled import (
     ApprovedAs,
+    covered_fleet,
+    covered_sentence,
     is_by_policy,
     is_independent_of_recommendation,
     overruling_reason,
@@ -229,6 +231,21 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
     by_policy, approved_as = is_by_policy(proposal), _approved_as(change, proposal)
     found = overruling_reason(change.option, decided, newest, by_policy=by_policy, approved_as=approved_as)
     return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
+
+
+def with_covered_fleet(store: RecommendationStore, change: Change, proposal: Proposal, now: datetime) -> Change:
+    """The change with the fleet that its approval begins now (`covered_fleet`), and a line in its journal."""
+    try:
+        newest = store.recommendation(change.ref.name)
+    except UnreadableError:
+        return change  # the change waits for a recommendation that can be read
+    approved_as = _approved_as(change, proposal)
+    option = covered_fleet(change.option, proposal.recommendation, newest, approved_as=approved_as)
+    if newest is None or option is change.option:
+        return change
+    note = Entry(now, JournalEvent.PREFLIGHT, "noted", covered_sentence(option, change.option, newest)[:500])
+    saving = option.saving_usd_per_month
+    return replace(change, option=option, saving_usd_per_month=saving, journal=(*change.journal, note))
 
 
 def _approved_as(change: Change, proposal: Proposal | None) -> ApprovedAs:

@@ -14,6 +14,7 @@ from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
+from rightsizer.changes.rollback_size import kept_counts_text
 from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
@@ -48,6 +49,8 @@ def shown_proposal_state(change: Change) -> ProposalState:
     """State that the proposal shows; applied only once nothing is watched any more."""
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
+    if change.state is ChangeState.REFUSED and change.asked_back_by:
+        return ProposalState.REJECTED
     if passed_test(change) is not None:
         return ProposalState.APPROVED  # it waits for the change that follows the test
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
@@ -116,7 +119,9 @@ class ChangeRecorder:
             for e in change.journal
             if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
         ]
-        sentence = "; ".join((sentence, *dict.fromkeys(told)))
+        if move.state is ChangeState.ROLLED_BACK:
+            told.append(kept_counts_text(change))
+        sentence = "; ".join((sentence, *filter(None, dict.fromkeys(told))))
         lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:
             sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
@@ -246,6 +251,8 @@ def _end_subject(change: Change) -> str:
     name = change.ref.name
     if _is_too_old(change) and not change.remaining:
         return f"{name}: approval expired"
+    if change.state is ChangeState.REFUSED and change.asked_back_by:
+        return f"{name}: stopped before it began"
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
     if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
@@ -304,7 +311,8 @@ def book_savings(
     """Book the whole days that a closed change saved since it was last booked; None when it saves no more.
 
     It stands while the endpoint has the configuration that it left, and, where it made none, while it is the last
-    change of its endpoint that wrote anything. The day in which it was seen to stand no more is not booked.
+    change of its endpoint that wrote anything, shadow tests aside. The day in which it was seen to stand no more is not
+    booked.
     """
     change = journal.load(change_id)
     if change is None or not change.is_still_saving or change.booked_until is None:
@@ -313,7 +321,7 @@ def book_savings(
         return None  # another change is under way; what it leads to decides
     sight = changer.endpoint(change.ref.name)
     config = change.plan.new_config or (change.before.config_name if change.before else "")
-    ours = bool(change.plan.new_config) or journal.last_change(change.ref.name) == change.id
+    ours = bool(change.plan.new_config) or journal.last_lasting_change(change.ref.name) == change.id
     if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
         journal.save_booking(replace(change, saves=False))
         return None

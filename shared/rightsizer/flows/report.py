@@ -15,6 +15,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, Report, RunningCost, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import find_packs
@@ -50,6 +51,8 @@ class ReportSources:
     """What a saving must be worth, and how busy a shared card may be."""
     misread: tuple[str, ...] = ()
     """Settings that could not be understood."""
+    bill: BillPorts | None = None
+    """Where the rest of the account's bill is read; None leaves that part out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,13 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         running_cost=_running_cost(sources, found, start, end),
         ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
     )
+    rest = RestOfBill()
+    if sources.bill is not None:
+        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found), now)
     return replace(
         make_report(records, start, end, now),
+        account_findings=rest.findings,
+        account_unread=rest.unread,
         packs=find_packs(found, sources.policy),
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),

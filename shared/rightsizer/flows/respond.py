@@ -25,11 +25,12 @@ DECIDES: Mapping[str, ProposalState] = {
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
 """Buttons that ask for a page: anybody in the channel may read what the channel was told."""
 TEST_RECORDED = "Recorded: the shadow test runs first. The change follows where the test proves well."
+STOP_RECORDED = "Recorded: what was approved is stopped. Where it began in this moment, the endpoint goes back."
 NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-type Decide = Callable[[str, Decision, datetime], Any]
-"""Records one decision by a conditional write: proposal id, decision, now."""
-type AskBack = Callable[[str, str, datetime], Any]
-"""Records by a conditional write that a change shall be undone: proposal id, who asks, now."""
+type Decide = Callable[[str, Decision, datetime], dict[str, Any]]
+"""Records one decision by a conditional write: proposal id, decision, now. Returns the proposal's document after it."""
+type AskBack = Callable[[str, str, datetime], dict[str, Any]]
+"""Records by a conditional write the order to undo or stop a change: proposal id, who asks, now. Returns the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,13 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     by = DecidedBy(DecisionSource.SLACK, click.user).text
     try:
         if click.verb == "rollback":
-            ports.ask_back(click.proposal_id, by, now)
-            said = "Recorded: the endpoint goes back to what it ran before."
+            stops = _is_stop(ports.ask_back(click.proposal_id, by, now))
+            said = STOP_RECORDED if stops else "Recorded: the endpoint goes back to what it ran before."
         else:
             test_first = click.verb == "test"
-            ports.decide(click.proposal_id, Decision(DECIDES[click.verb], by, now, test_first=test_first), now)
-            said = TEST_RECORDED if test_first else f"Recorded: {DECIDES[click.verb]}."
+            decision = Decision(DECIDES[click.verb], by, now, test_first=test_first)
+            stops = _is_stop(ports.decide(click.proposal_id, decision, now))
+            said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {DECIDES[click.verb]}."
     except (ConflictError, VanishedError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
@@ -130,6 +132,11 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
         )
         return Answer(503, text, f"{what}: {error}")
     return Answer(200, said, what, recorded=True)
+
+
+def _is_stop(recorded: dict[str, Any]) -> bool:
+    """Whether the proposal's document, after an order, says that what was approved is not to begin."""
+    return recorded.get("state") == ProposalState.APPROVED and bool(recorded.get("asked_back_by"))
 
 
 def is_approver(user: str, approvers: frozenset[str]) -> bool:

@@ -14,9 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import batched
 from typing import Literal
 
-from rightsizer.domain.trigger import EvaluationReason, LookBeyond, LookReason, SweepDue, SweepKind, Trigger
+from rightsizer.domain.trigger import (
+    EvaluationReason,
+    ListedEndpoint,
+    LookAt,
+    LookBeyond,
+    LookReason,
+    SweepDue,
+    SweepKind,
+    Trigger,
+)
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import (
     AlarmReader,
@@ -91,7 +101,12 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
         _note_spending(ports.log, scheduled_at)
     fleet = len(summaries) if kind is SweepKind.FULL and ended is None else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
-    sent = send_pages(ports.queue, names, kind.reason, scheduled_at, f"sweep|{kind}", fleet)
+    listed = {
+        one.ref.name: ListedEndpoint(one.ref.name, one.created_at, one.modified_at)
+        for one in due
+        if one.status == "InService"
+    }
+    sent = send_pages(ports.queue, pages_of(names, kind.reason, scheduled_at, f"sweep|{kind}", fleet, listed))
     if ended is not None:
         raise ended
     return SweepResult(len(summaries), len(names) - len(sent.refused), sent.pages, expired, len(sent.refused))
@@ -109,26 +124,40 @@ def _list_endpoints(fleet: FleetReader) -> tuple[list[EndpointSummary], Rightsiz
     return found, None
 
 
-def send_pages(
-    queue: PageQueue, names: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int
-) -> SentPages:
-    """Ask for the evaluation of these endpoints, page by page; a page that is refused stops no other.
+def send_pages(queue: PageQueue, pages: Sequence[LookAt]) -> SentPages:
+    """Ask for the evaluation of these pages; one that is refused stops no other.
 
     The error of the last one, when the queue took none: then nothing was asked, and all may be asked again.
     """
-    pages = [names[i : i + PAGE] for i in range(0, len(names), PAGE)]
-    refused: list[str] = []
-    failed: Failure | None = None
-    for number, page in enumerate(pages):
-        ask = partial(queue.send_page, page, because, at, f"{key}|{at.isoformat()}|{number}", fleet)
-        if isinstance(done := attempt("sending a page of endpoints", str(number), ask), Failure):
-            failed = done
-            refused += page
-    if failed is not None and len(refused) == len(names):
-        raise failed.error
-    if refused:
-        count(EndpointsNotSent=len(refused))
-    return SentPages(len(pages) - -(-len(refused) // PAGE), tuple(refused))
+    if not pages:
+        return SentPages(0)
+    refused = queue.send_pages(pages)
+    for page, error in refused:
+        logger.warning("a page of endpoints is not sent", extra={"page": page.key, "problem": str(error)})
+    if len(refused) == len(pages):
+        raise refused[-1][1]
+    names = tuple(name for page, _ in refused for name in page.endpoints)
+    if names:
+        count(EndpointsNotSent=len(names))
+    return SentPages(len(pages) - len(refused), names)
+
+
+def pages_of(
+    names: Sequence[str],
+    because: EvaluationReason,
+    at: datetime,
+    key: str,
+    fleet: int,
+    listed: Mapping[str, ListedEndpoint] | None = None,
+) -> list[LookAt]:
+    """Pages that ask for the evaluation of these endpoints, each with those of them that were `listed`."""
+    seen = listed or {}
+    return [
+        LookAt(
+            some, because, "", at, f"{key}|{at.isoformat()}|{number}", fleet, tuple(seen[n] for n in some if n in seen)
+        )
+        for number, some in enumerate(batched(names, PAGE))
+    ]
 
 
 def _expire(proposals: ProposalCloser, at: datetime) -> int:

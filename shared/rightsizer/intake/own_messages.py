@@ -13,6 +13,7 @@ from pydantic import Field
 
 from rightsizer.domain.trigger import (
     EvaluationReason,
+    ListedEndpoint,
     LookAt,
     LookBeyond,
     LookReason,
@@ -65,6 +66,12 @@ class ReportEvent(EventModel):
     report: Literal["weekly", "monthly"]
 
 
+class Listed(EventModel):
+    name: SageMakerName
+    created_at: Moment
+    modified_at: Moment
+
+
 class Page(EventModel):
     kind: Literal["look-at"]
     endpoints: tuple[SageMakerName, ...] = Field(min_length=1, max_length=MOST_NAMES)
@@ -73,6 +80,7 @@ class Page(EventModel):
     at: Moment
     key: Name
     fleet: int = Field(default=0, ge=0, le=LARGEST_FLEET)
+    listed: tuple[Listed, ...] = Field(default=(), max_length=MOST_NAMES)
 
 
 class Beyond(EventModel):
@@ -92,7 +100,8 @@ def parse_tick(event: Mapping[str, Any]) -> Trigger:
 def parse_page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
     found = read_model(Page, event, "page of endpoints")
-    return LookAt(found.endpoints, _reason(found.because), found.alarm, found.at, found.key, found.fleet)
+    listed = tuple(ListedEndpoint(one.name, one.created_at, one.modified_at) for one in found.listed)
+    return LookAt(found.endpoints, _reason(found.because), found.alarm, found.at, found.key, found.fleet, listed)
 
 
 def _reason(word: str) -> EvaluationReason:

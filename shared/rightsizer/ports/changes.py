@@ -81,6 +81,10 @@ class Journal(Protocol):
         """Every change that is not closed. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
+    def last_lasting_change(self, endpoint: str) -> str:
+        """The same without shadow tests, which leave what serves as it was. ReadError."""
+        ...
+
     def holder_of(self, endpoint: str) -> str:
         """Id of the change that holds the endpoint; empty when none does."""
         ...

@@ -9,8 +9,16 @@ or ConflictError. Times are aware UTC; money is US dollars.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
+from rightsizer.domain.account_finding import (
+    EndpointTraffic,
+    ServedResources,
+    ServerlessSize,
+    StoredResource,
+    WarmPoolUse,
+)
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
@@ -18,8 +26,9 @@ from rightsizer.domain.price import KnownPrices, PriceTable
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import FunctionUse, Report
-from rightsizer.domain.trigger import EvaluationReason
+from rightsizer.domain.trigger import ListedEndpoint, LookAt
 from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
+from rightsizer.errors import RightsizerError
 
 if TYPE_CHECKING:  # most doors tell nobody
     from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
@@ -40,6 +49,13 @@ class FleetReader(Protocol):
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
         """Every endpoint of the account and Region, in pages of 100."""
+        ...
+
+    def recall(self, listed: Sequence[ListedEndpoint]) -> None:
+        """Take what is remembered of endpoints as they were listed lately: these are not described again.
+
+        It holds until the next call.
+        """
         ...
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
@@ -139,10 +155,8 @@ class QuotaReader(Protocol):
 class PageQueue(Protocol):
     """The evaluation queue."""
 
-    def send_page(
-        self, endpoints: Sequence[str], because: EvaluationReason, at: datetime, key: str, fleet: int = 0
-    ) -> None:
-        """Ask for the evaluation of these endpoints, out of a `fleet` of so many; 0 when that is not known."""
+    def send_pages(self, pages: Sequence[LookAt]) -> Sequence[tuple[LookAt, RightsizerError]]:
+        """Ask for the evaluation of these pages of endpoints; returns those that were refused, each with its error."""
         ...
 
 
@@ -192,8 +206,8 @@ class RecommendationStore(Protocol):
         """When the table that holds it was made: a restore and a copy make a new one. ReadError where nobody knows."""
         ...
 
-    def last_evaluated(self, endpoint: str) -> tuple[datetime, str] | None:
-        """When the endpoint was last evaluated and its fingerprint then."""
+    def last_evaluated(self, endpoints: Collection[str]) -> Mapping[str, datetime]:
+        """When each of these endpoints was last evaluated; one of which that is not known is left out."""
         ...
 
     def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:
@@ -203,12 +217,19 @@ class RecommendationStore(Protocol):
         """
         ...
 
+    def save_all(self, found: Sequence[tuple[Recommendation, Proposal | None]]) -> None:
+        """Store these of different endpoints in few writes; an error leaves some stored, and all may be saved again."""
+        ...
+
     def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
         """The latest recommendation of every endpoint; rows that cannot be read are passed over, into `unread`."""
         ...
 
-    def history(self, endpoint: str) -> History:
-        """Past changes, tests and failures of the endpoint and of its account."""
+    def history(self, endpoint: str, modified_at: datetime | None = None) -> History:
+        """Past changes, tests and failures of the endpoint and of its account.
+
+        `modified_at` spares a read where the endpoint was not modified lately and no change of it is listed.
+        """
         ...
 
     def proposal(self, proposal_id: str) -> Proposal | None:
@@ -250,6 +271,52 @@ class RecommendationStore(Protocol):
 
     def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
+        ...
+
+
+class AccountReader(Protocol):
+    """Knows what the account holds and pays beside its endpoints."""
+
+    def configurations(self) -> tuple[StoredResource, ...]:
+        """Every endpoint configuration."""
+        ...
+
+    def models(self) -> tuple[StoredResource, ...]:
+        """Every model."""
+        ...
+
+    def endpoint_names(self) -> tuple[str, ...]:
+        """Every endpoint."""
+        ...
+
+    def served_by(self, endpoints: Sequence[str]) -> ServedResources:
+        """Configurations and models of these endpoints; two calls for each endpoint."""
+        ...
+
+    def component_models(self) -> frozenset[str]:
+        """Models that inference components name. ReadError where there are too many components to describe."""
+        ...
+
+    def configurations_seen_lately(self) -> frozenset[str]:
+        """Configurations that published metrics of their own within the last two weeks."""
+        ...
+
+    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
+        """Memory and provisioned concurrency of these serverless endpoints; one call each."""
+        ...
+
+    def traffic(
+        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
+    ) -> Mapping[str, EndpointTraffic]:
+        """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
+        ...
+
+    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
+        """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
+        ...
+
+    def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
+        """Billed seconds of the warm pools of each training work, where any was not taken over."""
         ...
 
 

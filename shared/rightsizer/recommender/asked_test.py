@@ -134,7 +134,7 @@ def _is_sparse(context: EvaluationContext) -> bool:
 def _asked_untested(context: EvaluationContext, options: Options, saving: Decimal) -> AskedOption | None:
     """The option without a test and with the risk of that, where requests are too sparse for one."""
     policy, history = context.policy, context.inputs.history
-    if not _is_sparse(context) or not policy.tests or impossible_test_reason(context.endpoint) is not None:
+    if not _is_sparse(context) or impossible_test_reason(context.endpoint) is not None:
         return None
     may_ask = [c for c in options.unsure if c.untested_risk <= policy.risk_propose]
     found = choose_test([replace(c, share_of_wanted_requests=1.0) for c in may_ask], saving, history, policy)

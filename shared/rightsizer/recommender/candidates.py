@@ -192,11 +192,9 @@ def _too_slow_reason(
 
 
 def _limits(context: EvaluationContext, name: str, price: Price | None) -> CandidateLimits:
-    """What is asked of a candidate beside the load; what runs already needs no room that was never asked of it."""
-    room = context.policy.memory_room_smaller if name != context.runs.name else 0.0
-    return CandidateLimits(
-        price, context.inputs.quotas.get(name), room, runs_now=name in (context.runs.name, context.reference.name)
-    )
+    """What is asked of a candidate beside the load."""
+    runs_now = name in (context.runs.name, context.reference.name)
+    return CandidateLimits(price, context.inputs.quotas.get(name), runs_now=runs_now)
 
 
 def _phi(context: EvaluationContext, hardware: InstanceType) -> float:

@@ -171,7 +171,7 @@ def _apply_gate(
         stays = minimum_refusal(context, best)
         if stays is not None:
             verdict, why = ask_person(context.endpoint, stays)
-        kept = () if stays is not None else (best,)
+        kept = () if stays is not None else (replace(best, restores=True),)
         grown = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept)
         return _with_replay(replace(grown, gate=verdict, gate_reason=why), context)
     until = (

@@ -13,22 +13,11 @@ from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fleet_size import has_load_jumped
 from rightsizer.recommender.late_requests import budget_sentence, extra_margin, find_degradation, late_budget_used
 from rightsizer.recommender.options import size_and_price
 from rightsizer.recommender.weekly_counts import least_weekly_mean
-
-KEPT = (
-    "stream",
-    "service_times",
-    "reference_counts",
-    "workers",
-    "baseline_late_share",
-    "measured_types",
-    "history",
-)
-"""Cached properties of an `EvaluationContext` that do not depend on the dimensions that are open."""
 
 
 def answers(
@@ -42,8 +31,6 @@ def answers(
     A closed dimension gets an option only where it saves more than what is open. An open one gets the reason why no
     option moves it, where none does.
     """
-    if context.policy.several_at_once:
-        return []
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
         return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
@@ -118,9 +105,9 @@ def _too_little_reason(kind: OptionKind, least: Decimal) -> Reason:
 
 def _answer(context: EvaluationContext, kind: OptionKind, least: Decimal) -> Option | Reason:
     """The option of the search with that dimension open too."""
-    context = _share_results(context, replace(context, extra_margin=context.extra_margin + extra_margin(context)))
+    context = share_results(context, replace(context, extra_margin=context.extra_margin + extra_margin(context)))
     dimensions = context.policy.by_itself | {kind}
-    opened = _share_results(
+    opened = share_results(
         context, replace(context, inputs=replace(context.inputs, policy=replace(context.policy, by_itself=dimensions)))
     )
     draft = check_candidate(opened, context.runs)
@@ -166,9 +153,3 @@ def even_hours_reason(context: EvaluationContext) -> Reason | None:
         f"the hours of the day need {needed:.1f} of {context.instances:.1f} instances at least: following them"
         f" would save {100 * max(saved, 0.0):.0f} % at most",
     )
-
-
-def _share_results(context: EvaluationContext, other: EvaluationContext) -> EvaluationContext:
-    """The other context with the results of this one that are the same there."""
-    vars(other).update({name: value for name, value in vars(context).items() if name in KEPT})
-    return other

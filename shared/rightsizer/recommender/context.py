@@ -250,7 +250,7 @@ class EvaluationContext:
     @property
     def may_test(self) -> bool:
         """Whether a shadow test may run on it by itself."""
-        return self.policy.tests and shadow_test_refusal(self.endpoint) is None
+        return self.policy.tests_per_month > 0 and shadow_test_refusal(self.endpoint) is None
 
     def may_change(self, kind: OptionKind) -> bool:
         """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
@@ -264,10 +264,13 @@ class EvaluationContext:
     @cached_property
     def share_of_wanted_requests(self) -> float:
         """How much a shadow test would tell by the requests that come meanwhile, 0..1, whether or not one may run."""
-        hourly = requests_by_hour(self.days)
-        return share_of_wanted_requests(
-            hourly, self.instances, hours_of_test(hourly, self.instances, self.policy), self.policy
-        )
+        hourly, hours = self.requests_by_hour, hours_of_test(self.requests_by_hour, self.instances, self.policy)
+        return share_of_wanted_requests(hourly, self.instances, hours, self.policy)
+
+    @cached_property
+    def requests_by_hour(self) -> tuple[tuple[float, ...], ...]:
+        """Requests of the 24 hours of each day, oldest first."""
+        return requests_by_hour(self.days)
 
     @cached_property
     def outcomes(self) -> tuple[float, ...]:
@@ -286,11 +289,29 @@ class EvaluationContext:
 
     @property
     def may_set_bounds(self) -> bool:
-        """Whether the bounds of autoscaling may be set: of the owner's, or of one that is added for it."""
-        scales = any(target.policies for target in self.endpoint.scaling)
-        return self.may_change(OptionKind.AUTOSCALING) and (scales or self.policy.several_at_once)
+        """Whether the bounds of the owner's autoscaling may be set."""
+        return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
-        """Whether counts by the hour may be set on that type; alone, unless all dimensions move at once."""
+        """Whether counts by the hour may be set on that type: they are a change of their own."""
         alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
-        return self.may_change(OptionKind.SCHEDULE) and (alone or self.policy.several_at_once)
+        return alone and self.may_change(OptionKind.SCHEDULE)
+
+
+SHARED = (
+    "stream",
+    "service_times",
+    "reference_counts",
+    "workers",
+    "baseline_late_share",
+    "measured_types",
+    "history",
+    "requests_by_hour",
+)
+"""Cached properties that depend neither on the dimensions that are open, nor on the late requests that are allowed."""
+
+
+def share_results(context: EvaluationContext, other: EvaluationContext) -> EvaluationContext:
+    """The other context, of the same days, with the results of this one that are the same there."""
+    vars(other).update({name: value for name, value in vars(context).items() if name in SHARED})
+    return other

@@ -4,10 +4,13 @@ What single GPUs published (enhanced metrics) and how full the KV cache was (det
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from functools import cache
 from itertools import pairwise
+from math import log
 
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.usage import (
@@ -28,6 +31,7 @@ INVOCATIONS = ("Invocations", "InvocationsProcessed", "InvocationsProcesssed")
 LAST = 1.0
 """Requests above a quantile from which the mass up to the next one is spread; fewer are the slowest ones themselves."""
 PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"))
+SHARES = tuple(share for share, _ in PERCENTILES)
 _LOG_BIN = math.log(BIN)
 _NAN = math.nan
 COVERED = 0.8
@@ -97,7 +101,8 @@ class _Day:
         cpu, host = self.get("CPUUtilization", "Average"), self.get("MemoryUtilization", "Average")
         calls = self._calls()
         counts = self._counts()
-        ran = [any(v == v for v in row) for row in zip(gpu, memory, cpu, host, strict=True)]
+        rows = zip(gpu, memory, cpu, host, strict=True)
+        ran = [g == g or m == m or c == c or h == h for g, m, c, h in rows]
         asleep = [count == 0 for count in counts]
         if not any(ran) and not any(v == v for v in calls):
             return None
@@ -122,8 +127,13 @@ class _Day:
             cpu=Spread.from_values(cpu, self.get("CPUUtilization", "Maximum"), max(self.setup.hardware.vcpu, 1)),
             cpu_mean=_mean(cpu, 100.0),
             host=_fit(self._slots(gpu), self._slots(cpu), SLOT_S // self.period),
-            backlog=max((v for v in self.get("ApproximateBacklogSize", "Maximum") if v == v), default=None),
+            backlog=self._largest("ApproximateBacklogSize"),
+            oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
+            expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
         )
+
+    def _largest(self, metric: str) -> float | None:
+        return max((v for v in self.get(metric, "Maximum") if v == v), default=None)
 
     def _calls(self) -> list[float]:
         for metric in INVOCATIONS:
@@ -151,7 +161,7 @@ class _Day:
     def _slots(self, values: Values) -> tuple[float | None, ...]:
         width = SLOT_S // self.period
         if width == 1:
-            return tuple(round(v, 3) if v == v else None for v in values)
+            return tuple([round(v, 3) if v == v else None for v in values])
         out: list[float | None] = []
         for i in range(0, self.size, width):
             part = [v for v in values[i : i + width] if v == v]
@@ -169,36 +179,49 @@ class _Day:
     def _latency(self, calls: Values) -> tuple[tuple[tuple[int, float], ...], float]:
         """Sparse histogram of the latencies in milliseconds and their sum in seconds."""
         mean = self.get("ModelLatency", "Average")
-        known = [(share, self.get("ModelLatency", name)) for share, name in PERCENTILES]
-        bins: dict[int, float] = {}
+        known = zip(*(self.get("ModelLatency", name) for _, name in PERCENTILES), strict=True)
+        bins: defaultdict[int, float] = defaultdict(float)
         total = 0.0
-        for i, n in enumerate(calls):
-            if not n > 0 or not mean[i] > 0:
+        for n, average, quantiles in zip(calls, mean, known, strict=True):
+            if not n > 0 or not average > 0:
                 continue
-            total += n * mean[i] / 1e6
-            seen = [(share, series[i]) for share, series in known if n > 1 and series[i] > 0]
-            for weight, value in _masses(n, mean[i], seen):
-                bins[_bin(value)] = bins.get(_bin(value), 0.0) + n * weight
+            total += n * average / 1e6
+            _add_masses(bins, n, average, quantiles)
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
 
 
-def _masses(calls: float, mean: float, seen: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """(share, latency) pairs behind the quantiles `seen` of one period, ascending, that keep its mean where they can.
+def _add_masses(bins: defaultdict[int, float], calls: float, mean: float, quantiles: Sequence[float]) -> None:
+    """Add the requests of one period to their bins, by its ascending `quantiles`; its mean is kept where it can be.
 
-    Between two quantiles the mass lies half at either; where less than LAST requests lie above the lower one, all at
-    the upper one, which is nearly the slowest request. Below the lowest it lies where the mean asks for it.
+    Below the lowest quantile the mass lies where the mean asks for it.
     """
-    if not seen:
-        return [(1.0, mean)]
-    lowest, first = seen[0]
-    out: list[tuple[float, float]] = []
-    for (low, below), (high, above) in pairwise([*seen, (1.0, seen[-1][1])]):
-        if calls * (1 - low) > LAST:
-            out += [((high - low) / 2, below), ((high - low) / 2, above)]
-        else:
-            out.append((high - low, above))
-    rest = sum(weight * value for weight, value in out)
-    return [(lowest, min(max((mean - rest) / lowest, 0.05 * first), first)), *out]
+    values = [value for value in quantiles if value > 0] if calls > 1 else []
+    if not values:
+        bins[_bin(mean)] += calls
+        return
+    shares = SHARES
+    if len(values) < len(shares):
+        shares = tuple([share for share, value in zip(shares, quantiles, strict=True) if value > 0])
+    weights = _weights(shares, sum([calls * (1 - low) > LAST for low in shares]))
+    rest = (mean - sum([weight * values[i] for weight, i in weights])) / shares[0]
+    bins[_bin(min(max(rest, 0.05 * values[0]), values[0]))] += calls * shares[0]
+    at = [_bin(value) for value in values]
+    for weight, i in weights:
+        bins[at[i]] += calls * weight
+
+
+@cache
+def _weights(shares: tuple[float, ...], spread: int) -> tuple[tuple[float, int], ...]:
+    """Mass between the quantiles at these shares, and above them, with the number of the quantile at which it lies.
+
+    Half lies at either end; where less than LAST requests lie above the lower one, as they do from the one numbered
+    `spread` on, all at the upper one, which is nearly the slowest request.
+    """
+    out: list[tuple[float, int]] = []
+    for i, (low, high) in enumerate(pairwise((*shares, 1.0))):
+        upper = min(i + 1, len(shares) - 1)
+        out += [((high - low) / 2, i), ((high - low) / 2, upper)] if i < spread else [(high - low, upper)]
+    return tuple(out)
 
 
 def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -> Fit | None:
@@ -217,7 +240,7 @@ def _mean(values: Values, scale: float) -> float | None:
 
 
 def _bin(microseconds: float) -> int:
-    return round(math.log(max(microseconds, 1.0) / 1000) / _LOG_BIN)
+    return round(log((microseconds if microseconds > 1.0 else 1.0) / 1000) / _LOG_BIN)
 
 
 def _variation_within(calls: Values, width: int) -> float | None:

@@ -28,15 +28,17 @@ def like_last_day(context: EvaluationContext) -> EvaluationContext:
     return on_weekdays(context, weekdays) if weekdays is not None else context
 
 
-def replay_plan(context: EvaluationContext, fleet: Fleet) -> tuple[ReplayResult, ReplayResult]:
+def replay_plan(
+    context: EvaluationContext, fleet: Fleet, reference_load: float = 1.0
+) -> tuple[ReplayResult, ReplayResult]:
     """The replay of a plan and of the reference fleet on the same days, each request counted once.
 
-    Where days of the week differ each class is replayed alone: quiet days too, which say nothing of a plan that is the
-    same on all days.
+    `reference_load` is the multiple of the load that the reference fleet serves; the plan has its own. Where days of
+    the week differ each class is replayed alone: quiet days too, which say nothing of a plan that is the same on all.
     """
     if not fleet.day_counts:
         copies = context.stream.copies
-        return _once(context.replay(fleet), copies), _once(context.reference_replay, copies)
+        return _once(context.replay(fleet), copies), _once(context.reference_replay_at(reference_load), copies)
     then, today = [], []
     for one in fleet.day_counts:
         apart = on_weekdays(context, one.weekdays)
@@ -47,7 +49,7 @@ def replay_plan(context: EvaluationContext, fleet: Fleet) -> tuple[ReplayResult,
         copies = apart.stream.copies
         plan = apart.replay(replace(fleet, counts=one.counts, day_counts=()))
         then.append(replace(_once(plan, copies), mean_instances=share * plan.mean_instances))
-        today.append(_once(apart.reference_replay, copies))
+        today.append(_once(apart.reference_replay_at(reference_load), copies))
     return _together(then), _together(today)
 
 

@@ -43,7 +43,7 @@ def demand_of(
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
-    known = sum(1 for d in days for v in d.requests if v is not None)
+    known = sum(len(d.requests) - d.requests.count(None) for d in days)
     dates = len({d.day for d in days if d.request_count > 0})
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
@@ -69,6 +69,9 @@ def demand_of(
         error_share=max(_failed_share(same), _failed_share([d for d in days if d.day > same[-1].day])),
         silent_days=_silent_days(days),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
+        oldest_request_s=max((d.oldest_request_s for d in days if d.oldest_request_s is not None), default=None),
+        expired=sum(d.expired for d in days),
+        expiry_s=min((d.oldest_request_s for d in days if d.expired and d.oldest_request_s is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
         gpus_seen=seen,
         gpu_skew=_gpu_skew(same),
@@ -102,13 +105,15 @@ def _service(
 ) -> tuple[float | None, float, float]:
     """GPU seconds per request, GPU share of the latency, mean concurrency per GPU (utilisation law, Little's law)."""
     busy = calls = active = 0.0
+    gpus = max(runs.accelerator_count, 1)
     for usage in days:
-        for slot, (work, count) in enumerate(zip(usage.busy_s, usage.requests, strict=True)):
-            if work is not None and count is not None:
-                busy += work
-                calls += count
-                if count > 0:
-                    active += SLOT_S * (usage.instances[slot // PER_HOUR] or 1.0) * max(runs.accelerator_count, 1)
+        for hour, instances in enumerate(usage.instances):
+            here = slice(hour * PER_HOUR, (hour + 1) * PER_HOUR)
+            pairs = zip(usage.busy_s[here], usage.requests[here], strict=True)
+            seen = [(work, count) for work, count in pairs if work is not None and count is not None]
+            busy += sum([work for work, _ in seen])
+            calls += sum([count for _, count in seen])
+            active += SLOT_S * (instances or 1.0) * gpus * sum([count > 0 for _, count in seen])
     if latency is None or calls < policy.requests_needed or busy <= 0:
         return None, 1.0, 1.0
     gpu_s = busy / calls

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 from statistics import fmean, median
 
 from rightsizer.domain.demand import Demand, MemoryNeed, Peak
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
-from rightsizer.domain.usage import SLOT_S, DailyUsage
+from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage
 
 
 def evidence_of(
@@ -51,12 +52,12 @@ def evidence_of(
 def _evidence_window(days: Sequence[DailyUsage]) -> tuple[datetime, datetime]:
     """From the first slot with a datapoint to the end of the last one; whole days where there is none."""
     first, last = (datetime.combine(day, time(), UTC) for day in (min(d.day for d in days), max(d.day for d in days)))
-    seen = [
-        datetime.combine(usage.day, time(), UTC) + slot * SLOT
-        for usage in days
-        for slot, known in enumerate(zip(usage.requests, usage.busy_s, strict=True))
-        if known != (None, None)
-    ]
+    seen = []
+    for usage in days:
+        begins = datetime.combine(usage.day, time(), UTC)
+        for slots in (range(SLOTS), reversed(range(SLOTS))):
+            known = (i for i in slots if usage.requests[i] is not None or usage.busy_s[i] is not None)
+            seen += [begins + slot * SLOT for slot in islice(known, 1)]
     return (min(seen), max(seen) + SLOT) if seen else (first, last + timedelta(days=1))
 
 
@@ -121,10 +122,9 @@ def hourly_requests(days: Sequence[DailyUsage], until: datetime | None = None) -
     hours: list[float | None] = [None] * int((end - first) / HOUR)
     for usage in days:
         offset = 24 * (usage.day - first.date()).days
-        for hour in range(24):
-            known = [v for v in usage.requests[12 * hour : 12 * hour + 12] if v is not None]
-            if known:
-                hours[offset + hour] = round((hours[offset + hour] or 0.0) + sum(known), 1)
+        for hour, count in enumerate(_sums_of_hours(usage)):
+            if count is not None:
+                hours[offset + hour] = round((hours[offset + hour] or 0.0) + count, 1)
     return tuple(hours if until is None else hours[: max(0, int((until - first) / HOUR))])
 
 
@@ -136,9 +136,18 @@ def requests_by_hour(days: Sequence[DailyUsage]) -> tuple[tuple[float, ...], ...
     found: dict[date, list[float]] = {}
     for usage in days:
         sums = found.setdefault(usage.day, [0.0] * 24)
-        for hour, count in enumerate(hourly_requests([usage])):
-            sums[hour] += count or 0.0
+        for hour, count in enumerate(_sums_of_hours(usage)):
+            sums[hour] += round(count or 0.0, 1)
     return tuple(tuple(sums) for sums in found.values())
+
+
+def _sums_of_hours(usage: DailyUsage) -> list[float | None]:
+    """Requests of each of the 24 hours; None where nothing is known."""
+    sums: list[float | None] = []
+    for first in range(0, len(usage.requests), PER_HOUR):
+        known = [count for count in usage.requests[first : first + PER_HOUR] if count is not None]
+        sums.append(sum(known) if known else None)
+    return sums
 
 
 def peak_of(days: Sequence[DailyUsage]) -> Peak | None:
@@ -149,10 +158,9 @@ def peak_of(days: Sequence[DailyUsage]) -> Peak | None:
     """
     seen: list[dict[date, float]] = [{} for _ in range(24)]
     for usage in days:
-        for hour in range(24):
-            known = [v for v in usage.requests[12 * hour : 12 * hour + 12] if v is not None]
-            if known:
-                seen[hour][usage.day] = seen[hour].get(usage.day, 0.0) + sum(known)
+        for hour, count in enumerate(_sums_of_hours(usage)):
+            if count is not None:
+                seen[hour][usage.day] = seen[hour].get(usage.day, 0.0) + count
     means = [fmean(one.values()) if one else 0.0 for one in seen]
     hour = max(range(24), key=lambda h: (median(seen[h].values()) if seen[h] else 0.0, means[h]))
     if means[hour] <= 0 or means[hour] < STANDS_OUT * fmean(means):

@@ -21,13 +21,15 @@ UNUSUAL = 0.1
 """Excess as a share of the usual one up to which days merely differ."""
 MUCH = 1.25
 """p95 over the objective at which it is missed by more than the noise of a few days."""
+IDLE_GPU_MEAN = 0.05
+"""Mean share of a GPU up to which work without any request is a blink; an assumption."""
 
 
 def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """Why the datapoints do not allow a recommendation, or None. Missing is unknown, never idle (law 1)."""
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
-    if demand.gpu_mean is None and not (policy.act_without_gpu_metrics and demand.host_memory_gib is not None):
+    if demand.gpu_mean is None:
         return Reason(
             Code.NO_GPU_METRICS,
             f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
@@ -36,7 +38,7 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
         )
-    if demand.gpu_mean is not None and demand.days >= 1 and demand.valid_share < policy.valid_share:
+    if demand.days >= 1 and demand.valid_share < policy.valid_share:
         return Reason(
             Code.TOO_MANY_GAPS,
             f"{100 * demand.valid_share:.0f} % of the periods have GPU datapoints,"
@@ -46,19 +48,32 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
 
 
 def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """The proof that the first variant is idle, or None: utilisation datapoints, no request, no work on the GPU."""
+    """The proof that the first variant is idle, or None: utilisation datapoints and no request.
+
+    A GPU that blinks proves no caller: one that publishes its requests is idle with a mean of `IDLE_GPU_MEAN` at most.
+    A queue's requests are not counted, so its GPU must not work at all.
+    """
     if EndpointKind.ASYNC in endpoint.kinds and demand.backlog != 0:
         return None  # asynchronous endpoints publish no Invocations: only an empty backlog proves idleness
     if demand.silent_days < policy.idle_days or demand.requests > 0:
         return None
-    peak = demand.gpu_peak or 0.0
-    if peak > policy.cpu_class_share:
+    peak, mean = demand.gpu_peak or 0.0, demand.gpu_mean or 0.0
+    works = peak > policy.cpu_class_share
+    if works and (EndpointKind.ASYNC in endpoint.kinds or mean > IDLE_GPU_MEAN):
         return None
+    blinks = f", {100 * mean:.1f} % on average: whatever works there, nobody called it" if works else ""
     return Reason(
         Code.IDLE,
         f"no request for {demand.told_silent_days} days while utilisation was published"
-        f" ({100 * demand.valid_share:.0f} % of the periods), GPU at most {100 * peak:.1f} %",
+        f" ({100 * demand.valid_share:.0f} % of the periods), GPU at most {100 * peak:.1f} %{blinks}",
     )
+
+
+def unexplained_work(demand: Demand, policy: Policy) -> str:
+    """The open question of an idle endpoint whose GPU works; empty where it does not."""
+    if (demand.gpu_peak or 0.0) <= policy.cpu_class_share:
+        return ""
+    return f"what its GPU works at without a request (up to {100 * (demand.gpu_peak or 0.0):.1f} %)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,6 @@ class CandidateLimits:
     price: Price | None
     quota: int | None
     """Applied quota; None when unknown."""
-    memory_room: float = 0.0
-    """Room over the largest GPU memory seen that a smaller card has to keep, as a share of it."""
     runs_now: bool = False
     """Whether the endpoint runs on this type already, so that nobody has to sell it a first instance."""
 
@@ -44,7 +42,7 @@ def fit_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, limi
         return Reason(Code.NOT_SOLD, f"{sentence}; its price is an estimate of {limits.price.as_of}")
     return (
         _hardware_refusal(now, candidate, min(gpus_per_request(now, demand), demand.gpus_used or now.accelerator_count))
-        or _memory_refusal(now, candidate, demand, limits.memory_room)
+        or _memory_refusal(now, candidate, demand)
         or _host_refusal(now, candidate, demand)
         or _quota_refusal(candidate, limits)
     )
@@ -99,9 +97,9 @@ def _room_text(now: InstanceType, memory: MemoryNeed) -> str:
     )
 
 
-def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, room: float) -> Reason | None:
+def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand) -> Reason | None:
     usable = candidate.accelerator.usable_gib if candidate.accelerator else 0.0
-    need, seen = (_need_of_gpu(gib, now, demand) for gib in (demand.memory.need_gib, demand.memory.peak_gib))
+    need = _need_of_gpu(demand.memory.need_gib, now, demand)
     if need is not None and now.accelerator and now.accelerator.model == candidate.accelerator.model:  # type: ignore[union-attr]
         return None
     if need is not None and need > usable:
@@ -109,13 +107,6 @@ def _memory_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, 
             Code.MEMORY_TOO_SMALL,
             f"{candidate.name} offers {usable:.1f} GiB, and the model needs {need:.1f} GiB per GPU"
             f" ({demand.memory.peak_gib:.1f} GiB seen, {_room_text(now, demand.memory)})",
-        )
-    had = now.accelerator.usable_gib if now.accelerator else usable
-    if need is not None and seen is not None and (1 + room) * seen > usable and usable < had:
-        return Reason(
-            Code.MEMORY_TOO_SMALL,
-            f"{candidate.name} offers {usable:.1f} GiB, and {seen:.1f} GiB per GPU were seen: on a smaller card"
-            f" {100 * room:.0f} % are kept free for a new version of the model",
         )
     if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.lower_gib > usable:
         return Reason(

@@ -30,26 +30,22 @@ JUMP = 1.5
 
 def may_choose_bounds(context: EvaluationContext, candidate: str) -> bool:
     """Whether the fleet of this type may be chosen with its bounds; for another type the owner's are scaled."""
-    return is_minimum_raised_to_grow(context, candidate) or _may_open_bounds(context, candidate)
-
-
-def _may_open_bounds(context: EvaluationContext, candidate: str) -> bool:
-    return context.may_set_bounds and (context.policy.several_at_once or candidate == context.runs.name)
+    return is_minimum_raised_to_grow(context, candidate) or (context.may_set_bounds and candidate == context.runs.name)
 
 
 def may_add_tracking(context: EvaluationContext, candidate: str) -> bool:
     """Whether target tracking may be added to that type: the one that runs, as two fixed instances or more."""
-    if context.endpoint.scaling or candidate != context.runs.name or context.policy.several_at_once:
+    if context.endpoint.scaling or candidate != context.runs.name:
         return False
     several = min(context.peak_count, context.variant.current_count) >= 2
     return several and not context.is_fleet_too_small and context.may_change(OptionKind.AUTOSCALING)
 
 
-def autoscaling_maximum(context: EvaluationContext, candidate: str, most: int) -> int:
+def autoscaling_maximum(context: EvaluationContext, candidate: str) -> int:
     """Instances up to which autoscaling may add: the owner's maximum stays as it is; 0 where no bounds are set."""
     if not may_choose_bounds(context, candidate):
         return 0
-    return most if context.policy.several_at_once else max(t.maximum for t in context.endpoint.scaling)
+    return max(t.maximum for t in context.endpoint.scaling)
 
 
 def largest_count(context: EvaluationContext, candidate: str, most: int) -> int:
@@ -67,7 +63,7 @@ def wanted_bounds(context: EvaluationContext, candidate: str, fleet: Fleet) -> t
     less = count < context.peak_count or low != count or candidate != context.runs.name
     if not less or not may_choose_bounds(context, candidate):
         return None, None
-    return low, max(autoscaling_maximum(context, candidate, context.peak_count * context.policy.count_factor), count)
+    return low, max(autoscaling_maximum(context, candidate), count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +128,7 @@ def _search_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None
     """Where autoscaling adds instances, it is part of the fleet: the counts are what it starts from."""
     slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency_by_hour(context.stream, slower * context.load_margin)
-    ceiling = 0 if random_routing else autoscaling_maximum(context, shape.name, most)
+    ceiling = 0 if random_routing else autoscaling_maximum(context, shape.name)
     best: Fleet | None = None
     low, high = 0, len(SHARES) - 1
     while low <= high:
@@ -209,10 +205,6 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
         if min(context.reference_counts) != count and context.may_set_hourly_counts(name, rerouted=False)
         else None
     )
-    if context.policy.several_at_once:
-        # A fleet may grow with its load; a single instance gets no autoscaling that it never had.
-        most = context.peak_count * context.policy.count_factor if context.peak_count > 1 else count
-        return Target(name, count, hourly, maximum=most if context.may_set_bounds else None)
     scaled = [target for target in context.endpoint.scaling if target.policies]
     if not scaled or context.runs.name != name:
         return Target(name, count, hourly)
@@ -325,12 +317,7 @@ def is_minimum_raised_to_grow(context: EvaluationContext, candidate: str) -> boo
 
     It takes nothing of the owner's that a change of ours had not taken before, and deploys nothing.
     """
-    return (
-        context.is_fleet_too_small
-        and candidate == context.runs.name
-        and bool(_scaled_targets(context))
-        and not context.policy.several_at_once
-    )
+    return context.is_fleet_too_small and candidate == context.runs.name and bool(_scaled_targets(context))
 
 
 def owner_maximum(context: EvaluationContext) -> int:
@@ -354,12 +341,7 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
 
     None if it does, or if it changes something else.
     """
-    if (
-        option.kind is not OptionKind.AUTOSCALING
-        or not _scaled_targets(context)
-        or context.policy.several_at_once
-        or is_minimum_raised(context, option)
-    ):
+    if option.kind is not OptionKind.AUTOSCALING or not _scaled_targets(context) or is_minimum_raised(context, option):
         return None
     low = max(t.minimum for t in _scaled_targets(context))
     text = (
@@ -374,7 +356,7 @@ def registered_reason(context: EvaluationContext, option: Option) -> Reason | No
     Bounds that are there already, or a count that the policies come down to by themselves.
     """
     target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
-    if context.is_fleet_too_small or context.policy.several_at_once or target.instance_type != context.runs.name:
+    if context.is_fleet_too_small or target.instance_type != context.runs.name:
         return None
     low = min((minimum for minimum, _ in live), default=math.inf)
     bounds = option.kind is OptionKind.AUTOSCALING and target.target_value is None

@@ -15,6 +15,7 @@ from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
+from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
@@ -163,7 +164,7 @@ def _is_same_count_change(past: PastChange, target: Target) -> bool:
     if (failed := week_of(past.day_counts)) is not None:
         return all(count <= then for count, then in zip(target.week_counts, failed, strict=True))
     busiest = max(sum(target.counts_on(day)) / HOURS for day in range(len(WEEKDAYS)))
-    return busiest <= 1.02 * (past.mean_instances or past.to_count)
+    return busiest <= 1.02 * past.instances_against(tracked=target.metric is not None)
 
 
 def times_text(number: int) -> str:
@@ -203,7 +204,10 @@ def ask_person(endpoint: Endpoint, why: Reason) -> GateAnswer:
 
 def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     endpoint, option = case.endpoint, case.option
-    if not endpoint.is_plain:
+    queued = keeps_requests(endpoint, option)
+    if queued and (unseen := unattended_refusal(case.demand)) is not None:
+        return Gate.PROPOSE, unseen
+    if not endpoint.is_plain and not queued:
         return Gate.PROPOSE, Reason(
             Code.OTHER_KIND, f"needs your approval: {endpoint.kind.value} endpoints are never changed automatically"
         )
@@ -224,8 +228,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if bounds and option.target.target_value is not None and option.target.metric is None:
         text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
-    every = policy.several_at_once and OptionKind.AUTOSCALING in policy.by_itself
-    if endpoint.scaling and not bounds and not every:
+    if endpoint.scaling and not bounds:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
     if case.gpus[1] < case.gpus[0]:
         text = (
@@ -233,7 +236,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
             " differently"
         )
         return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
-    if option.kind not in policy.by_itself | ADDABLE or not option.in_place:
+    if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
     return None
 
@@ -261,6 +264,8 @@ def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
 def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reason | None:
     """Why days or requests are too few for an automatic change; without a request, days alone tell that it is idle."""
     days, requests = case.demand.confidence, case.demand.requests
+    if keeps_requests(case.endpoint, case.option):
+        days, requests = case.demand.days, 0.0  # of a sleep the days without a request tell most
     if days < needed:
         sentence = f"needs your approval: {days:.1f} days' worth of evidence, and an automatic change takes {needed:g}"
         return Reason(Code.TOO_LITTLE_CONFIDENCE, sentence)
@@ -297,7 +302,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f" {policy.risk_apply} at most",
         )
     mean = _mean_instances(option.target, case.requests)
-    if policy.halve_at_most and 2 * mean < today:
+    if 2 * mean < today:
         return Gate.PROPOSE, Reason(
             Code.RISK_TOO_HIGH,
             f"needs your approval: from {today} to {mean:g} instances is more than half in one step",
@@ -308,7 +313,7 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
             f"needs your approval: it takes {option.payback_days:.1f} days until the change has paid for itself, and"
             f" automatic changes take {policy.payback_days:g} at most",
         )
-    if option.kind not in policy.by_itself:
+    if option.kind not in policy.by_itself and not keeps_requests(endpoint, option):
         return Gate.PROPOSE, Reason(
             Code.NEEDS_APPROVAL,
             f"needs your approval: the stack's parameter Limits does not open {option.kind.value} to automatic mode",

@@ -16,6 +16,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.finding import unexplained_work
 from rightsizer.recommender.gate import GateCase, decide_gate
 from rightsizer.recommender.pricing import (
     cost_of,
@@ -51,7 +52,9 @@ def recommend_for_idle(
         option = scale_to_zero_option(runs, price, saved, demand.days, TIMEOUTS[0], 1.0, in_place=True)
         why = f"it would save no more than scaling to zero (${saving:,.2f} a month), where its queue keeps what comes"
         other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
-    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,))
+    works = unexplained_work(demand, inputs.policy)
+    questions = (*base.not_checked, works) if works else base.not_checked
+    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,), not_checked=questions)
     return _apply_gate(found, option, demand, endpoint, inputs)
 
 
@@ -84,7 +87,7 @@ def recommend_without_latency(
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     count = variant.current_count
-    in_place = endpoint.kind is EndpointKind.ASYNC or OptionKind.SCALE_TO_ZERO in inputs.policy.by_itself
+    in_place = endpoint.kind is EndpointKind.ASYNC
     usd, awake, plan = monthly_cost(price, count), count * (1 - found.asleep_share), inputs.prices.commitment
     cost = cost_of(usd, price, awake, count, 0.0, plan, inputs.policy, new_fleet=not in_place)
     option = scale_to_zero_option(

@@ -1,7 +1,7 @@
 """Late requests since our own changes: forbidden options, and the extra margin."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -17,6 +17,7 @@ from rightsizer.recommender.finding import (
 )
 from rightsizer.recommender.latency_objective import share_of_late_requests
 from rightsizer.recommender.past_changes import rest_until
+from rightsizer.recommender.queued_sleep import sleeps_already
 from rightsizer.recommender.replay import replay_requests, stream_of
 
 BUDGET = 1.0
@@ -39,7 +40,10 @@ def find_degradation(context: EvaluationContext) -> LatencyDegradation | None:
     grown = outgrown_reason(context.runs, context.reference, context.demand.memory)
     if grown is not None:
         return LatencyDegradation(grown, is_severe=True)
-    if context.runs.name == context.reference.name and context.instances >= sum(context.reference_counts) / 24 - 0.01:
+    same = context.runs.name == context.reference.name
+    if same and sleeps_already(context.endpoint):
+        return None  # who wakes it waits for a start, as was said before: the proof of that change judges its queue
+    if same and context.instances >= sum(context.reference_counts) / 24 - 0.01:
         return None
     baseline = share_of_late_requests(context.latency.bins, context.objective.p95_s)
     for days in (since[-2:], since):
@@ -82,14 +86,18 @@ def budget_sentence(used: float, context: EvaluationContext) -> str:
     )
 
 
-def failed_instances(context: EvaluationContext, name: str, slower: float, workers: int) -> float:
+def failed_instances(
+    context: EvaluationContext, name: str, slower: float, workers: int, *, tracked: bool = False
+) -> float:
     """Mean instances of the largest fleet of a type that failed under today's load; 0 without one.
 
     It failed when its change was taken back, or when a day under it had more late requests than days differ by. What
     failed on the reference type fails on one that is no faster (`slower` is its slowdown) and serves no more at once.
-    A schedule by days of the week counts with the largest mean that it had on the days of this context.
+    A schedule by days of the week counts with the largest mean that it had on the days of this context. `tracked`: of a
+    fleet that target tracking changed, its minimum, for another minimum.
     """
-    return max((failed.mean for failed in _failed_fleets(context, name, slower, workers)), default=0.0)
+    fleets = _failed_fleets(context, name, slower, workers)
+    return max((failed.least if tracked and failed.least else failed.mean for failed in fleets), default=0.0)
 
 
 def failed_by_hour(context: EvaluationContext, name: str, slower: float, workers: int) -> tuple[int, ...]:
@@ -103,6 +111,8 @@ class _FailedFleet:
     mean: float
     counts: tuple[float, ...] = ()
     """By the hour of the day; () where only the mean is known."""
+    least: float = 0.0
+    """Minimum of the target tracking that was added; 0 where none was."""
 
 
 def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers: int) -> list[_FailedFleet]:
@@ -112,6 +122,7 @@ def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers
     alike = {name, context.reference.name} if slower >= NO_FASTER and workers <= context.workers else {name}
     weekdays = {day.day.weekday() for day in context.days}
     failed = [one for p in rests if p.from_type == p.to_type and p.to_type in alike for one in _fleets_of(p, weekdays)]
+    failed += [_FailedFleet(p.from_count) for p in _grown_from(context) if p.from_type in alike]
     returned, least = {p.at.date() for p in back}, sum(context.reference_counts) / 24 - 0.01
     busiest = max((d.request_count for d in context.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
     for day in _days_since_change(context):
@@ -123,11 +134,20 @@ def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers
     return failed
 
 
+def _grown_from(context: EvaluationContext) -> Iterator[PastChange]:
+    """Growth that stands: the fleet before it was too small for its load, as one that failed."""
+    policy, load, now = context.policy, context.demand.load.peak_busy_gpus, context.inputs.now
+    for past in context.inputs.history.endpoint:
+        if past.grows and past.is_in_force and rest_until(past, 1, load, policy, now) is not None:
+            yield past
+
+
 def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet]:
     """What a change set on these days of the week."""
     classes = [one.counts for one in past.day_counts if not set(weekdays).isdisjoint(one.weekdays)]
     if not classes:
-        return [_FailedFleet(past.mean_instances or past.to_count)]
+        least = past.instances_against(tracked=True) if past.tracked else 0.0
+        return [_FailedFleet(past.instances_against(tracked=False), least=least)]
     return [_FailedFleet(sum(counts) / len(counts), counts) for counts in classes]
 
 

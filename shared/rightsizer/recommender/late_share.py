@@ -9,7 +9,8 @@ from dataclasses import replace
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, share_results
+from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 
 BY_ITSELF = Policy().excess_share
@@ -24,9 +25,13 @@ def with_late_share(context: EvaluationContext, option: Option, hardware: Instan
     served = option.kind not in (OptionKind.SCALE_TO_ZERO, OptionKind.DELETE)
     if not context.objective.declared or option.saving_usd_per_month <= 0 or not served:
         return option
-    fleet = fleet_of_option(context, option, hardware, slower)
-    then, now = context.replay(replace(fleet, load=context.load_margin)), context.reference_replay
-    as_much = context.reference_replay_at(context.load_margin)  # today's fleet under the same load
+    fleet, load = fleet_of_option(context, option, hardware, slower), context.load_margin
+    if fleet.day_counts:  # counts of each class of days serve the days of that class
+        then, as_much = replay_plan(context, replace(fleet, load=load), load)
+        now = replay_plan(context, fleet)[1]
+    else:
+        then, now = context.replay(replace(fleet, load=load)), context.reference_replay
+        as_much = context.reference_replay_at(load)  # today's fleet under the same load
     if then.requests <= 0 or then.late <= as_much.late + BY_ITSELF * then.requests:
         return option
     share = then.late / then.requests
@@ -53,7 +58,7 @@ def within_p95(context: EvaluationContext, option: Option) -> Option | None:
     hardware = context.inputs.catalogue.find(option.target.instance_type)
     if hardware is None:
         return None
-    p95_s = context.replay(fleet_of_option(context, option, hardware, latency_ratio(option))).p95_s
+    p95_s = replay_plan(context, fleet_of_option(context, option, hardware, latency_ratio(option)))[0].p95_s
     return replace(option, p95_s=round(p95_s, 4)) if p95_s <= context.objective.p95_s else None
 
 
@@ -73,4 +78,5 @@ def within_objective(context: EvaluationContext) -> EvaluationContext | None:
     if not context.objective.declared or left <= policy.excess_share:
         return None
     lenient = replace(policy, excess_share=left, grown_share=left, late_budget=left)
-    return replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    wide = replace(context, inputs=replace(context.inputs, policy=lenient), within_objective=True)
+    return share_results(context, wide)

@@ -111,12 +111,12 @@ def gpu_ratios(days: Sequence[DailyUsage], base: Sequence[DailyUsage], least: fl
 
     What serves is measured: no test says as much as thousands of production requests.
     """
-    baseline = _gpu_seconds_each(base, least)
+    others = {d.instance_type for d in days} - {d.instance_type for d in base}
+    baseline = _gpu_seconds_each(base, least) if others else None
     if baseline is None:
         return {}
-    mine = {d.instance_type for d in base}
     found: dict[str, float] = {}
-    for name in {d.instance_type for d in days} - mine:
+    for name in others:
         there = _gpu_seconds_each([d for d in days if d.instance_type == name], least)
         if there is not None:
             found[name] = there / baseline

@@ -13,7 +13,6 @@ from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import CandidateType
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.elsewhere import volume_notes
-from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.fleet_size import (
     mean_instances,
     wanted_bounds,
@@ -68,7 +67,7 @@ def price_fleet(
     cost = cost_of(
         context.usd_per_month, candidate.price, mean, count, 1 - candidate.fast, committed, policy, both, others
     )
-    hours = hours_of_test(requests_by_hour(context.days), context.instances, policy)
+    hours = hours_of_test(context.requests_by_hour, context.instances, policy)
     hourly = fleet.counts if fewest != count else None
     minimum, maximum = wanted_bounds(context, hardware.name, fleet)
     fixed = Target(hardware.name, count, hourly, minimum, maximum, routing, day_counts=fleet.day_counts)

@@ -157,10 +157,14 @@ def proposal_for(
 ) -> Proposal | None:
     """The proposal that follows from a recommendation, or None when the gate says silence or there is no option.
 
+    A shortage without an option is told as a proposal that nobody can approve, with what a person can do about it.
+
     A gate of APPLY makes a proposal that the policy has approved already. It still needs `permission`: IAM would refuse
     the write otherwise, so it is asked instead.
     """
     option = recommendation.chosen_option
+    if option is None and recommendation.is_short and recommendation.mode not in (Mode.OFF, Mode.REPORT):
+        return _shortage_proposal(recommendation, days, now)
     if option is None or recommendation.gate is Gate.SILENT:
         return None
     permission = permission_for_option(option, permission)
@@ -181,6 +185,37 @@ def proposal_for(
         approvable=permission.approvable,
         enable=permission.enable,
         decision=decision,
+    )
+
+
+def _shortage_proposal(recommendation: Recommendation, days: int, now: datetime) -> Proposal:
+    """A shortage for which there is no option, told once for the same configuration."""
+    parts = (recommendation.ref.arn, recommendation.fingerprint, "shortage")
+    return Proposal(
+        id="p-" + hashlib.sha256("|".join(parts).encode()).hexdigest()[:20],
+        recommendation=recommendation,
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+        state=ProposalState.PENDING,
+        approvable=False,
+        enable=shortage_instructions(recommendation),
+    )
+
+
+def shortage_instructions(recommendation: Recommendation) -> str:
+    """Why rightsizer has no change that ends a shortage, and what a person can do; a line for each."""
+    ref, own = recommendation.ref, recommendation.instance_type
+    why = [recommendation.gate_reason.sentence] if recommendation.gate_reason != recommendation.reason else []
+    more = (OptionKind.INSTANCE_COUNT, OptionKind.AUTOSCALING)
+    why += [e.reason.sentence for e in recommendation.excluded if e.instance_type == own and e.dimension in more]
+    return "\n".join(
+        (
+            "no change that rightsizer knows ends this shortage"
+            + (f": {'; '.join(dict.fromkeys(why))}" if why else ""),
+            f"see what a request does: aws logs tail /aws/sagemaker/Endpoints/{ref.name} --region {ref.region}",
+            "give it a faster type or more instances by hand; where a quota is named, ask AWS for a larger one",
+            "where users can wait longer, say so with the tag rightsizer:p95-ms",
+        )
     )
 
 

@@ -44,7 +44,7 @@ def rates_of(days: Sequence[DailyUsage], queues: float) -> tuple[tuple[float, fl
     seen: list[float] = []
     width = SLOTS
     for width in STRETCHES:
-        seen = sorted(v for d in days for v in _request_sums(d.requests, width) if v > 0)
+        seen = sorted([v for d in days for v in _request_sums(d.requests, width) if v > 0])
         if seen and sum(seen) >= TOGETHER * len(seen):
             break
     out = []
@@ -52,7 +52,7 @@ def rates_of(days: Sequence[DailyUsage], queues: float) -> tuple[tuple[float, fl
         part = seen[level * len(seen) // LEVELS : (level + 1) * len(seen) // LEVELS]
         calls = sum(part)
         if calls > 0:
-            met = sum(max(v - 1, 0.0) * v for v in part) / calls
+            met = sum([(v - 1) * v for v in part if v > 1]) / calls
             out.append((met / (width * SLOT_S) / queues, calls))
     return tuple(out)
 

@@ -42,7 +42,8 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
         latencies = run(arrivals, services, fleet, slots)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
         late += len(over)
-        rung += len(over) >= WATCH_LATE and _is_alarm_rung(arrivals, over, max(WATCH_SHARE, 3 * baseline))
+        ours = [at for at, value, work in zip(arrivals, latencies, services, strict=True) if value > limit_s >= work]
+        rung += len(ours) >= WATCH_LATE and _is_alarm_rung(arrivals, ours, max(WATCH_SHARE, 3 * baseline))
         worst = max(worst, _worst_p95_s(arrivals, latencies))
         served += latencies
         instances += sum(slots) / SLOTS

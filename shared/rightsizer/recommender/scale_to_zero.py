@@ -5,19 +5,25 @@ from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
-from rightsizer.domain.option import Money, Option, OptionKind
+from rightsizer.domain.option import Money, Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
+from rightsizer.recommender.queued_sleep import (
+    COLD_TAG,
+    expiry_refusal,
+    sleeps_already,
+    stay_awake_by_order,
+    wait_sentence,
+)
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 COLD_S = 300.0
 STOPPED_MINUTES = 240
 EXPECTED = 20.0
 """Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
-COLD_TAG = "rightsizer:cold-start-ok"
 UNREAD_VARIANTS = "it has several variants, and the calls of one do not tell whether all are"
 ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
@@ -36,16 +42,19 @@ class IdleTime:
 
 
 def scale_to_zero(context: EvaluationContext) -> Option | Reason:
-    """Scaling to zero, where the owner tolerates cold starts or nobody would have met one; or why not."""
+    """Scaling to zero, where a queue keeps what comes, the owner tolerates cold starts or nobody would have met one."""
     found = _find_idle_time(context)
     return found if isinstance(found, Reason) else _option(context, found)
 
 
 def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
     queued = EndpointKind.ASYNC in context.endpoint.kinds
-    if queued and any(target.minimum == 0 for target in context.endpoint.scaling):
+    if sleeps_already(context.endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
-    tolerated = may_start_cold(context.endpoint)
+    kept = stay_awake_by_order(context.endpoint) or expiry_refusal(context.demand) if queued else None
+    if kept is not None:
+        return kept
+    tolerated = queued or may_start_cold(context.endpoint)
     days = [_queue_day(d, context.policy) for d in context.days] if queued else context.days
     found = find_stopped_traffic(days, context.policy.stopped_hours)
     if found is not None:
@@ -69,7 +78,7 @@ def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
 def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     awake = context.instances * (1 - found.asleep_share)
     plan = context.inputs.prices.commitment
-    in_place = context.may_change(OptionKind.SCALE_TO_ZERO) or context.endpoint.kind is EndpointKind.ASYNC
+    in_place = context.endpoint.kind is EndpointKind.ASYNC
     of_components = EndpointKind.INFERENCE_COMPONENTS in context.endpoint.kinds
     beside = not (in_place or of_components)
     cost = cost_of(
@@ -92,6 +101,8 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     now = (context.runs.name, context.variant.current_count)
     sure, share = context.demand.confidence, found.asleep_share
     nap = scale_to_zero_option(now, context.price, money, sure, found.minutes, share, in_place, of_components)
+    if context.endpoint.kind is EndpointKind.ASYNC:
+        nap = replace(nap, notes=(*nap.notes, wait_sentence(found.cold, found.requests, context.demand)))
     return replace(nap, mean_instances=round(awake, 4))
 
 
@@ -108,14 +119,16 @@ def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Rea
     queued = EndpointKind.ASYNC in endpoint.kinds
     if demand.requests > 0:
         return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests came in {demand.days:.1f} days")
-    if queued and any(target.minimum == 0 for target in endpoint.scaling):
+    if sleeps_already(endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
     if len(endpoint.variants) > 1:
         text = f"{UNREAD_VARIANTS} used"
         return Reason(Code.OTHER_KIND, text)
     if endpoint.kinds not in ((EndpointKind.REAL_TIME,), (EndpointKind.ASYNC,)):
         return Reason(Code.OTHER_KIND, f"sleep is not looked at for the kind {endpoint.kind.value}")
-    if not may_start_cold(endpoint):
+    if queued and (kept := stay_awake_by_order(endpoint) or expiry_refusal(demand)) is not None:
+        return kept
+    if not queued and not may_start_cold(endpoint):
         return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
     if queued and demand.backlog != 0:
         held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
@@ -153,8 +166,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
 
     In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
-    midnight to midnight: the silence is no habit of the hour or the week, and no accident. Who waits for less than a
-    day does not know the week, and is not asked about it.
+    midnight to midnight: the silence is no habit of the hour or the week, and no accident.
     """
     silent = longest = 0.0
     if not days or days[-1].requests[-1] != 0:
@@ -168,7 +180,7 @@ def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> Idle
     slots = round(silent / SLOT_S)
     if silent < 3600 * least_hours or silent < 4 * longest or _expected_requests(days, slots) < EXPECTED:
         return None
-    if least_hours >= 24 and _is_weekly_silence(days, slots):
+    if _is_weekly_silence(days, slots):
         return None
     return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
 

@@ -145,7 +145,7 @@ def choose_test(
 
     It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
     """
-    if not policy.tests or history.tests_this_month >= policy.tests_per_month:
+    if history.tests_this_month >= policy.tests_per_month:
         return None
     worth = [
         row
@@ -202,8 +202,8 @@ def no_test_reason(
     item: ShadowTestCandidate, sure: Decimal, endpoint: Endpoint, history: History, policy: Policy
 ) -> str:
     """Why the shadow test of `item` is not run now, as the end of a sentence."""
-    if not policy.tests:
-        return "shadow tests are switched off"
+    if policy.tests_per_month == 0:
+        return "shadow tests are switched off (Limits says tests_per_month: 0)"
     if (reason := impossible_test_reason(endpoint) or declared_refusal(endpoint.tags)) is not None:
         return reason.sentence
     if history.tests_this_month >= policy.tests_per_month:

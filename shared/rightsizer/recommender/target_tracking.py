@@ -59,8 +59,11 @@ def with_tracking(context: EvaluationContext, shape: FleetShape, fleet: Fleet | 
 
 
 def too_late_reason(context: EvaluationContext) -> Reason | None:
-    """Why target tracking does not follow the load of a fleet without autoscaling; None where it does, or has one."""
-    if context.endpoint.scaling or context.runs.name != context.reference.name:
+    """Why target tracking does not follow the load of a fleet without autoscaling; None where it does, or has one.
+
+    None too where one instance runs now: nothing is replayed for a fleet that is gone.
+    """
+    if context.endpoint.scaling or context.runs.name != context.reference.name or context.variant.current_count < 2:
         return None
     shape = FleetShape(context.runs.name, 1.0, context.workers, context.is_random_routing, False, context.peak_count)
     found = _tracked_fleet(context, shape)
@@ -87,7 +90,7 @@ def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | 
 
     By bisection: what a minimum carries, a larger one does. A fleet that failed is not tried again.
     """
-    failed = failed_instances(context, shape.name, shape.slower, shape.workers)
+    failed = failed_instances(context, shape.name, shape.slower, shape.workers, tracked=True)
     one_may_do = context.endpoint.objective.min_instances or context.policy.lone_instance is Risk.VERY_LOW
     least = context.owner_minimum if one_may_do else LEAST
     low = max(least, math.floor((1 + context.policy.failed_room) * failed) + 1)

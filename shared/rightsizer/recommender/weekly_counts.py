@@ -16,7 +16,6 @@ from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, week_of
 from rightsizer.domain.usage import REGIME
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import on_weekdays
-from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.fleet_size import FleetShape, find_fleet
 from rightsizer.recommender.late_requests import failed_by_hour
 
@@ -37,7 +36,7 @@ def find_weekly_counts(
     context: EvaluationContext, shape: FleetShape, fleet: Fleet, may_keep_count: bool
 ) -> tuple[DayCounts, ...]:
     """Counts for classes of days that need fewer instances than `fleet` does; () where none pay."""
-    if not shape.hourly or context.peak_count < 2 or context.policy.several_at_once or not has_whole_weeks(context):
+    if not shape.hourly or context.peak_count < 2 or not has_whole_weeks(context):
         return ()
     best: tuple[DayCounts, ...] = ()
     least = fleet.mean_count
@@ -59,7 +58,7 @@ def has_whole_weeks(context: EvaluationContext) -> bool:
     for day in context.days:
         per_hour = len(day.requests) // HOURS
         hours = (day.requests[h * per_hour : (h + 1) * per_hour] for h in range(HOURS))
-        seen[day.day.weekday()] += sum(1 for slots in hours if any(value is not None for value in slots))
+        seen[day.day.weekday()] += sum(1 for slots in hours if slots.count(None) < per_hour)
     return min(seen[day] for day in range(len(WEEKDAYS))) >= WEEKS * HOURS * context.policy.valid_share
 
 
@@ -71,12 +70,12 @@ def least_weekly_mean(context: EvaluationContext) -> float | None:
 def _least_mean(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]) -> float:
     """Mean instances below which no counts for these classes come: the busiest day's mean work of each hour."""
     by_day, lucky = _requests_by_date(context), days_of_no_habit(context, classes)
+    least, each = float(context.owner_minimum), context.latency.mean_s / context.workers / 3600
     total = 0.0
     for weekdays in classes:
         rows = [row for date, row in by_day.items() if date.weekday() in weekdays or date in lucky]
-        for hour in range(HOURS):
-            work = max((row[hour] for row in rows), default=0.0) / 3600 * context.latency.mean_s / context.workers
-            total += len(weekdays) * max(work, float(context.owner_minimum))
+        busiest = map(max, zip(*rows, strict=True)) if rows else [0.0] * HOURS
+        total += len(weekdays) * sum(max(requests * each, least) for requests in busiest)
     return total / (HOURS * len(WEEKDAYS))
 
 
@@ -96,7 +95,7 @@ def days_of_no_habit(context: EvaluationContext, classes: tuple[tuple[int, ...],
 
 def _requests_by_date(context: EvaluationContext) -> dict[date, tuple[float, ...]]:
     """Requests of the 24 hours of each date."""
-    return dict(zip(dict.fromkeys(day.day for day in context.days), requests_by_hour(context.days), strict=True))
+    return dict(zip(dict.fromkeys(day.day for day in context.days), context.requests_by_hour, strict=True))
 
 
 def _counts_of(

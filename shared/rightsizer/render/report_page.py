@@ -8,7 +8,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
-from rightsizer.render import charts, report_promises, report_tables, sentences
+from rightsizer.render import charts, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, bars, card, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
@@ -37,6 +37,7 @@ def report(report: Report) -> str:
         section("Where the money goes, by owner", _owners(report)),
         section("What could still be saved", _recommendations(saves)),
         section("Small endpoints that would fit on one card", _packs(report)),
+        section(rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
         section("What was asked and changed", _proposals(report)),
         section("By week", _weeks(report)),
         section("Promised and kept", report_promises.savings_section(report)),

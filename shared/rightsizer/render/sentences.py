@@ -277,7 +277,7 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
             what = "Approved with the test first" if proposal.is_test_first else "Approved"
             words = f"{what}{by}.{said} {start_sentence(proposal)}".strip()
         case ProposalState.REJECTED:
-            words = f"Rejected{by}.{said}"
+            words = "Stopped after it was approved." if proposal.asked_back_by else f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
             still = "it still needs more" if proposal.recommendation.grows else "the saving is still there"
             words = f"Snoozed{by}. It comes back after 30 days if {still}."
@@ -299,8 +299,9 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case unreachable:
             assert_never(unreachable)
     back = ""
-    if proposal.asked_back_by and proposal.state is not ProposalState.ROLLED_BACK:
-        back = f" {decider_name(proposal.asked_back_by)} asked to roll it back."
+    if proposal.asked_back_by and proposal.state not in (ProposalState.ROLLED_BACK, ProposalState.REJECTED):
+        asked = "stop it" if proposal.state is ProposalState.APPROVED else "roll it back"
+        back = f" {decider_name(proposal.asked_back_by)} asked to {asked}."
     return f"{words}{back} {one_line(proposal.outcome)}".strip()
 
 

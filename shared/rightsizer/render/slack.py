@@ -148,6 +148,8 @@ def _buttons(proposal: Proposal, details: str) -> list[Block]:
         buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
     if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
         buttons.append(_button("Roll back", "rollback", proposal, "danger"))
+    if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
+        buttons.append(_button("Stop it", "rollback", proposal, "danger"))
     if details:
         buttons.append(button("Details", "details", proposal.id))
     return buttons
@@ -180,7 +182,15 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
             "confirm": plain("Run the test"),
             "deny": plain("Cancel"),
         }
-    if verb == "rollback":
+    if verb == "rollback" and proposal.state is ProposalState.APPROVED:
+        stopped = f"What was approved for {proposal.ref.name} does not begin. It is not proposed again for 180 days."
+        made["confirm"] = {
+            "title": plain("Stop what was approved?"),
+            "text": plain(shorten(stopped, 300)),
+            "confirm": plain("Stop it"),
+            "deny": plain("Cancel"),
+        }
+    elif verb == "rollback":
         runs = shorten(f"{proposal.ref.name} goes back to what it ran before the change.", 300)
         made["confirm"] = {
             "title": plain("Undo this change?"),
@@ -196,6 +206,8 @@ def _commands(proposal: Proposal) -> list[str]:
         answers = [line for line, _ in asked_test.commands(proposal)] or [f"rightsizer reject {proposal.id}"]
         said = " · ".join(f"`{line}`" for line in (*answers, f"rightsizer explain {_name(proposal)}"))
         return [f"At a terminal: {said}"]
+    if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
+        return [f"At a terminal: `rightsizer reject {proposal.id}` stops it · `rightsizer explain {_name(proposal)}`"]
     if proposal.state in UNDOABLE and proposal.change_id:
         return [f"At a terminal: `rightsizer rollback {proposal.change_id}` · `rightsizer explain {_name(proposal)}`"]
     return [f"At a terminal: `rightsizer proposals` · `rightsizer explain {_name(proposal)}`"]

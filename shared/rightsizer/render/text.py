@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, effects, report_promises, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
 
 SHORT = 5
@@ -67,6 +67,8 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             f"Slowdown:   {report_promises.slowdown_text(report.track_record)}",
             f"Risk:       {report_promises.risk_text(report.track_record)}",
         ]
+    rest = rest_of_bill.short_lines(report.account_findings)
+    lines += ["", *rest] if rest else []
     lines += ["", *stored_lines("The whole report", page)] if page else []
     return report_subject(report), body(lines)
 

@@ -25,7 +25,7 @@ from rightsizer.render.pictures import figure_class
 from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.survey import Survey, survey
+from rightsizer.terminal.survey import Survey, add_rest_of_bill, survey
 from rightsizer.terminal.tables import Screen
 
 
@@ -191,9 +191,9 @@ def explain(
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
     for each in found.recommendations:
         if as_json:
-            print_json(document.explanation_document(each))
+            print_json(document.explanation_document(each, found.rest.findings))
         else:
-            tables.output().print(tables.explanation(each))
+            tables.output().print(tables.explanation(each, found.rest.findings))
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
@@ -248,7 +248,8 @@ def _survey(session: Session, minimum_saving: Decimal, look_back: int, *names: s
     now, policy = bootstrap.now(), Policy(lookback_days=look_back)
     ports = bootstrap.reading_ports(session)
     with progress_of("reading endpoints") as progress:
-        return survey(ports, session.region, policy, minimum_saving, now, progress, names)
+        found = survey(ports, session.region, policy, minimum_saving, now, progress, names)
+    return add_rest_of_bill(found, bootstrap.bill_ports(session, ports.prices), is_whole=not names)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 Its keys are a promise (docs/cli-json.md): they are added to, never renamed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from rightsizer.changes.reconcile import undo_commands
+from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
 from rightsizer.domain.older_option import with_older_facts
@@ -40,6 +42,33 @@ def survey_document(found: Survey) -> dict[str, Any]:
             {"endpoint": each.ref.name, "reason": reason_document(each.reason)} for each in found.unobserved
         ],
         "incomplete": [reason_document(each) for each in found.incomplete],
+        "account_findings": [finding_document(each) for each in found.rest.findings],
+        "account_unread": [reason_document(each) for each in found.rest.unread],
+    }
+
+
+def finding_document(each: AccountFinding) -> dict[str, Any]:
+    """One finding of the rest of the bill."""
+    return {
+        "code": each.code.value,
+        "endpoint": each.endpoint or None,
+        "owner": each.owner,
+        "what": each.what,
+        "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
+        "advice": each.advice,
+        "advice_only": True,
+        "evidence": dict(each.evidence),
+        "items": [
+            {
+                "name": item.name,
+                "detail": item.detail,
+                "created_at": item.created_at.isoformat() if item.created_at else None,
+                "last_used": item.last_used or None,
+                "usd_per_month": None if item.usd_per_month is None else str(item.usd_per_month),
+            }
+            for item in each.items
+        ],
+        "not_checked": list(each.not_checked),
     }
 
 
@@ -72,8 +101,8 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
     }
 
 
-def explanation_document(each: Recommendation) -> dict[str, Any]:
-    """One endpoint with every option, what was excluded, and the replay."""
+def explanation_document(each: Recommendation, findings: Sequence[AccountFinding] = ()) -> dict[str, Any]:
+    """One endpoint with every option, what was excluded, the replay, and the account findings about it."""
     replay = each.replay
     return {
         "version": VERSION,
@@ -100,6 +129,7 @@ def explanation_document(each: Recommendation) -> dict[str, Any]:
             "requests_over_objective_today": replay.over_objective_today,
             "objective_s": replay.objective_s,
         },
+        "account_findings": [finding_document(one) for one in findings if one.endpoint == each.ref.name],
     }
 
 

@@ -194,9 +194,10 @@ def reject(
     proposal: ProposalId,
     reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
 ) -> None:
-    """Reject a proposal, and keep the reason.
+    """Reject a proposal, and keep the reason; or stop one that was approved and has not begun.
 
-    The same change is not proposed again for 180 days.
+    The same change is not proposed again for 180 days. Between a shadow test and the change that follows it, this stops
+    the change; of one that has begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
@@ -279,8 +280,10 @@ def rollback(
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})
         return
-    old = asked.before.config_name if asked.before else "what it ran before"
-    tables.say(f"Recorded: {asked.ref.name} goes back to {old} within minutes.")
+    if asked.before is None or not asked.asked_back_by:  # not begun, or a test that passed and stays as it ended
+        tables.say(f"Recorded: what was approved for {asked.ref.name} is stopped before it begins.")
+        return
+    tables.say(f"Recorded: {asked.ref.name} goes back to {asked.before.config_name} within minutes.")
 
 
 @app.command(
@@ -352,7 +355,11 @@ def _show_decision(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
         row |= {"test_first": decision.get("test_first", False)}
+        row |= {"stopped_by": found["asked_back_by"]} if found.get("asked_back_by") else {}
         print_json({"version": document.VERSION, "proposal": row})
+        return
+    if found.get("asked_back_by"):
+        tables.say(f"Recorded: {found['id']} was approved by {decision['by']} and is stopped before it begins.")
         return
     tables.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
     if found["state"] == ProposalState.APPROVED:

@@ -1,16 +1,18 @@
 """One reading of the account, for `scan` and `explain`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
 from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
+from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.evaluation import EndpointSummary
 
 
@@ -26,6 +28,12 @@ class Survey:
     unobserved: tuple[Unobserved, ...]
     incomplete: tuple[Reason, ...]
     """What could not be read for the fleet as a whole."""
+    served: ServedResources = field(default_factory=ServedResources)
+    """Configurations and models that the endpoints use which were looked at."""
+    to_describe: tuple[str, ...] = ()
+    """Endpoints whose configuration is not known for certain: not looked at, or being deployed."""
+    rest: RestOfBill = field(default_factory=RestOfBill)
+    """What else the account pays for: in no sum, and in no exit code."""
 
     @property
     def large_enough(self) -> tuple[Recommendation, ...]:
@@ -85,6 +93,7 @@ def survey(
     policy = replace(policy, minimum_saving_usd=minimum_saving)
     results = list(recommendations(ports, summaries, policy, now, ProgressWatcher(done=step, told=incomplete.append)))
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
+    endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
     return Survey(
         region=region,
@@ -93,7 +102,21 @@ def survey(
         recommendations=tuple(sorted(found, key=_survey_order)),
         unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
         incomplete=tuple(dict.fromkeys(incomplete)),
+        served=ServedResources(
+            frozenset(each.config_name for each in endpoints),
+            frozenset(model for each in endpoints for model in each.models),
+        ),
+        to_describe=(
+            *(each.ref.name for each in results if isinstance(each, Unobserved)),
+            *(each.ref.name for each in endpoints if each.deploying),
+        ),
     )
+
+
+def add_rest_of_bill(found: Survey, ports: BillPorts, *, is_whole: bool) -> Survey:
+    """Add the account findings to a survey; of its endpoints alone where it is not of the whole account."""
+    scope = BillScope(found.region, found.recommendations, found.served, found.to_describe, is_whole)
+    return replace(found, rest=read_rest_of_bill(ports, scope, found.at))
 
 
 def _survey_order(each: Recommendation) -> tuple[bool, Decimal, str]:

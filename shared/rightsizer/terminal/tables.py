@@ -3,6 +3,7 @@
 No name or error message steers the terminal.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook, RenderResult
@@ -11,11 +12,12 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.render import asked_test, effects, report_tables, sentences
+from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
 from rightsizer.terminal.survey import Survey
 
@@ -67,7 +69,16 @@ def say(text: str) -> None:
 
 def listing(found: Survey, width: int) -> RenderableType:
     """The scan as a table, or where that would not fit as a list, and the totals."""
-    return table(found) if width >= NARROW else _lines(found)
+    rest = _rest(rest_of_bill.listed_lines(found.rest.findings))
+    return Group(table(found) if width >= NARROW else _lines(found), *rest)
+
+
+def _rest(told: Sequence[str]) -> list[RenderableType]:
+    """What else is paid for, below everything else; nothing without a line."""
+    if not told:
+        return []
+    heading = Text(rest_of_bill.HEADING, style="bold")
+    return [Text(), heading, *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in told)]
 
 
 def _lines(found: Survey) -> RenderableType:
@@ -133,8 +144,8 @@ def totals(found: Survey) -> Text:
     )
 
 
-def explanation(each: Recommendation) -> RenderableType:
-    """Everything that one recommendation rests on."""
+def explanation(each: Recommendation, findings: Sequence[AccountFinding] = ()) -> RenderableType:
+    """Everything that one recommendation rests on, and the account findings about its endpoint."""
     parts: list[RenderableType] = [
         Text(f"{each.ref.name}  {each.finding.value}", style=f"bold {COLOURS[each.finding]}"),
         Text(each.reason.sentence),
@@ -159,13 +170,16 @@ def explanation(each: Recommendation) -> RenderableType:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
     for title, lines in _lists(each):
         parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
-    return Group(*parts)
+    about = [line for one in findings if one.endpoint == each.ref.name for line in rest_of_bill.lines(one)]
+    return Group(*parts, *_rest(about))
 
 
 def print_warnings(found: Survey, console: Console) -> None:
     """Print unread endpoints on the error stream."""
     for reason in found.incomplete:
         console.print(Text.assemble(("not read: ", "red"), reason.sentence))
+    for reason in found.rest.unread:
+        console.print(Text(rest_of_bill.unread_line(reason), style="yellow"))
 
 
 def _runs(each: Recommendation) -> Text:

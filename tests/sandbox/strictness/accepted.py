@@ -70,6 +70,7 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("ce", "GetSavingsPlansUtilization"): {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-31"}},
     ("pricing", "GetProducts"): {"ServiceCode": "AmazonSageMaker", "FormatVersion": "aws_v1"},
     ("savingsplans", "DescribeSavingsPlans"): {"states": ["active"]},
+    ("savingsplans", "DescribeSavingsPlansOfferingRates"): {"filters": [{"name": "region", "values": ["eu-west-1"]}]},
     ("service-quotas", "ListServiceQuotas"): {"ServiceCode": "sagemaker"},
     ("service-quotas", "ListAWSDefaultServiceQuotas"): {"ServiceCode": "sagemaker"},
     ("cloudwatch", "GetMetricData"): {
@@ -150,6 +151,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "DescribeModel"): {"ModelName": "chat-model"},
     ("sagemaker", "ListTags"): {"ResourceArn": ARN},
     ("sagemaker", "ListEndpoints"): {},
+    ("sagemaker", "ListEndpointConfigs"): {},
+    ("sagemaker", "ListModels"): {},
     ("sagemaker", "ListInferenceComponents"): {},
     ("sagemaker", "CreateEndpoint"): {"EndpointName": "new", "EndpointConfigName": "chat-config"},
     ("sagemaker", "DeleteEndpoint"): {"EndpointName": "chat"},

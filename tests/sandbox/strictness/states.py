@@ -127,6 +127,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "token": TOKEN,
     },
     ("savingsplans", "DescribeSavingsPlans"): {"token": {"nextToken": "bm9uZQ=="}},
+    ("savingsplans", "DescribeSavingsPlansOfferingRates"): {"token": {"nextToken": "bm9uZQ=="}},
     ("service-quotas", "ListServiceQuotas"): {"service": _SERVICE, "token": TOKEN},
     ("service-quotas", "ListAWSDefaultServiceQuotas"): {"service": _SERVICE, "token": TOKEN},
     ("cloudwatch", "GetMetricData"): {
@@ -294,6 +295,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "token": lambda box: {"ResourceArn": tagged()(box)["ResourceArn"]} | TOKEN,
     },
     ("sagemaker", "ListEndpoints"): {"token": TOKEN},
+    ("sagemaker", "ListEndpointConfigs"): {"token": TOKEN},
+    ("sagemaker", "ListModels"): {"token": TOKEN},
     ("sagemaker", "ListInferenceComponents"): {"token": TOKEN},
     ("sagemaker", "CreateEndpoint"): {
         "exists": {"EndpointName": "chat"},

@@ -16,7 +16,7 @@ from tests.sandbox.strictness.accepted import (
     TRACKING,
     VARIANT,
 )
-from tests.sandbox.strictness.wrong_functions import OF_A_STACK
+from tests.sandbox.strictness.wrong_functions import LISTED, OF_A_STACK
 
 type Change = dict[str, Any]
 GONE = object()
@@ -204,7 +204,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "keys": {"Filter": {"Dimensions": {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}}},
     },
     ("pricing", "GetProducts"): {"shape": {"MaxResults": 101}, "format": {"FormatVersion": "aws_v2"}},
-    ("savingsplans", "DescribeSavingsPlans"): {"shape": {"states": ["Active"]}},
+    **{("savingsplans", f"DescribeSavingsPlans{of}"): {"shape": {"maxResults": 1001}} for of in ("", "OfferingRates")},
     ("service-quotas", "ListServiceQuotas"): {"shape": {"MaxResults": 101}},
     ("service-quotas", "ListAWSDefaultServiceQuotas"): {"shape": {"MaxResults": 101}},
     ("cloudwatch", "GetMetricData"): {
@@ -391,7 +391,7 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "DescribeModel"): {"shape": {"ModelName": "chat_model"}},
     ("sagemaker", "ListTags"): {"shape": {"MaxResults": 49}},
     ("sagemaker", "ListEndpoints"): {"shape": {"StatusEquals": "inservice"}},
-    ("sagemaker", "ListInferenceComponents"): {"shape": {"MaxResults": 101}},
+    **{("sagemaker", f"List{name}"): {"shape": {"MaxResults": 101}} for name in LISTED},
     ("sagemaker", "DescribeInferenceComponent"): {"shape": {"InferenceComponentName": "small_1"}},
     ("sagemaker", "DescribeTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "ListTrainingJobs"): {"shape": {"NameContains": "job_1"}},

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+LISTED = ("EndpointConfigs", "Models", "InferenceComponents")
 OF_A_STACK: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     ("cloudformation", "ListStackResources"): {"shape": {"NextToken": "x" * 1025}},
     ("lambda", "Invoke"): {

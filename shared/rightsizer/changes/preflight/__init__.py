@@ -151,7 +151,8 @@ def _owner_refusal(inputs: PreflightInput) -> Reason | None:
 
 def _kind_refusal(inputs: PreflightInput) -> Reason | None:
     kind = inputs.proposal.recommendation.kind
-    if consent.is_by_policy(inputs) and kind is not EndpointKind.REAL_TIME:
+    sleeps = kind is EndpointKind.ASYNC and inputs.option.kind is OptionKind.SCALE_TO_ZERO
+    if consent.is_by_policy(inputs) and kind is not EndpointKind.REAL_TIME and not sleeps:
         return Reason(Code.NEEDS_APPROVAL, f"an endpoint with {kind.value} is changed only after an approval")
     if kind is EndpointKind.INFERENCE_COMPONENTS and inputs.applies:
         return None

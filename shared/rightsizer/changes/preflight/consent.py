@@ -7,7 +7,7 @@ minimum that only goes up again, within the maximum that they registered.
 from decimal import Decimal
 
 from rightsizer.domain.approvers import Approvers, Caller, may_decide
-from rightsizer.domain.endpoint import MODE_TAG, Mode
+from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode
 from rightsizer.domain.endpoint import growth_refusal as budget_refusal
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
@@ -62,6 +62,8 @@ def dimension_refusal(inputs: PreflightInput) -> Reason | None:
         text = "a minimum of autoscaling comes back only upwards, within the bounds that are registered now"
         return Reason(Code.NEEDS_APPROVAL, text)
     free = {OptionKind.DELETE, *inputs.limits.by_itself}  # a deletion has its own refusal
+    if judged.kind is EndpointKind.ASYNC:
+        free.add(OptionKind.SCALE_TO_ZERO)  # the queue keeps what comes meanwhile
     if not is_by_policy(inputs) or gate is not Gate.APPLY or kind in free or is_minimum_given_back(inputs):
         return None
     known = ", ".join(sorted(inputs.limits.by_itself))

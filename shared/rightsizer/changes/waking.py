@@ -1,0 +1,96 @@
+"""Proof that a fleet without an instance wakes: a request that came while it slept was served.
+
+HasBacklogWithoutCapacity is 1 while requests wait and there is no instance (developer guide, async-inference-monitor).
+A run of such periods is a wake-up. It is over with the first request that leaves the queue; the age of the oldest one
+tells how long its caller waited. What is awake all the time proves nothing about waking (law 2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rightsizer.changes.baseline import PERIOD_S, WAKING_S, ServicePeriod
+from rightsizer.domain.change import Change, FailureClass
+from rightsizer.domain.live_state import ProofVerdict
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.reason import Code, Reason
+
+SERVED_WITHIN = 6
+"""Periods after the last one without an instance in which the requests that waited have to be served."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """One start from no instance."""
+
+    first: ServicePeriod
+    periods: int
+    """In which requests waited without an instance."""
+    wait_s: float
+    """The longest that a request waited, as far as it was published."""
+    expired: float
+    """Requests that expired meanwhile."""
+    served: bool
+    """Whether requests left the queue afterwards."""
+
+
+def sleeps(change: Change) -> bool:
+    """Whether the change lets the fleet go to no instance, so that its proof is a wake-up."""
+    return change.option.kind is OptionKind.SCALE_TO_ZERO
+
+
+def wake_ups(rows: Sequence[ServicePeriod]) -> list[WakeUp]:
+    """The wake-ups of these periods, oldest first; the last one may still go on."""
+    found: list[WakeUp] = []
+    start: int | None = None
+    for i, row in enumerate((*rows, None)):
+        if row is not None and row.is_asleep:
+            start = i if start is None else start
+        elif start is not None:
+            found.append(_wake_up(rows, start, i))
+            start = None
+    return found
+
+
+def _wake_up(rows: Sequence[ServicePeriod], start: int, end: int) -> WakeUp:
+    after = rows[end - 1 : end + SERVED_WITHIN]  # a period can end awake
+    waited = [p.oldest_s for p in (*rows[start:end], *after) if p.oldest_s is not None]
+    return WakeUp(
+        first=rows[start],
+        periods=end - start,
+        wait_s=max(waited, default=float(PERIOD_S * (end - start))),
+        expired=sum(p.expired for p in (*rows[start : end - 1], *after)),
+        served=any(p.requests > 0 for p in after),
+    )
+
+
+def waking_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    """Bad where nothing wakes it for half an hour, or requests expired meanwhile; None elsewhere."""
+    if not sleeps(change):
+        return None
+    for wake in wake_ups(rows):
+        since = f"since {wake.first.at:%Y-%m-%d %H:%M} UTC"
+        if PERIOD_S * (wake.periods - 1) > WAKING_S:
+            text = f"requests waited without an instance {since}, for more than {WAKING_S / 60:.0f} minutes"
+        elif wake.expired > 0:
+            text = f"{wake.expired:.0f} requests expired in the queue while an instance started, {since}"
+        else:
+            continue
+        return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    return None
+
+
+def unproven_wake_sentence(change: Change, rows: Sequence[ServicePeriod]) -> str:
+    """Why no wake-up is proven yet; empty where one is, or none is asked for."""
+    if not sleeps(change) or any(wake.served for wake in wake_ups(rows)):
+        return ""
+    return "no request came while it had no instance, so that nobody knows whether it wakes"
+
+
+def wake_text(rows: Sequence[ServicePeriod]) -> str:
+    """How often it woke, as the end of a sentence; empty where it did not."""
+    served = [wake for wake in wake_ups(rows) if wake.served]
+    if not served:
+        return ""
+    times = "once" if len(served) == 1 else f"{len(served)} times"
+    longest = max(wake.wait_s for wake in served) / 60
+    return f"; it woke {times} for a request, which waited {longest:.0f} minutes at most"

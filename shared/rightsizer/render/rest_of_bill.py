@@ -1,0 +1,104 @@
+"""The rest of the bill in words, one list for scan, explain, e-mail and page."""
+
+from collections.abc import Sequence
+
+from rightsizer.domain.account_finding import ADVICE_ONLY, AccountFinding, FindingItem
+from rightsizer.domain.reason import Reason
+from rightsizer.render import sentences
+from rightsizer.render.html import Cell, HtmlNode, Markup, join, table, tag
+
+TITLE = "The rest of the bill"
+HEADING = f"{TITLE} ({ADVICE_ONLY})"
+ITEMS = 5
+"""Items of a finding at a terminal and in an e-mail; JSON and page have all, the page 200 at most."""
+PAGE_ITEMS = 200
+
+
+def amount(finding: AccountFinding) -> str:
+    """``saves USD 1,022.00 a month``; that there is nothing to save, or that nobody knows."""
+    if finding.usd_per_month is None:
+        return "saving not known"
+    return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "nothing to save"
+
+
+def lines(finding: AccountFinding) -> list[str]:
+    """One finding as lines: what and how much, what to do, its figures, its items, what was not checked."""
+    return [
+        *_head_lines(finding),
+        *(f"  {name}: {said}" for name, said in finding.evidence.items()),
+        *_item_lines(finding),
+        *([f"  not checked: {'; '.join(finding.not_checked)}"] if finding.not_checked else []),
+    ]
+
+
+def listed_lines(findings: Sequence[AccountFinding]) -> list[str]:
+    """The findings for a list of the account: without the figures and questions that JSON and the report have."""
+    told = []
+    for each in filter(is_worth_listing, findings):
+        even = [f"  {name}: {said}" for name, said in each.evidence.items() if name == "break-even"]
+        told += [*_head_lines(each), *even, *_item_lines(each)]
+    return [*told, "Figures, all items and what was not checked: --json"] if told else []
+
+
+def _head_lines(finding: AccountFinding) -> list[str]:
+    return [f"{finding.what}: {amount(finding)}", f"  advice: {finding.advice}"]
+
+
+def _item_lines(finding: AccountFinding) -> list[str]:
+    more = len(finding.items) - ITEMS
+    shown = [f"  - {item_text(item)}" for item in finding.items[:ITEMS]]
+    return [*shown, f"  - and {more:,} more"] if more > 0 else shown
+
+
+def is_worth_listing(finding: AccountFinding) -> bool:
+    """Whether a list of the account tells it. That an endpoint is right as it is, only `explain` and JSON tell."""
+    return not finding.endpoint or finding.usd_per_month != 0
+
+
+def short_lines(findings: Sequence[AccountFinding]) -> list[str]:
+    """Each finding in one line, for an e-mail; nothing without one."""
+    told = [each for each in findings if is_worth_listing(each)]
+    return [f"{HEADING}:", *(f"  {each.what}: {amount(each)}" for each in told)] if told else []
+
+
+def item_text(item: FindingItem) -> str:
+    """``bert: 0 of 24 taken over, USD 12.00 a month``."""
+    used = f", last used {item.last_used}" if item.last_used else ""
+    usd = f", USD {item.usd_per_month:,.2f} a month" if item.usd_per_month else ""
+    return f"{item.name}: {item.detail}{used}{usd}"
+
+
+def unread_line(reason: Reason) -> str:
+    """A part of the rest of the bill that could not be read, in one line."""
+    return f"rest of the bill, not read: {reason.sentence}"
+
+
+def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]) -> Markup:
+    """The table of the report's page."""
+    rows = [
+        [
+            Cell(join(each.what, tag("div", each.owner, class_="note") if each.owner else None), each.code, "why"),
+            Cell(
+                "not known" if each.usd_per_month is None else sentences.exact_money(each.usd_per_month),
+                float(each.usd_per_month or 0),
+                "n",
+            ),
+            Cell(join(each.advice, *_notes(each)), look="why"),
+        ]
+        for each in findings
+        if is_worth_listing(each)
+    ]
+    heads = ("What", "Saving a month", "Advice")
+    listed = table(TITLE, heads, rows, "Nothing was found beside the endpoints.")
+    told = [tag("p", unread_line(reason), class_="note") for reason in unread]
+    return tag("div", tag("p", f"{ADVICE_ONLY}. In no sum of this report.", class_="note"), *told, listed)
+
+
+def _notes(finding: AccountFinding) -> list[HtmlNode]:
+    """Figures, items and open questions, in small print."""
+    said = [f"{name}: {text}" for name, text in finding.evidence.items()]
+    said += [item_text(item) for item in finding.items[:PAGE_ITEMS]]
+    hidden = len(finding.items) - PAGE_ITEMS
+    said += [f"and {hidden:,} more; the JSON has all"] if hidden > 0 else []
+    said += [f"not checked: {each}" for each in finding.not_checked]
+    return [tag("div", each, class_="note") for each in said]

@@ -1,0 +1,211 @@
+"""The rest of the bill: orphans, warm pools that wait for nobody, and endpoints that serve a nightly batch.
+
+Everything here is advice. Sources: SageMaker API reference, WarmPoolStatus (billable seconds are of each instance) and
+TransformInstanceType; SageMaker guide, batch transform (billed while the job runs) and endpoint configurations.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rightsizer.domain.account_finding import (
+    AccountFinding,
+    AccountFindingCode,
+    FindingItem,
+    ServedResources,
+    StoredResource,
+    WarmPoolUse,
+    waits_for_nobody,
+)
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.hardware import TRANSFORM_FAMILIES
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH, PriceTable
+from rightsizer.domain.reason import count
+from rightsizer.domain.recommendation import Recommendation
+
+OLD_ENOUGH = timedelta(days=30)
+"""Age from which a configuration or a model that nothing uses is listed: a younger one may be on its way."""
+WARM_POOL_DAYS = 30
+"""Days of training jobs that are looked at."""
+BATCH_DAYS = 7
+"""Whole days with requests that must have been seen, so that a weekly batch is no nightly one."""
+BATCH_HOURS = 6
+"""Longest daily stretch that counts as a batch; an assumption: a working day is longer."""
+BATCH_SHARE = 0.995
+"""Share of the requests that must lie in it: a health check or a try by hand is no caller."""
+START_H = 0.25
+"""Hours that instances of a transform job take to start and load, and are billed here, a run; an assumption."""
+MIN_SAVING = Decimal(5)
+"""US dollars a month below which nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResources:
+    """Configurations and models of the account, those that are used, and configurations that CloudWatch still shows."""
+
+    configurations: Sequence[StoredResource]
+    models: Sequence[StoredResource]
+    served: ServedResources
+    seen_lately: Collection[str] = ()
+    """Configurations with metrics of the last two weeks: published around guarded deployments only."""
+
+
+def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountFinding]:
+    """Configurations and models that no endpoint uses, with their age; never more than a list."""
+    configurations = _orphans(stored.configurations, stored.served.configurations, now)
+    if configurations:
+        yield AccountFinding(
+            AccountFindingCode.ORPHAN_CONFIGURATIONS,
+            f"{count(len(configurations), 'endpoint configuration')} of {len(stored.configurations)}"
+            f" {'is' if len(configurations) == 1 else 'are'} used by no endpoint",
+            Decimal(0),
+            "delete what nobody goes back to (aws sagemaker delete-endpoint-config); keep the one that an endpoint ran"
+            " before its last change, and those tagged rightsizer:change: a rollback deploys them",
+            evidence={"billed": "nothing: SageMaker bills no configuration", "listed from": f"{OLD_ENOUGH.days} days"},
+            items=tuple(_item(each, now, each.name in stored.seen_lately) for each in configurations),
+            not_checked=("when each was last used, where it says nothing: AWS keeps no such date",),
+        )
+    models = _orphans(stored.models, stored.served.models, now)
+    if models:
+        yield AccountFinding(
+            AccountFindingCode.ORPHAN_MODELS,
+            f"{count(len(models), 'model')} of {len(stored.models)} {'is' if len(models) == 1 else 'are'}"
+            " served by no endpoint",
+            Decimal(0),
+            "delete what nothing names any more (aws sagemaker delete-model), then its data in S3 and its image in ECR,"
+            " which are billed as storage",
+            evidence={"billed": "nothing by SageMaker", "listed from": f"{OLD_ENOUGH.days} days"},
+            items=tuple(_item(each, now, False) for each in models),
+            not_checked=(
+                "whether transform jobs, pipelines or an unused endpoint configuration name it",
+                "the size of its data in S3 and of its image: what they cost is in no figure",
+                "when each was last used: AWS keeps no such date",
+            ),
+        )
+
+
+def _orphans(stored: Iterable[StoredResource], served: Collection[str], now: datetime) -> list[StoredResource]:
+    """Those that are old enough and unused, the oldest first."""
+    found = [each for each in stored if each.name not in served and now - each.created_at >= OLD_ENOUGH]
+    return sorted(found, key=lambda each: (each.created_at, each.name))
+
+
+def _item(each: StoredResource, now: datetime, lately: bool) -> FindingItem:
+    used = "within the last two weeks" if lately else ""
+    return FindingItem(each.name, f"{(now - each.created_at).days} days old", each.created_at, used, Decimal(0))
+
+
+def warm_pool_finding(uses: Sequence[WarmPoolUse], prices: PriceTable, days: float) -> AccountFinding | None:
+    """Warm pools that were billed while nobody took them over, priced by the month; None where they pay."""
+    wasted = [each for each in uses if waits_for_nobody(each.reused, each.kept)]
+    items = [_pool_item(each, prices, days) for each in wasted]
+    known = [item.usd_per_month for item in items if item.usd_per_month is not None]
+    if not items or (len(known) == len(items) and sum(known, Decimal(0)) < MIN_SAVING):
+        return None
+    unpriced = [each.work for each, item in zip(wasted, items, strict=True) if item.usd_per_month is None]
+    kept, unused = sum(each.kept for each in wasted), sum(each.kept - each.reused for each in wasted)
+    return AccountFinding(
+        AccountFindingCode.WARM_POOLS,
+        f"{unused} of {kept} warm pools of {count(len(items), 'training work')} waited for no other run",
+        sum(known, Decimal(0)) if known else None,
+        "set KeepAlivePeriodInSeconds to 0 where runs do not follow within minutes; see `rightsizer training`",
+        evidence={"looked at": f"{days:.0f} days of training jobs", "priced by": "the On-Demand hosting price"},
+        items=tuple(sorted(items, key=lambda item: (-(item.usd_per_month or Decimal(0)), item.name))),
+        not_checked=tuple(f"the price of {work}: its instance type has none here" for work in unpriced),
+    )
+
+
+def _pool_item(each: WarmPoolUse, prices: PriceTable, days: float) -> FindingItem:
+    price, hours = prices.find(each.instance_type), Decimal(str(each.unused_s)) / 3600 * each.instance_count
+    month = HOURS_PER_MONTH / 24 / Decimal(str(days))
+    usd = None if price is None else (hours * price.usd_per_hour * month).quantize(CENT)
+    fleet = f"{each.instance_count} × {each.instance_type}"
+    detail = f"{each.reused} of {each.kept} taken over, {hours:.1f} instance hours of {fleet} unused"
+    return FindingItem(each.work, detail, usd_per_month=usd)
+
+
+def batch_findings(found: Iterable[Recommendation]) -> Iterator[AccountFinding]:
+    """Real-time endpoints whose requests all come in one stretch a day: what a transform job would cost instead."""
+    for each in found:
+        finding = _batch_finding(each)
+        if finding is not None:
+            yield finding
+
+
+def _batch_finding(one: Recommendation) -> AccountFinding | None:
+    if one.kind is not EndpointKind.REAL_TIME or one.price is None or not one.usd_per_month or one.beside:
+        return None
+    if one.instance_type.split(".")[1] not in TRANSFORM_FAMILIES:
+        return None
+    window = daily_window(one.hourly_requests)
+    if window is None:
+        return None
+    daily = Decimal(str(round(window.busy_hours / window.days + START_H * window.runs / window.days, 4)))
+    cost = (daily * one.instance_count * one.price.usd_per_hour * HOURS_PER_MONTH / 24).quantize(CENT)
+    saving = one.usd_per_month - cost
+    if saving < max(MIN_SAVING, one.identified_usd_per_month):
+        return None
+    until = (window.start + window.hours) % 24
+    own = one.identified_usd_per_month
+    instead = f", instead of the USD {own:,.2f} of its own option" if own else ""
+    return AccountFinding(
+        AccountFindingCode.BATCH_TRANSFORM,
+        f"{one.ref.name} answers only between {window.start:02d}:00 and {until:02d}:00 UTC"
+        f" ({100 * window.share:.1f} % of its requests, {window.runs} of {window.days} days) and is billed all day",
+        saving,
+        "where no caller waits for an answer: a batch transform job with the same model (CreateTransformJob) from a"
+        f" schedule, input and output in S3, and no endpoint{instead}",
+        endpoint=one.ref.name,
+        owner=one.owner,
+        evidence={
+            "today": f"USD {one.usd_per_month:,.2f} a month",
+            "as a transform job": f"USD {cost:,.2f} a month, {daily:.2f} hours a day of"
+            f" {one.instance_count} × {one.instance_type} with {60 * START_H:.0f} minutes to start",
+            "break-even": f"{one.usd_per_month / one.price.usd_per_hour / one.instance_count / 30:.1f} hours a day",
+        },
+        not_checked=(
+            "whether a caller waits for the answer",
+            "the BatchTransform price of the type: it is taken to be the hosting price",
+            "how fast a transform job works through the same requests: the hours with requests are taken",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DailyWindow:
+    """The stretch of the day in which an endpoint is called."""
+
+    start: int
+    """Hour of the day, UTC."""
+    hours: int
+    share: float
+    """Share of all requests in it, 0..1."""
+    days: int
+    """Days that were looked at."""
+    runs: int
+    """Days with a request."""
+    busy_hours: int
+    """Hours with a request, of all days."""
+
+
+def daily_window(hourly: Sequence[float | None]) -> DailyWindow | None:
+    """The shortest stretch of at most six hours with nearly all requests, from whole days; None where there is none.
+
+    `hourly` begins at 00:00 UTC. Hours that are not known make a day count as not seen.
+    """
+    whole = [hourly[at : at + 24] for at in range(0, len(hourly) - 23, 24)]
+    days = [[hour or 0.0 for hour in day] for day in whole if None not in day]
+    runs = sum(1 for day in days if any(day))
+    if runs < BATCH_DAYS:
+        return None
+    by_hour = [sum(day[hour] for day in days) for hour in range(24)]
+    total = sum(by_hour)
+    for length in range(1, BATCH_HOURS + 1):
+        held = [sum(by_hour[(start + step) % 24] for step in range(length)) for start in range(24)]
+        best = max(range(24), key=lambda start: held[start])
+        if held[best] >= BATCH_SHARE * total:
+            hours = {(best + step) % 24 for step in range(length)}
+            busy = sum(1 for day in days for hour in hours if day[hour])
+            return DailyWindow(best, length, held[best] / total, len(days), runs, busy)
+    return None
