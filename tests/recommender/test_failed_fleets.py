@@ -104,9 +104,9 @@ def test_the_fleet_that_had_to_grow_is_not_offered_again_as_a_saving_while_its_l
     grown = PastChange(
         kit.NOW - timedelta(days=2), TYPE, TYPE, round(first), 40, PastEnd.PROVEN, demand=10.0, grows=True
     )
-    assert count_of(judged(days, 40, [grown])) > (1 + POLICY.failed_room) * round(first)
+    assert judged(days, 40, [grown]).chosen_option is None
     assert count_of(judged(days, 40, [replace(grown, grows=False)])) == first
-    assert count_of(judged(days, 40, [replace(grown, demand=20.0)])) == first, "it was another load"
+    assert count_of(judged(days, 40, [replace(grown, demand=20.0)])) <= first, "it was another load"
 
 
 def test_a_day_with_too_many_late_requests_under_our_fleet_makes_the_next_one_larger() -> None:
@@ -263,4 +263,4 @@ def test_late_requests_of_the_past_do_not_keep_a_fleet_awake_whose_traffic_has_s
     found = judged([*before, *strained, *silent], 36, change, EndpointKind.ASYNC)
     assert found.chosen_option is not None
     assert found.chosen_option.kind is OptionKind.SCALE_TO_ZERO
-    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.OTHER_KIND), found.gate_reason.sentence
+    assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL), found.gate_reason.sentence

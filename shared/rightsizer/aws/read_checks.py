@@ -195,7 +195,7 @@ READS: Mapping[str, Read] = {
         "finding models that no endpoint serves", lambda s: _SAGEMAKER(s).list_models(MaxResults=1)
     ),
     "sagemaker:ListInferenceComponents": Read(
-        "knowing the models of inference components",
+        "knowing the components of an endpoint and their models",
         lambda s: _SAGEMAKER(s).list_inference_components(MaxResults=1),
     ),
     "sagemaker:DescribeInferenceComponent": Read(

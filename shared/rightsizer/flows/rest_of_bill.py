@@ -15,7 +15,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.evaluate import reason_of
-from rightsizer.ports.evaluation import AccountReader, PriceBook
+from rightsizer.ports.account import AccountReader
+from rightsizer.ports.evaluation import PriceBook
 from rightsizer.reporting.rest_of_bill import (
     WARM_POOL_DAYS,
     StoredResources,

@@ -9,16 +9,8 @@ or ConflictError. Times are aware UTC; money is US dollars.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
-from rightsizer.domain.account_finding import (
-    EndpointTraffic,
-    ServedResources,
-    ServerlessSize,
-    StoredResource,
-    WarmPoolUse,
-)
 from rightsizer.domain.endpoint import EndpointRef, Observation
 from rightsizer.domain.history import History
 from rightsizer.domain.outcome import UnreadRow
@@ -271,52 +263,6 @@ class RecommendationStore(Protocol):
 
     def settle_rollback_request(self, proposal_id: str) -> None:
         """The order to go back was taken or refused: it is not looked for any more."""
-        ...
-
-
-class AccountReader(Protocol):
-    """Knows what the account holds and pays beside its endpoints."""
-
-    def configurations(self) -> tuple[StoredResource, ...]:
-        """Every endpoint configuration."""
-        ...
-
-    def models(self) -> tuple[StoredResource, ...]:
-        """Every model."""
-        ...
-
-    def endpoint_names(self) -> tuple[str, ...]:
-        """Every endpoint."""
-        ...
-
-    def served_by(self, endpoints: Sequence[str]) -> ServedResources:
-        """Configurations and models of these endpoints; two calls for each endpoint."""
-        ...
-
-    def component_models(self) -> frozenset[str]:
-        """Models that inference components name. ReadError where there are too many components to describe."""
-        ...
-
-    def configurations_seen_lately(self) -> frozenset[str]:
-        """Configurations that published metrics of their own within the last two weeks."""
-        ...
-
-    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
-        """Memory and provisioned concurrency of these serverless endpoints; one call each."""
-        ...
-
-    def traffic(
-        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
-    ) -> Mapping[str, EndpointTraffic]:
-        """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
-        ...
-
-    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
-        """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
-        ...
-
-    def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
-        """Billed seconds of the warm pools of each training work, where any was not taken over."""
         ...
 
 

@@ -1,0 +1,63 @@
+"""The port to what an account holds and pays beside its endpoints; an adapter in `rightsizer.aws` keeps its promises.
+
+Every method may raise ReadError or a subclass. Times are aware UTC; money is US dollars.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from rightsizer.domain.account_finding import (
+    EndpointTraffic,
+    ServedResources,
+    ServerlessSize,
+    StoredResource,
+    WarmPoolUse,
+)
+
+
+class AccountReader(Protocol):
+    """Knows what the account holds and pays beside its endpoints."""
+
+    def configurations(self) -> tuple[StoredResource, ...]:
+        """Every endpoint configuration."""
+        ...
+
+    def models(self) -> tuple[StoredResource, ...]:
+        """Every model."""
+        ...
+
+    def endpoint_names(self) -> tuple[str, ...]:
+        """Every endpoint."""
+        ...
+
+    def served_by(self, endpoints: Sequence[str]) -> ServedResources:
+        """Configurations and models of these endpoints; two calls for each endpoint."""
+        ...
+
+    def component_models(self) -> frozenset[str]:
+        """Models that inference components name. ReadError where there are too many components to describe."""
+        ...
+
+    def configurations_seen_lately(self) -> frozenset[str]:
+        """Configurations that published metrics of their own within the last two weeks."""
+        ...
+
+    def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
+        """Memory and provisioned concurrency of these serverless endpoints; one call each."""
+        ...
+
+    def traffic(
+        self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
+    ) -> Mapping[str, EndpointTraffic]:
+        """Requests, their seconds and the memory of (endpoint, variant) in the window, by endpoint."""
+        ...
+
+    def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
+        """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
+        ...
+
+    def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
+        """Billed seconds of the warm pools of each training work, where any was not taken over."""
+        ...
