@@ -8,12 +8,14 @@
     python -m bench.faults --frozen              and with a freeze, and a hard freeze, instead of a death
     python -m bench.faults --reads --every 16    killed after reads, too
     python -m bench.faults --lost 506            only so many runs in which a decision is lost on its way
+    python -m bench.faults --hours 400           only so many nights of an endpoint with office hours
 
 A death after a read leaves what the death after the write before it left, so without `--reads` it is tried once, after
 the write; `--reads` checks that. The whole run is made once; at each kill point the process is copied, and the copy
 dies there and goes on by the ticks. The run without options also makes 506 runs of a deployed stack in which the
 event of a decision is lost (`tests.faults.lost`), and kills a decision "test first" after every write
-(`tests.faults.tested`). Exits with 1 when a law broke.
+(`tests.faults.tested`), and disturbs 400 nights of an endpoint with office hours (`tests.faults.hours`). Exits with 1
+when a law broke.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from tests.changing import scenarios
 from tests.faults.branch import Row
 from tests.faults.courses import COURSES
 from tests.faults.drive import DELIVERIES, FROZEN, FROZEN_HARD, KILLED, PROMPT, READS, SECOND, plan, runs
+from tests.faults.hours import FAULTS, Night, night, nights
 from tests.faults.laws import LAWS
 from tests.faults.lost import LAWS as LOST_LAWS
 from tests.faults.lost import PLACES, Case, cases, lost
@@ -36,6 +39,8 @@ from tests.faults.tested import runs_with_test
 
 LOST = -(-500 // len(PLACES)) * len(PLACES)
 """Runs in which a decision is lost: the same number for each place, and at least 500 in all."""
+NIGHTS = -(-400 // len(FAULTS)) * len(FAULTS)
+"""Nights of an endpoint with office hours: the same number for each fault, and at least 400 in all."""
 type Job = tuple[str, str, str, int, str]
 """Scenario, ending, delivery, every n-th point, disturbance."""
 MEET = (
@@ -123,6 +128,25 @@ def run_lost(pool: Executor, count: int) -> int:
     return len(bad)
 
 
+def disturbed_night(case: Night) -> Row:
+    """One night of an endpoint with office hours."""
+    try:
+        found = tuple(night(case))
+    except Exception as error:  # a run that raised is a run that broke a law
+        found = (f"{type(error).__name__}: {error}",)
+    return Row(f"{case.fault} / {case.seed}", case.fault, found)
+
+
+def run_hours(pool: Executor, count: int) -> int:
+    """Disturb so many nights, print what broke, and return how many runs broke a law."""
+    began, rows = time.monotonic(), list(pool.map(disturbed_night, nights(count)))
+    bad = [row for row in rows if row.violations]
+    for row in bad:
+        print(f"    {row.name}: {'; '.join(row.violations)}", flush=True)
+    print(f"{len(rows)} nights with office hours, {len(bad)} failures, {time.monotonic() - began:.0f} s", flush=True)
+    return len(bad)
+
+
 def run_tested(every: int) -> int:
     """Kill a decision "test first" between its writes, print what broke, and return how many runs broke a law."""
     began, rows = time.monotonic(), runs_with_test(every=every)
@@ -144,17 +168,21 @@ def main() -> int:
     parser.add_argument("--frozen", action="store_true", help="a freeze, and a hard one, instead of a death")
     parser.add_argument("--reads", action="store_true", help="a death after each request, not only after each write")
     parser.add_argument("--lost", type=int, default=0, help="only so many runs in which a decision is lost")
+    parser.add_argument("--hours", type=int, default=0, help="only so many nights of an endpoint with office hours")
     parser.add_argument("--workers", type=int, default=2)
     whole = len(sys.argv) == 1
     given = parser.parse_args()
     if given.lost:
         with ProcessPoolExecutor(given.workers) as pool:
             return 1 if run_lost(pool, given.lost) else 0
+    if given.hours:
+        with ProcessPoolExecutor(given.workers) as pool:
+            return 1 if run_hours(pool, given.hours) else 0
     began, sums, todo = time.monotonic(), Sums(), list(jobs(given))
     with ProcessPoolExecutor(given.workers) as pool:
         for job, rows in zip(todo, pool.map(carried_out, todo), strict=True):
             sums.add(job, rows)
-        sums.failures += run_lost(pool, LOST) if whole else 0
+        sums.failures += run_lost(pool, LOST) + run_hours(pool, NIGHTS) if whole else 0
     sums.failures += run_tested(given.every) if whole else 0
     laws = len(LAWS)
     print(f"\n{sums.pairs} pairs of scenario and ending x {sums.copies} kill points, {sums.runs} runs in all")

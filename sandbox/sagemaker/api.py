@@ -104,15 +104,14 @@ class SageMaker:
     def CreateEndpoint(self, p: Params) -> Params:
         """Create an endpoint."""
         fleet, now = self._fleet, self._world.clock.now
-        checks.name("endpointName", p["EndpointName"])
         arn = fleet.arn("endpoint", p["EndpointName"])
-        if p["EndpointName"] in fleet.endpoints:
+        if p["EndpointName"] in fleet.endpoints and on("CreateEndpoint", "exists"):
             raise invalid(f'Cannot create already existing endpoint "{arn}".')
-        config = fleet.config(p["EndpointConfigName"])
+        config = fleet.config(p["EndpointConfigName"], "no config", "CreateEndpoint")
         variants, shadows = fleet.fleets_of(config.request)
         endpoint = Endpoint(p["EndpointName"], arn, config.name, now, now, variants, shadows)
-        fleet.check_quota(_instances([*variants.values(), *shadows.values()]))
-        self._world.tags.add(arn, p.get("Tags") or [])
+        fleet.check_quota(_instances([*variants.values(), *shadows.values()]), "CreateEndpoint")
+        self._world.tags.add(arn, p.get("Tags") or [], "CreateEndpoint")
         scarce = {variant.instance_type for variant in variants.values()} & fleet.scarce
         endpoint.until = now + (fleet.timing.capacity_gives_up if scarce else fleet.timing.create)
         fleet.endpoints[endpoint.name] = endpoint
@@ -130,7 +129,7 @@ class SageMaker:
 
     def DeleteEndpoint(self, p: Params) -> Params:
         """Delete an endpoint."""
-        endpoint = self._fleet.endpoint(p["EndpointName"])
+        endpoint = self._fleet.endpoint(p["EndpointName"], "DeleteEndpoint")
         _not_busy(endpoint, "DeleteEndpoint")
         self._fleet.begin_delete(endpoint)
         return {}

@@ -61,9 +61,9 @@ class Fleet:
             raise invalid(f'Could not find endpoint "{self.arn("endpoint", name)}".')
         return self.endpoints[name]
 
-    def config(self, name: str, check: str = "unknown") -> Record:
-        """The configuration, or the refusal, which `check` of UpdateEndpoint or DescribeEndpointConfig makes."""
-        operation = "DescribeEndpointConfig" if check == "unknown" else "UpdateEndpoint"
+    def config(self, name: str, check: str = "unknown", operation: str = "UpdateEndpoint") -> Record:
+        """The configuration, or the refusal, which `check` of the operation or of DescribeEndpointConfig makes."""
+        operation = "DescribeEndpointConfig" if check == "unknown" else operation
         if name not in self.configs and on(operation, check):
             raise invalid(f'Could not find endpoint configuration "{self.arn("endpoint-config", name)}".')
         return self.configs[name]

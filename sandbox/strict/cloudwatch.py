@@ -286,6 +286,8 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         state("composites", "two composite alarms in one request", ERROR),
         state("unknown", "an alarm that does not exist; the others are deleted", "ResourceNotFound"),
     ),
+    (SERVICE, "DisableAlarmActions"): (shape(SERVICE, "more than 100 names"),),
+    (SERVICE, "EnableAlarmActions"): (shape(SERVICE, "more than 100 names"),),
     (SERVICE, "QueryMetrics"): (
         state("range", "a range of more than 7 days", "bad_data", source="CloudWatch guide, PromQL limits"),
         state("parse", "an expression that cannot be read, as dots without quotes", "bad_data"),

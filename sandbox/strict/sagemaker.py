@@ -256,6 +256,15 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         state("rolling", "rolling of several or serverless variants", source="guide, deployment-guardrails-exclusions"),
         _QUOTA,
     ),
+    (SERVICE, "CreateEndpoint"): (
+        shape(SERVICE, "a name outside its pattern, more than 50 tags"),
+        state("exists", "a name that is taken, also by an endpoint that is being deleted"),
+        state("no config", "a configuration that does not exist"),
+        state("aws tags", "tags that begin with aws:", source="Tagging guide"),
+        _QUOTA,
+    ),
+    (SERVICE, "DeleteEndpoint"): (_NAME, _ENDPOINT, _BUSY),
+    (SERVICE, "ListMonitoringSchedules"): _LIST,
     (SERVICE, "UpdateEndpointWeightsAndCapacities"): (
         shape(SERVICE, "a negative weight or count"),
         Check("provisioned", "more provisioned than maximum concurrency", INVALID, _more_provisioned),

@@ -19,6 +19,7 @@ from sandbox.wiring import Stack
 from tests.template.stack import EVERYTHING, stack
 from tests.template.test_least import IMPLIED
 
+SWITCHES = {"SlackChannel": CHANNEL, "Approvers": "U1", "MayStop": "tagged"}
 BEYOND = {"s3:ListBucket": "the models of an endpoint: there is no bucket that could be named"}
 """Read permissions without a request of their own in the self-test."""
 
@@ -33,7 +34,7 @@ def deployed(workspace: Workspace) -> Iterator[Stack]:
     with Sandbox() as box, listening(workspace) as address:
         add_spot(box)
         secret = box.client("secretsmanager").create_secret(Name="slack", SecretString=workspace.secret())["ARN"]
-        made = Stack(box, parameters={"SlackSecretArn": secret, "SlackChannel": CHANNEL, "Approvers": "U1"})
+        made = Stack(box, parameters={**SWITCHES, "SlackSecretArn": secret})
         for name, function in made.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             made.parts.functions[name] = type(function)(**{**_fields(function), "environment": environment})

@@ -157,7 +157,7 @@ def test_a_wake_brings_it_back_at_night_and_its_end_stops_it_again() -> None:
 
 def test_wakes_have_a_limit_and_a_name_that_sleeps() -> None:
     with hours_world(limits=ChangeLimits(rewire_alarms=True)) as w:
-        with pytest.raises(InputError, match="no endpoint of that name"):
+        with pytest.raises(InputError, match="no such endpoint was stopped"):
             w.flow.wake("nobody", w.now + HOUR, "U1", w.now)
         asleep(w)
         for _ in range(3):

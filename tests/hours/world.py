@@ -161,10 +161,15 @@ def whole(box: Sandbox) -> dict[str, Any]:
 
 @contextmanager
 def hours_world(
-    *, limits: ChangeLimits | None = None, scaled: bool = True, judged: bool = True, **endpoint: Any
+    *,
+    limits: ChangeLimits | None = None,
+    scaled: bool = True,
+    judged: bool = True,
+    evening: datetime = MONDAY_EVENING,
+    **endpoint: Any,
 ) -> Iterator[HoursWorld]:
-    """An account in the evening of a Monday, with the endpoint `Chat` that serves until an hour ago."""
-    with Sandbox(now=MONDAY_EVENING - timedelta(hours=3)) as box:
+    """An account in the evening, of a Monday unless told, with the endpoint `Chat` that serves until an hour ago."""
+    with Sandbox(now=evening - timedelta(hours=3)) as box:
         tags = {"rightsizer:hours": HOURS, "rightsizer:owner": "search", **endpoint.pop("more_tags", {})}
         image = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat@sha256:" + "a" * 64
         settings: dict[str, Any] = {"instance_type": KIND, "count": 2, "tags": tags, "image": image} | endpoint
@@ -172,7 +177,7 @@ def hours_world(
         with box.gate.unrecorded():
             if scaled:
                 autoscaling(box)
-        box.load(NAME, quiet_after(MONDAY_EVENING - timedelta(hours=1)))
+        box.load(NAME, quiet_after(evening - timedelta(hours=1)))
         box.clock.advance(timedelta(hours=3))
         if judged:
             box.gate.judge = Role(box.world, hours_statements()).refusal

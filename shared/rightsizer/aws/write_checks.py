@@ -129,6 +129,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "application-autoscaling:PutScalingPolicy": (TARGET,),
         "application-autoscaling:PutScheduledAction": (TARGET,),
         "cloudwatch:PutMetricAlarm": (TRACKING_ALARM,),
+        "cloudwatch:DeleteAlarms": (TRACKING_ALARM,),
         "cloudwatch:DisableAlarmActions": (Write("alarm:any", "cloudwatch"),),
         "cloudwatch:EnableAlarmActions": (Write("alarm:any", "cloudwatch"),),
     },
@@ -160,7 +161,9 @@ GIVING_BACK = frozenset(
 
 
 def writes_of_door(door: str, may_change: str) -> Mapping[str, tuple[Write, ...]]:
-    """The writes that a door's role holds under this MayChange (template.yaml)."""
+    """The writes that a door's role holds under this MayChange (template.yaml); those of `hours` follow MayStop."""
+    if door == "hours":
+        return WRITES[door]
     kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
     if kept is None:
         return WRITES.get(door, {})

@@ -145,7 +145,7 @@ class HoursRecord:
     @property
     def id(self) -> str:
         """The id by which it holds the lock of its endpoint."""
-        return f"{ID_PREFIX}{self.ref.name}"
+        return hours_id(self.ref.name)
 
     @property
     def holds_lock(self) -> bool:
@@ -177,6 +177,11 @@ class HoursRecord:
     def with_entry(self, entry: Entry) -> "HoursRecord":
         """The record with one more line; the oldest ones go."""
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
+
+
+def hours_id(endpoint: str) -> str:
+    """The id by which office hours hold the lock of an endpoint, while it is stopped or on its way."""
+    return f"{ID_PREFIX}{endpoint}"
 
 
 def take_wake(record: HoursRecord, wake: Wake, limits: HoursLimits) -> HoursRecord | Reason:

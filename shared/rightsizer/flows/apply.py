@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
 from rightsizer.domain.hardware import Catalogue
+from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -143,8 +144,14 @@ class Apply:
             known = self.journal.load(change_id)
             if known is not None:
                 return known
+            if self.is_asleep(proposal.ref.name):
+                raise  # the approval stands: the tick finds it again once the endpoint is back
             self.store.follow(proposal.id, ProposalState.WITHDRAWN, "", str(error))
             raise
+
+    def is_asleep(self, endpoint: str) -> bool:
+        """Whether the endpoint's office hours hold its lock: it is stopped, or being stopped or started."""
+        return self.journal.holder_of(endpoint) == hours_id(endpoint)
 
     def roll_back(self, proposal: Proposal, now: datetime) -> Change | None:
         """Undo the change of a proposal, or stop it before it begins; asked again it is the same order.

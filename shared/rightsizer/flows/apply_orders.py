@@ -237,6 +237,9 @@ def start_rollback(apply: Apply, listed: Proposal, now: datetime) -> Change | No
     try:
         change = apply.roll_back(proposal, now)
     except (ConflictError, InputError) as error:
+        if isinstance(error, ConflictError) and apply.is_asleep(proposal.ref.name):
+            _tell_of_sleep(apply, proposal, now)
+            return None  # the order stands, and no stop begins before it is carried out
         if isinstance(error, ConflictError) and _is_overtaken(apply, proposal):
             raise
         logger.warning("no rollback", extra={"proposal": proposal.id, "why": str(error)})
@@ -321,6 +324,12 @@ def _tell_once(apply: Apply, late: LateDecision, text: str, now: datetime) -> No
 
 def _decided_at(proposal: Proposal) -> datetime:
     return proposal.decision.at if proposal.decision else proposal.created_at
+
+
+def _tell_of_sleep(apply: Apply, proposal: Proposal, now: datetime) -> None:
+    late = LateDecision(proposal, proposal.asked_back_at or now, f"{proposal.ref.name}: its rollback waits")
+    text = f"the rollback of {proposal.change_id} begins when the endpoint is back: it is stopped by its office hours"
+    _tell_once(apply, late, text, now)
 
 
 def _is_overtaken(apply: Apply, proposal: Proposal) -> bool:

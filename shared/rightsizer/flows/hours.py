@@ -38,6 +38,7 @@ from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
 from rightsizer.telemetry import Failure, attempt, count
 
+WAKE_TRIES = 3
 MOVES = 30
 """Moves of one invocation for one endpoint."""
 PASSING = frozenset(
@@ -108,13 +109,19 @@ class HoursKeeper:
 
     def wake(self, name: str, until: datetime, by: str, now: datetime) -> HoursRecord | Reason:
         """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
-        record = self.ports.book.load(name)
-        if record is None:
-            raise InputError(
-                f"waking {name}: no endpoint of that name was stopped; the tag {HOURS_TAG} names its hours"
-            )
-        woken = take_wake(record, Wake(now, until, by), self.ports.limits.hours)
-        return woken if isinstance(woken, Reason) else self.ports.book.save(woken)
+        for left in reversed(range(WAKE_TRIES)):
+            record = self.ports.book.load(name)
+            if record is None:
+                raise InputError(f"waking {name}: no such endpoint was stopped; the tag {HOURS_TAG} names its hours")
+            woken = take_wake(record, Wake(now, until, by), self.ports.limits.hours)
+            if isinstance(woken, Reason):
+                return woken
+            try:
+                return self.ports.book.save(woken)
+            except ConflictError:  # a tick saved the record at this moment
+                if not left:
+                    raise
+        raise ConflictError(f"waking {name}: its record is being saved all the time; try again")
 
     def _advance(
         self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
@@ -258,7 +265,7 @@ class HoursKeeper:
             reason=action.reason,
             remaining=remaining,
             serving_at=None if begins else record.serving_at,
-            next_due=demand.changes_at,
+            next_due=_next_look(action, demand, now),
             lease_until=record.lease_until if action.state in (HoursState.STOPPED, HoursState.STARTING) else None,
         )
         if action.state is HoursState.STOPPED and record.state is HoursState.STOPPING:
@@ -282,6 +289,13 @@ class HoursKeeper:
     def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> None:
         what = Occurrence(f"hours#{record.ref.name}#{key}", now, "hours", record.ref.name, text)
         tell_once(self.ports.ledger, self.ports.notifier, what, subject)
+
+
+def _next_look(action: Settle, demand: HoursDemand, now: datetime) -> datetime | None:
+    """When an endpoint that runs may be stopped next: what AWS keeps refusing is tried again the next evening."""
+    if action.state is not HoursState.RUNNING:
+        return demand.changes_at
+    return now + (LEFT_ALONE if action.tell else LOOK_SOON)
 
 
 def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:

@@ -16,7 +16,14 @@ from rightsizer.changes.hours import (
     late_notice,
     next_hours_action,
 )
-from rightsizer.changes.hours.steps import LiveHours, create_step, delete_step, silence_steps, sound_steps
+from rightsizer.changes.hours.steps import (
+    LiveHours,
+    create_step,
+    delete_step,
+    settle_steps,
+    silence_steps,
+    sound_steps,
+)
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hours_record import HoursRecord, HoursState, Wake, take_wake
@@ -36,6 +43,7 @@ from tests.changes.hours.kit import (
     PAGER,
     REF,
     RESOURCE,
+    SCALER,
     TARGET,
     alarm,
     before,
@@ -52,6 +60,7 @@ MINUTE = timedelta(minutes=1)
 SILENCED = alarm(ActionsEnabled=False)
 DELETE, CREATE = delete_step(REF), create_step(REF, before(), CONFIG)
 (SILENCE,), (SOUND,) = silence_steps(before()), sound_steps(before())
+WIRED = before(scaling=(TARGET,), alarms=(PAGER, SCALER))
 START = Entry(MORNING - timedelta(minutes=45), "begins", "noted", "start")
 EARLY = MORNING - timedelta(minutes=40)
 STOPPING, STOPPED, STARTING = HoursState.STOPPING, HoursState.STOPPED, HoursState.STARTING
@@ -250,6 +259,26 @@ def test_counts_autoscaling_and_alarms_come_back_in_this_order() -> None:
     on = {"chat-errors": alarm(), "chat-busy": alarm({**wired.body, "ActionsEnabled": True})}
     bare = replace(bare, state=replace(bare.state, alarms=on))
     assert kind(decide(one, bare, EARLY)) is HoursState.RUNNING
+
+
+def test_a_step_that_aws_rejects_keeps_no_other_one_waiting() -> None:
+    one = starting(before=before(scaling=(TARGET,)))
+    small = endpoint(variants=(VariantSight("AllTraffic", 1, 1, 1.0, 1.0, (IMAGE,)),))
+    first = decide(one, live(small, SILENCED), EARLY)
+    assert isinstance(first, Do)
+    assert first.step.kind is StepKind.SET_CAPACITY
+    refused = starting(*rejected(first.step, EARLY), before=before(scaling=(TARGET,)))
+    assert kind(decide(refused, live(small, SILENCED), EARLY + MINUTE)) is StepKind.REGISTER_TARGET
+
+
+def test_an_alarm_whose_policy_cannot_be_put_is_not_sent_with_the_place_of_the_policy() -> None:
+    policy = next(s for s in settle_steps(REF, WIRED, EARLY) if s.kind is StepKind.PUT_POLICY)
+    seen = live(None, alarm(), alarm({"AlarmName": "chat-busy", "ActionsEnabled": True, "AlarmActions": []}))
+    seen = replace(seen, state=replace(seen.state, scaling=(replace(TARGET, policies=()),)))
+    waits = decide(starting(*rejected(policy, EARLY), before=WIRED), seen, EARLY + MINUTE)
+    assert kind(waits) == "wait"
+    given_up = starting(*rejected(policy, EARLY) * MOST_TRIES, before=WIRED)
+    assert kind(decide(given_up, seen, EARLY + MINUTE)) is HoursState.HANDED_OVER
 
 
 def test_what_aws_keeps_refusing_is_handed_over_while_it_serves() -> None:

@@ -25,6 +25,8 @@ MEANT = {
     "update_endpoint": "sagemaker",
     "describe_endpoint": "sagemaker",
     "list_endpoints": "sagemaker",
+    "create_endpoint": "sagemaker",
+    "delete_endpoint": "sagemaker",
     "put_scaling_policy": "application-autoscaling",
     "delete_scheduled_action": "application-autoscaling",
     "describe_scheduled_actions": "application-autoscaling",

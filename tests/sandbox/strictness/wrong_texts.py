@@ -83,6 +83,11 @@ _TEXTS: Wrong = {
             }
         },
     },
+    ("sagemaker", "CreateEndpoint"): {"shape": {"EndpointName": "new_one"}},
+    ("sagemaker", "DeleteEndpoint"): {"shape": {"EndpointName": "chat_7b"}},
+    ("sagemaker", "ListMonitoringSchedules"): {"shape": {"MaxResults": 101}},
+    ("cloudwatch", "DisableAlarmActions"): {"shape": {"AlarmNames": [f"a{n}" for n in range(101)]}},
+    ("cloudwatch", "EnableAlarmActions"): {"shape": {"AlarmNames": [f"a{n}" for n in range(101)]}},
     ("sagemaker", "CreateEndpointConfig"): {
         "prefix needs": variant(
             RoutingConfig={"RoutingStrategy": "PREFIX_AWARE", "PrefixAwareRoutingConfig": {"PrefixLength": 1024}}

@@ -14,7 +14,7 @@ from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursSta
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind, has_places
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
@@ -208,9 +208,11 @@ def _starting(
     if endpoint.status == "Failed":
         return _try_again(record, steps.delete_step(record.ref), now)
     wanted = steps.settle_steps(record.ref, before, now)
-    step = first_undone(wanted, live.state, record, MOST_TRIES)
-    if step is not None:
-        return _try_again(record, step, now)
+    undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
+    # An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
+    moves = [_try_again(record, s, now) for s in undone if not has_places(live.state.resolve_step(s))]
+    if moves:
+        return next((move for move in moves if isinstance(move, Do)), moves[0])
     if any(not steps.has_effect(s, live.state) for s in wanted):
         text = f"it serves, and not everything could be put back: {_last_answer(record)}"
         return Settle(HoursState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text), tell=True)

@@ -1,0 +1,69 @@
+"""A fixed sample of disturbed nights, and that each law is broken by the program that breaks its rule."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer.aws.hours import HoursTable
+from rightsizer.changes import hours
+from rightsizer.changes.hours import Settle, steps
+from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.flows.hours import HoursKeeper
+from tests.faults.hours import FAULTS, Night, night, nights
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", nights(len(FAULTS)), ids=lambda case: f"{case.fault}/{case.seed}")
+def test_a_disturbed_night_ends_as_the_laws_say(case: Night) -> None:
+    assert night(case) == []
+
+
+def found(fault: str, said: str, first: int = 3) -> bool:
+    """Whether one of the first nights with the fault breaks a law that says so."""
+    return any(said in line for seed in range(first) for line in night(Night(fault, seed)))
+
+
+def test_a_start_that_forgets_the_alarms_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "sound_steps", lambda before: ())
+    assert found("nothing", "are still off")
+
+
+def test_a_start_that_forgets_the_autoscaling_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "restore_steps", lambda *_: ())
+    assert found("nothing", "ended as handed-over", first=1)
+
+
+def test_a_message_that_is_never_sent_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HoursKeeper, "_tell", lambda *_: None)
+    assert found("capacity gone", "and nobody was told")
+
+
+def test_a_lock_that_is_never_given_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = HoursTable._lock
+
+    def kept(self: HoursTable, record: HoursRecord) -> Any:
+        return lock(self, record) if record.holds_lock else ()
+
+    monkeypatch.setattr(HoursTable, "_lock", kept)
+    assert found("nothing", "and the lock says otherwise")
+
+
+def test_a_delete_without_a_record_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    save = HoursTable.save
+
+    def forgetful(self: HoursTable, record: HoursRecord) -> HoursRecord:
+        save(self, replace(record, before=None))
+        return replace(record, version=record.version + 1)
+
+    monkeypatch.setattr(HoursTable, "save", forgetful)
+    assert found("nothing", "nothing of it was stored", first=1)
+
+
+def test_a_record_that_forgets_a_delete_that_was_sent_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settled(*_: Any, **__: Any) -> Any:
+        return Settle(HoursState.RUNNING, Reason(Code.EXPIRED, "forgotten"))
+
+    monkeypatch.setattr(hours, "_stopped", settled)
+    assert found("nothing", "the record says that it runs, and it does not", first=1)
