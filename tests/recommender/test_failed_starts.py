@@ -1,5 +1,6 @@
 """A model that did not start on a type does not start there behind another endpoint either; another model may."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,6 +10,8 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.usage import BIN, VariantUsage
+from rightsizer.recommender import recommend
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
@@ -106,3 +109,25 @@ def test_a_new_version_of_the_model_lifts_the_first_failure_of_a_type_and_not_th
 def test_a_load_that_changed_does_not_let_a_model_start_that_did_not() -> None:
     other_load = replace(failed("health-check", MODEL), demand=0.0001)
     assert first() not in [o.target.instance_type for o in judged(History((other_load,))).options]
+
+
+@pytest.mark.parametrize(("tail_s", "again"), [(0.0, True), (20.0, False)], ids=["as fast", "slow tail"])
+def test_an_alarm_is_forgiven_only_where_the_hours_on_the_type_had_no_slower_median_and_no_slower_p95(
+    tail_s: float, again: bool
+) -> None:
+    """The slowest requests took 20 s: the median cannot tell, and the p95 can."""
+    window = kit.window(kit.steady())
+    hardware = kit.catalogue().find("ml.g6e.xlarge")
+    assert hardware is not None
+    used = recommend.add_daily_usage(kit.endpoint(), [window], hardware, History(), Policy())
+    assert isinstance(used, VariantUsage)
+    last = used.days[-1]
+    *most, (_, slowest), (_, slower) = last.latency
+    latency = (*most, (round(math.log(1000 * tail_s) / math.log(BIN)), slowest + slower)) if tail_s else last.latency
+    there = replace(last, instance_type=first(), latency=latency)
+    usage = replace(used, days=(*used.days, there))
+    back = History((tired(1, today()),))
+    rest = (kit.prices(), kit.catalogue(), {}, back, Policy(), kit.NOW)
+    found = kit.judge_digests(kit.endpoint(), usage, *rest)
+    named = {e.instance_type: e.reason.code for e in found.excluded if e.dimension is None}
+    assert (named.get(first()) is not Code.BLACKLISTED) is again

@@ -227,9 +227,11 @@ def _rest_reason(context: EvaluationContext, hardware: InstanceType, known: Less
 
 
 def _is_no_slower(context: EvaluationContext, hardware: InstanceType) -> bool:
-    """Whether the hours on the type show no slower median: then the alarm had another cause."""
-    there = latency_of([d for d in context.days if d.instance_type == hardware.name])
-    return there is not None and there.p50_s <= FALSE_ALARM * context.latency.p50_s
+    """Whether the hours on the type show no slower median and p95: then the alarm had another cause."""
+    there, usual = latency_of([d for d in context.days if d.instance_type == hardware.name]), context.latency
+    if there is None:
+        return False
+    return there.p50_s <= FALSE_ALARM * usual.p50_s and there.p95_s <= FALSE_ALARM * usual.p95_s
 
 
 def _slowdown(context: EvaluationContext, known: Lesson, hardware: InstanceType) -> Slowdown:
