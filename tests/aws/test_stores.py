@@ -127,7 +127,7 @@ def test_a_decision_is_recorded_once_and_names_who_was_first(store: Recommendati
     assert decided.state is ProposalState.APPROVED
     assert decided.decision == APPROVAL
     with pytest.raises(ConflictError, match=r"approved already by slack:U1 at 2026-01-12T09:30"):
-        decide(store, PID, replace(APPROVAL, by="slack:U2", state=ProposalState.REJECTED), NOW)
+        decide(store, PID, replace(APPROVAL, by="slack:U2"), NOW)
     assert store.proposal(PID) == decided
 
 

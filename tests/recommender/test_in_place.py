@@ -59,7 +59,7 @@ def test_the_way_back_is_in_place_where_the_preflight_lets_it_pass(kind: Endpoin
     assert option.in_place is not refused(kind, replace(option, in_place=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not EndpointKind.INFERENCE_COMPONENTS])
 def test_no_instance_at_all_is_in_place_where_the_plan_of_it_is_made(kind: EndpointKind) -> None:
     option = samples.option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.xlarge", 1, minimum=0, idle_minutes=15))
     change = samples.change(NOW, option=option)

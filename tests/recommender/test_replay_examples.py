@@ -120,6 +120,18 @@ def test_what_is_late_on_any_fleet_does_not_ring_and_hides_nothing_that_does() -
     assert (served.late, served.rings_alarm) == (6, 1)
 
 
+def test_a_few_that_are_late_on_any_fleet_ring_together_with_those_that_wait() -> None:
+    """Four of a hundred take too long anyway, and eight more wait: the alarm of the endpoint sees twelve."""
+    calm = [(6.0 * n, 1.0) for n in range(88)]
+    long = [(6.0 * n + 1, 31.0) for n in (10, 30, 50, 70)]
+    slow = [(6.0 * n + 2, 25.0) for n in range(52, 84, 4)]
+    fleet = replace(ONE, workers=100)
+    both = streamed(*sorted((*calm, *long, *slow)))
+    assert replay_requests(both, fleet, 30.0).rings_alarm == 0, "four in a hundred"
+    assert replay_requests(both, replace(fleet, slower=1.25), 30.0).rings_alarm == 1
+    assert replay_requests(streamed(*sorted((*calm, *slow))), replace(fleet, slower=1.25), 30.0).rings_alarm == 0
+
+
 def test_the_guard_rings_for_three_late_requests_of_five_in_half_an_hour() -> None:
     calm = (100.0, 200.0)
     assert rings(300.0, 310.0, 320.0, fine=calm) == 1

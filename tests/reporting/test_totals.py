@@ -35,11 +35,15 @@ def test_graviton_is_cheaper() -> None:
 
 
 def test_the_alarms_are_counted_as_the_template_has_them() -> None:
-    alarms = stack(**EVERYTHING).of("AWS::CloudWatch::Alarm")
-    metrics = [
+    assert alarm_metrics(MayStop="nothing") == ALARM_METRICS
+    assert alarm_metrics(MayStop="tagged") == ALARM_METRICS + 1, "the errors of the function of office hours"
+
+
+def alarm_metrics(**parameters: str) -> int:
+    alarms = stack(**(EVERYTHING | parameters)).of("AWS::CloudWatch::Alarm")
+    return sum(
         len([m for m in one.get("Metrics", [{"MetricStat": 1}]) if "MetricStat" in m]) for one in alarms.values()
-    ]
-    assert sum(metrics) == ALARM_METRICS
+    )
 
 
 def test_the_functions_are_named_with_the_memory_that_the_template_gives_them() -> None:

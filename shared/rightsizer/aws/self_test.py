@@ -86,6 +86,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeInferenceComponent",
+        "sagemaker:ListInferenceComponents",
         "sagemaker:DescribeModel",
         "sagemaker:ListTags",
         "sagemaker:DescribeTrainingJob",

@@ -105,7 +105,8 @@ def covered_fleet(
         return option
     if option.grows or option.restores or option.target.others or newest.finding is Finding.UNDER_PROVISIONED:
         return option
-    alike = [one for one in _sure_options(option, newest, approved_as) if _is_covered_kind(one, option)]
+    alike = _sure_options(option, newest.of_variant(decided.variant), approved_as)
+    alike = [one for one in alike if _is_covered_kind(one, option) and not one.target.others]
     if any(_is_within(one.target, option.target) for one in alike):
         return option
     first = decided.chosen_option

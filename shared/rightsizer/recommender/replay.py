@@ -46,8 +46,8 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
         latencies = run(arrivals, services, fleet, slots)
         over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
         late += len(over)
-        ours = [at for at, value, work in zip(arrivals, latencies, services, strict=True) if value > limit_s >= work]
-        rung += len(ours) >= WATCH_LATE and _is_alarm_rung(arrivals, ours, max(WATCH_SHARE, 3 * baseline))
+        anyway = [at for at, work in zip(arrivals, services, strict=True) if work > limit_s]
+        rung += len(over) >= WATCH_LATE and _is_alarm_rung(arrivals, over, anyway, max(WATCH_SHARE, 3 * baseline))
         worst = max(worst, _worst_p95_s(arrivals, latencies))
         served += latencies
         instances += sum(slots) / SLOTS
@@ -92,13 +92,18 @@ def _late_in_backlog(stream: Stream, number: int, fleet: Fleet, slots: Sequence[
     return round(late)
 
 
-def _is_alarm_rung(arrivals: Sequence[float], over: Sequence[float], share: float) -> bool:
-    """Whether half an hour has so many late requests that the guard would bring the old configuration back."""
+def _is_alarm_rung(arrivals: Sequence[float], over: Sequence[float], anyway: Sequence[float], share: float) -> bool:
+    """Whether half an hour has so many late requests that the guard would bring the old configuration back.
+
+    A half hour that would be as bad by those that are late `anyway`, on any fleet, counts for the others alone.
+    """
     for number in range(WATCH_LATE - 1, len(over)):
         at = over[number]
         late = number + 1 - bisect_left(over, at - WATCH_S)
         seen = bisect_right(arrivals, at) - bisect_left(arrivals, at - WATCH_S)
-        if late >= WATCH_LATE and seen >= WATCH_REQUESTS and late > share * seen:
+        usual = bisect_right(anyway, at) - bisect_left(anyway, at - WATCH_S)
+        counted = late if usual <= share * seen else late - usual
+        if counted >= WATCH_LATE and seen >= WATCH_REQUESTS and counted > share * seen:
             return True
     return False
 

@@ -194,10 +194,10 @@ def reject(
     proposal: ProposalId,
     reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
 ) -> None:
-    """Reject a proposal, and keep the reason; or stop one that was approved and has not begun.
+    """Reject a proposal, or stop what has not begun.
 
-    The same change is not proposed again for 180 days. Between a shadow test and the change that follows it, this stops
-    the change; of one that has begun, rightsizer rollback does.
+    The same change is not proposed again for 180 days, and the reason of a proposal that waited is kept. Between a
+    shadow test and the change that follows it, this stops the change; of one that has begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
