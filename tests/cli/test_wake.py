@@ -3,13 +3,17 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from rightsizer import bootstrap
+from rightsizer.aws.hours import HoursTable
+from rightsizer.aws.table import Table
 from rightsizer.domain.hours_record import HoursState
+from rightsizer.errors import ReadError
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.sagemaker.load import Served
@@ -164,7 +168,7 @@ def test_a_hard_freeze_lists_what_is_asleep_and_refuses_a_wake_with_the_commands
 
 @pytest.fixture(scope="module")
 def closed() -> Iterator[Scene]:
-    """A deployed stack with MayStop=tagged whose one endpoint is asleep."""
+    """A deployed stack with MayStop=tagged whose one endpoint is asleep; the last test here changes that."""
     with scene(now=datetime(2026, 11, 16, 17, 30, tzinfo=UTC), slack=False, MayStop="tagged") as at:
         image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/chat@sha256:" + "a" * 64
         at.box.add_endpoint("chat", tags={"rightsizer:hours": "mon-fri 08:00-19:00 Europe/Berlin"}, image=image)
@@ -203,3 +207,65 @@ def test_the_limits_of_the_stack_hold(closed: Scene, said: Said, no_table: None)
         code, _, err = said("wake", "chat")
     closed.stack.template.change({"Limits": "{}"})
     assert (code, "wakes_per_day is 0" in err) == (Exit.FAILED, True)
+
+
+def of_hours(found: Any) -> list[dict[str, Any]]:
+    return [check for check in found["checks"] if check["purpose"] == "endpoints that office hours stopped"]
+
+
+def test_doctor_says_what_is_asleep_and_how_to_wake_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aside(closed):
+        (check,) = of_hours(said("doctor")[1])
+        (told,) = of_hours(said("doctor", "--deployed")[1])
+        run(["doctor", "--deployed"])
+    assert (check["outcome"], told) == ("ok", check | {"part": "stack"})
+    assert "chat  stopped since Mon 16 Nov 2026, 18:" in check["detail"]
+    assert "has to serve again: Tue 17 Nov 2026, 07:00 UTC" in check["detail"]
+    assert "before MayStop is narrowed or the stack removed: rightsizer wake chat" in check["remedy"]
+    assert check["remedy"] in capsys.readouterr().out, "also where only what asks for an act is printed"
+
+
+def test_doctor_fails_where_something_is_asleep_and_nobody_starts_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    closed.stack.template.change({"MayStop": "nothing"})
+    with aside(closed):
+        code, found, _ = said("doctor")
+        run(["doctor"])
+    closed.stack.template.change({"MayStop": "tagged"})
+    (check,) = of_hours(found)
+    assert (code, check["outcome"]) == (Exit.INCOMPLETE, "failed")
+    assert "the stack has MayStop=nothing, so nobody starts it" in check["detail"]
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "Remedy: deploy with MayStop=tagged again; by hand:" in printed
+    assert any(line.startswith("aws sagemaker create-endpoint --") for line in printed)
+
+
+def test_doctor_that_may_not_read_the_table_lacks_nothing_for_a_scan(
+    closed: Scene, said: Said, no_table: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise ReadError("nobody may ask")
+
+    monkeypatch.setattr("rightsizer.terminal.doctor.table_of", refuse)
+    with aside(closed):
+        (check,) = of_hours(said("doctor")[1])
+    assert (check["outcome"], check["detail"]) == ("not-checked", "nobody may ask")
+
+
+def test_doctor_names_what_was_handed_over_until_somebody_creates_it(closed: Scene, said: Said, no_table: None) -> None:
+    table = HoursTable(Table(closed.box.client("dynamodb"), closed.stack.parts.names["Table"]))
+    with aside(closed):
+        record = table.load("chat")
+        assert record is not None
+        table.save(replace(record, state=HoursState.HANDED_OVER, remaining=("aws sagemaker x",)))
+        code, found, err = said("wake", "chat")
+        assert (code, found["wakes"][0]["remaining"]) == (Exit.FAILED, ["aws sagemaker x"])
+        assert "it was handed over, so a person brings it back" in err
+        (check,) = of_hours(said("doctor")[1])
+        closed.box.client("sagemaker").create_endpoint(EndpointName="chat", EndpointConfigName="chat-config")
+        (after,) = of_hours(said("doctor")[1])
+    assert (check["outcome"], check["detail"]) == ("failed", "chat was handed over, and does not exist")
+    assert (after["outcome"], after["detail"]) == ("ok", "none is asleep")

@@ -15,7 +15,7 @@ from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
-from rightsizer.terminal.wake import asleep_document, asleep_line
+from rightsizer.terminal.wake_page import asleep_document, asleep_line
 
 HARD = (
     "Frozen hard: no step at all is taken, interrupted Spot capacity is not replaced, and no endpoint is stopped or "

@@ -5,15 +5,12 @@ All that happens here is a conditional write on the endpoint's record; the stack
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Annotated, Any
+from datetime import timedelta
+from typing import Annotated
 
 import typer
 
 from rightsizer import bootstrap
-from rightsizer.changes.hours import demand_at
-from rightsizer.changes.hours.steps import commands_by_hand
-from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import one_line
@@ -23,6 +20,7 @@ from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import Exit, app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.wake_page import answer_document, wake_sentence
 
 STAY = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,4})m)?", re.ASCII)
 SHORTEST = timedelta(minutes=15)
@@ -79,7 +77,7 @@ def wake(
     else:
         answers = (orders.wake(endpoint, stay, at.decider, now),)
     if options.as_json:
-        rows = [_answer_document(each, orders.limits) for each in answers]
+        rows = [answer_document(each, orders.limits) for each in answers]
         print_json({"version": document.VERSION, "wakes": rows, "unreadable": document.unread_documents(unread)})
     else:
         _tell(answers, orders.limits, unread)
@@ -100,53 +98,3 @@ def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[U
         tables.say("No endpoint is asleep.")
     for row in unread:
         tables.say(one_line(sentences.unread_row(row)))
-
-
-def wake_sentence(answer: WakeAnswer, limits: HoursLimits) -> str:
-    """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
-    name, times = answer.record.ref.name, answer.times
-    left = f"{answer.wakes_left} of {sentences.count(limits.wakes_a_day, 'wake')} in 24 hours left"
-    if times is None:
-        return f"Not recorded: {name}: {answer.reason.sentence if answer.reason else 'nothing to do'}."
-    until = max(w.until for w in answer.record.wakes)
-    stays = f"stays until {sentences.time_text(until)}, or until its hours end where they begin before that"
-    if not answer.is_recorded:
-        return f"Ordered already: {name} {stays}; {left}."
-    basis = "by its own starts" if answer.record.starts else "no start of its own is measured yet, most are quicker"
-    return f"Recorded: {name} should serve by {sentences.time_text(times.serves_by)} ({basis}); it {stays}; {left}."
-
-
-def _answer_document(answer: WakeAnswer, limits: HoursLimits) -> dict[str, Any]:
-    times = answer.times
-    return {
-        "endpoint": answer.record.ref.name,
-        "recorded": answer.is_recorded,
-        "state": answer.record.state.value,
-        "serves_by": times.serves_by.isoformat() if times else None,
-        "until": max(w.until for w in answer.record.wakes).isoformat() if times else None,
-        "starts_measured": len(answer.record.starts),
-        "wakes_left": answer.wakes_left,
-        "wakes_per_day": limits.wakes_a_day,
-        "reason": answer.reason.sentence if answer.reason else "",
-        "remaining": list(answer.by_hand),
-    }
-
-
-def asleep_document(record: HoursRecord, now: datetime, limits: HoursLimits, with_commands: bool) -> dict[str, Any]:
-    """An endpoint that is asleep or on its way, with the commands by hand where they are wanted."""
-    serves_at = demand_at(record, now, limits.holidays).serves_at
-    return {
-        "endpoint": record.ref.name,
-        "state": record.state.value,
-        "since": record.since.isoformat() if record.since else None,
-        "serves_at": serves_at.isoformat() if serves_at else None,
-        "remaining": list(commands_by_hand(record, now)) if with_commands else [],
-    }
-
-
-def asleep_line(record: HoursRecord, now: datetime, limits: HoursLimits) -> str:
-    """An endpoint that is asleep in one line: since when, and when it has to serve again."""
-    serves_at = demand_at(record, now, limits.holidays).serves_at
-    since = f" since {sentences.time_text(record.since)}" if record.since else ""
-    again = sentences.time_text(serves_at) if serves_at else "at no known time"
-    return f"{record.ref.name}  {record.state.value}{since}; has to serve again: {again}"
