@@ -48,7 +48,7 @@ def parse_stay(text: str) -> timedelta:
 def wake(
     options: StackOptions,
     endpoint: Annotated[
-        str, typer.Argument(metavar="[ENDPOINT]", help="Name of the endpoint, upper and lower case as it was.")
+        str, typer.Argument(metavar="ENDPOINT", help="Name of the endpoint, upper and lower case as it was; or --all.")
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every endpoint that is asleep.")] = False,
     stay: Annotated[
@@ -65,8 +65,8 @@ def wake(
 
     The order is only recorded here: the deployed stack creates the endpoint within five minutes, and a start takes as
     long as it always does. The answer says when it should serve, until when, and how many wakes a day are left (Limits:
-    wakes_per_day, longest_wake_hours). Afterwards it is stopped again, unless its hours began. Once more, a wake lasts
-    longer. Needs MayStop=tagged.
+    wakes_per_day, longest_wake_hours). Afterwards it is stopped again, unless its hours began. A later order
+    with a longer time extends the stay. Needs MayStop=tagged.
     """
     if bool(endpoint) is everything:
         raise typer.BadParameter("give either the name of an endpoint or --all")
