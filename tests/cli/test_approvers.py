@@ -69,6 +69,7 @@ def refusal(doing: str) -> str:
         ("rollback c-1", "rolling back c-1"),
         ("freeze --hard", "freezing hard"),
         ("freeze --off", "lifting the freeze"),
+        ("wake chat", "waking chat"),
     ],
 )
 def test_whoever_the_list_does_not_name_gives_no_order(standing: Scene, said: Said, line: str, doing: str) -> None:

@@ -309,7 +309,9 @@ def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsy
     assert asked.run(12).state is ChangeState.PROVEN
 
 
-@pytest.mark.parametrize("command", ["approve p-1", "reject p-1", "snooze p-1", "apply p-1", "rollback c-1", "freeze"])
+@pytest.mark.parametrize(
+    "command", ["approve p-1", "reject p-1", "snooze p-1", "apply p-1", "rollback c-1", "freeze", "wake --all"]
+)
 def test_without_a_deployed_stack_an_order_is_refused_and_says_so(
     command: str, capsys: pytest.CaptureFixture[str], asked: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

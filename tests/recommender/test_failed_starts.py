@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_an_alarm_is_forgiven_only_where_the_hours_on_the_type_had_no_slower_med
     there = replace(last, instance_type=first(), latency=latency)
     usage = replace(used, days=(*used.days, there))
     back = History((tired(1, today()),))
-    rest = (kit.prices(), kit.catalogue(), {}, back, Policy(), kit.NOW)
+    rest: Any = (kit.prices(), kit.catalogue(), {}, back, Policy(), kit.NOW)
     found = kit.judge_digests(kit.endpoint(), usage, *rest)
     named = {e.instance_type: e.reason.code for e in found.excluded if e.dimension is None}
     assert (named.get(first()) is not Code.BLACKLISTED) is again

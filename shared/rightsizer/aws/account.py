@@ -70,10 +70,11 @@ class EndpointQuotas:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """Table and approvers of a deployed stack."""
+    """Table, approvers and parameters of a deployed stack."""
 
     table: str
     approvers: Approvers
+    parameters: Mapping[str, str]
 
 
 def stack_of(session: "Session", stack: str) -> Deployed:
@@ -91,8 +92,9 @@ def stack_of(session: "Session", stack: str) -> Deployed:
     if OUTPUT not in outputs:
         raise SettingsError(f"the stack {stack} has no output {OUTPUT}; is it the stack of rightsizer?")
     _, partition, _, _, account, _ = str(found["StackId"]).split(":", 5)
-    approvers = Approvers.parse(_parameters(found).get("Approvers", ""), f"{partition}:{account}")
-    return Deployed(str(outputs[OUTPUT]), approvers)
+    parameters = _parameters(found)
+    approvers = Approvers.parse(parameters.get("Approvers", ""), f"{partition}:{account}")
+    return Deployed(str(outputs[OUTPUT]), approvers, parameters)
 
 
 def table_of(session: "Session", stack: str) -> str:

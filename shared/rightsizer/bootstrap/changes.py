@@ -25,12 +25,12 @@ from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require_settings
 
 if TYPE_CHECKING:
+    from rightsizer.aws.account import Deployed
     from rightsizer.aws.capacity_changes import CapacityChangeTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
-    from rightsizer.domain.approvers import Approvers
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.live_state import EndpointSight, Gone
     from rightsizer.domain.proposal import ProposalState
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rightsizer.flows.hours import HoursKeeper
     from rightsizer.flows.orders import ComponentOrders, Orders
     from rightsizer.flows.report import ReportSources
+    from rightsizer.flows.wake import WakeOrders
+    from rightsizer.ports.hours import HoursBook
 
 
 @build_once
@@ -138,8 +140,10 @@ class Desk:
     table: Table
     decider: str
     component_orders: ComponentOrders
-    approvers: Callable[[], Approvers | str]
-    """The list of the stack, or why no stack can be asked for it."""
+    hours: HoursBook
+    """Records of endpoints with office hours."""
+    stack: Callable[[], Deployed | str]
+    """The stack, or why no stack can be asked for its list and its settings."""
 
     def require_approver(self, doing: str) -> str:
         """Let nobody give an order whom the stack's list does not let decide: NotApproverError.
@@ -147,10 +151,10 @@ class Desk:
         Returns why no stack could be asked for its list, empty where one was. IAM alone decides here then; `apply`
         holds who approved against its own list anyway.
         """
-        approvers = self.approvers()
-        if isinstance(approvers, str):
-            return approvers
-        found = approver_refusal(self.decider, approvers)
+        stack = self.stack()
+        if isinstance(stack, str):
+            return stack
+        found = approver_refusal(self.decider, stack.approvers)
         if found is not None:
             raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
         return ""
@@ -167,6 +171,19 @@ class Desk:
 
         at = now()
         return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
+
+    def wake_orders(self) -> WakeOrders:
+        """Orders to wake endpoints, within the limits of the stack; the default ones where no stack can be asked."""
+        from rightsizer.domain.office_hours import HoursLimits
+        from rightsizer.flows.wake import WakeOrders
+        from rightsizer.settings import from_environment
+
+        stack = self.stack()
+        if isinstance(stack, str):
+            return WakeOrders(self.hours, HoursLimits(), self.journal.switch)
+        known = from_environment({"RIGHTSIZER_LIMITS": stack.parameters.get("Limits", "{}")})
+        may_stop = stack.parameters.get("MayStop", "nothing") == "tagged"
+        return WakeOrders(self.hours, known.limits.hours, self.journal.switch, may_stop)
 
     def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
         """Record that the old policy of a group is wanted back; None where the id is not a capacity change's."""
@@ -185,6 +202,7 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     from rightsizer.aws.account import decider_of, stack_of
     from rightsizer.aws.capacity_changes import CapacityChangeTable
     from rightsizer.aws.components import components_of_endpoint
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
@@ -198,15 +216,16 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
     orders = Orders(journal, lambda endpoint: _look(account, endpoint), stop)
     store, reading = Recommendations(table, now), reading_ports(account)
     sagemaker = account.client("sagemaker")
-    approvers = partial(_approvers, account, stack, name) if known is None else lambda: known.approvers
+    deployed = partial(_stack_of_table, account, stack, name) if known is None else lambda: known
     asking = ComponentOrders(
         reading.fleet, reading.prices, store, lambda endpoint: components_of_endpoint(sagemaker, endpoint)
     )
-    return Desk(store, journal, orders, CapacityChangeTable(table), table, decider_of(account), asking, approvers)
+    capacity_changes, hours_book = CapacityChangeTable(table), HoursTable(table)
+    return Desk(store, journal, orders, capacity_changes, table, decider_of(account), asking, hours_book, deployed)
 
 
-def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str:
-    """The list of the stack that a named table belongs to, or why no stack can be asked for it."""
+def _stack_of_table(account: Session, stack: str, table_name: str) -> Deployed | str:
+    """The stack that a named table belongs to, or why no stack can be asked."""
     from rightsizer.aws.account import stack_of
 
     try:
@@ -215,7 +234,7 @@ def _approvers(account: Session, stack: str, table_name: str) -> Approvers | str
         return str(error)
     if deployed.table != table_name:
         return f"the table of the stack {stack} is {deployed.table}, not {table_name}"
-    return deployed.approvers
+    return deployed
 
 
 def report_sources(account: Session, stack: str, table_name: str) -> ReportSources:

@@ -193,7 +193,8 @@ def take_wake(record: HoursRecord, wake: Wake, limits: HoursLimits) -> HoursReco
     if wake.until <= wake.at:
         return Reason(Code.BAD_SETTING, f"a wake of {record.ref.name} must end after it begins")
     until = min(wake.until, wake.at + limits.longest_wake)
-    return replace(record, wakes=(*day, replace(wake, until=until)), next_due=wake.at)
+    kept = (w for w in record.wakes if w in day or w.until > wake.at)
+    return replace(record, wakes=(*kept, replace(wake, until=until)), next_due=wake.at)
 
 
 def config_command(before: EndpointBefore) -> str:

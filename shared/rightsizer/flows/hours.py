@@ -21,8 +21,6 @@ from rightsizer.domain.hours_record import (
     HoursRecord,
     HoursState,
     StoppedTime,
-    Wake,
-    take_wake,
 )
 from rightsizer.domain.live_state import Gone, LiveState
 from rightsizer.domain.next_action import Do, Wait
@@ -32,13 +30,13 @@ from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
-from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
+from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
+from rightsizer.flows.wake import record_wake
 from rightsizer.telemetry import Failure, attempt, count
 
-WAKE_TRIES = 3
 MOVES = 30
 """Moves of one invocation for one endpoint."""
 PASSING = frozenset(
@@ -109,19 +107,7 @@ class HoursKeeper:
 
     def wake(self, name: str, until: datetime, by: str, now: datetime) -> HoursRecord | Reason:
         """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
-        for left in reversed(range(WAKE_TRIES)):
-            record = self.ports.book.load(name)
-            if record is None:
-                raise InputError(f"waking {name}: no such endpoint was stopped; the tag {HOURS_TAG} names its hours")
-            woken = take_wake(record, Wake(now, until, by), self.ports.limits.hours)
-            if isinstance(woken, Reason):
-                return woken
-            try:
-                return self.ports.book.save(woken)
-            except ConflictError:  # a tick saved the record at this moment
-                if not left:
-                    raise
-        raise ConflictError(f"waking {name}: its record is being saved all the time; try again")
+        return record_wake(self.ports.book, self.ports.limits.hours, name, until, by, now)
 
     def _advance(
         self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime

@@ -1,6 +1,7 @@
 """`rightsizer doctor`: what works, what does not, what was not checked, and what to do about it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -9,14 +10,23 @@ from rightsizer import bootstrap
 from rightsizer.aws import deployment, write_checks
 from rightsizer.aws.account import parameters_of, table_of
 from rightsizer.aws.doctor import examine, execution_roles, incident_alarms
+from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.session import Session
+from rightsizer.aws.table import Table
 from rightsizer.bootstrap import self_test
+from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.office_hours import HoursLimits
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.self_test import Check, Outcome, Tested
-from rightsizer.errors import RightsizerError
+from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
+from rightsizer.render.sentences import READ_AGAIN
 from rightsizer.settings import from_environment
 from rightsizer.terminal import document
+from rightsizer.terminal.wake_page import asleep_line
 
 MARKS = {
     Outcome.OK: ("ok         ", "green"),
@@ -68,6 +78,56 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     yield from incident_alarms(session, known.limits.incident_alarms)
     if given is not None:
         yield _approvers(Approvers.parse(given.get("Approvers", ""), ""))
+    if given is not None and "MayStop" in given:
+        yield from _office_hours(session, stack, given["MayStop"] == "tagged", known.limits.hours)
+
+
+def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLimits) -> Iterator[Check]:
+    """Endpoints that office hours stopped: whoever removes the stack or narrows MayStop has to wake them first."""
+    what, now = ("dynamodb:Query", "endpoints that office hours stopped"), bootstrap.now()
+    unread: list[UnreadRow] = []
+    try:
+        table = Table(session.client("dynamodb"), table_of(session, stack))
+        records = sorted(HoursTable(table).records(unread), key=lambda record: record.ref.name)
+        lost = [r for r in records if r.state is HoursState.HANDED_OVER and _is_gone(session, r.ref.name)]
+    except RightsizerError as error:
+        if may_stop or isinstance(error, PermissionMissingError):  # a table that is broken is told of by its own checks
+            yield Check(*what, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names")
+        return
+    for row in unread:
+        yield Check(*what, Outcome.FAILED, sentences.unread_row(row), READ_AGAIN)
+    away = [record for record in records if record.holds_lock]
+    if may_stop and not away and not lost and not unread:
+        yield Check(*what, Outcome.OK, "none is asleep")
+    for record in away:
+        line = asleep_line(record, now, limits)
+        if may_stop:
+            remedy = (
+                f"before MayStop is narrowed or the stack removed: rightsizer wake {record.ref.name}, and wait for it"
+            )
+            yield Check(*what, Outcome.OK, line, remedy)
+        else:
+            detail = f"{line}; the stack has MayStop=nothing, so nobody starts it"
+            yield Check(*what, Outcome.FAILED, detail, _by_hand("deploy with MayStop=tagged again", record, now))
+    for record in lost:
+        detail = f"{record.ref.name} was handed over, and does not exist"
+        yield Check(*what, Outcome.FAILED, detail, _by_hand("nothing is done by itself", record, now))
+
+
+def _by_hand(first: str, record: HoursRecord, now: datetime) -> str:
+    """A remedy with the commands that bring the endpoint back, each on a line of its own."""
+    lines = record.remaining or commands_by_hand(record, now)
+    return "\n".join((f"{first}; by hand:", *(f"  {line}" for line in lines)))
+
+
+def _is_gone(session: Session, endpoint: str) -> bool:
+    """Whether no endpoint has this name; ReadError."""
+    try:
+        with translate_read_errors("sagemaker:DescribeEndpoint", f"looking for {endpoint}"):
+            session.client("sagemaker").describe_endpoint(EndpointName=endpoint)
+    except VanishedError:
+        return True
+    return False
 
 
 def _approvers(known: Approvers) -> Check:
@@ -103,13 +163,13 @@ def as_document(tested: Sequence[Tested]) -> dict[str, Any]:
 
 
 def tell(tested: Sequence[Tested], console: Console) -> None:
-    """Print each check; of several parts only problems, and a line that counts the rest."""
+    """Print each check; of several parts only what asks for an act, and a line that counts the rest."""
     for part in tested:
         if len(tested) > 1:
             counted = f"{part.count(Outcome.OK)} ok, {part.count(Outcome.FAILED)} failed"
             console.print(f"{part.part}: {counted}, {part.count(Outcome.NOT_CHECKED)} not checked", style="bold")
         for check in part.checks:
-            if check.outcome is not Outcome.OK or len(tested) == 1:
+            if check.outcome is not Outcome.OK or check.remedy or len(tested) == 1:
                 _line(check, console)
     failed = sum(part.count(Outcome.FAILED) for part in tested)
     unchecked = sum(part.count(Outcome.NOT_CHECKED) for part in tested)
@@ -123,4 +183,7 @@ def _line(check: Check, console: Console) -> None:
     console.print(f"{check.action}: {check.purpose}", markup=False)
     for text in (check.detail, f"Remedy: {check.remedy}" if check.remedy else ""):
         if text:
-            console.print(f"             {text}", markup=False)
+            first, *commands = text.split("\n")
+            console.print(f"             {first}", markup=False)
+            for command in commands:
+                console.print(f"             {command}", markup=False, soft_wrap=True)

@@ -3,7 +3,7 @@
 Its keys are a promise (docs/cli-json.md): they are added to, never renamed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rightsizer.changes.reconcile import undo_commands
@@ -12,6 +12,7 @@ from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.change import Change
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option, Target
+from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
@@ -340,3 +341,8 @@ def change_document(one: Change | None) -> dict[str, Any] | None:
             {"at": e.at.isoformat(), "step": e.step, "status": e.status, "detail": e.detail} for e in one.journal
         ],
     }
+
+
+def unread_documents(unread: Iterable[UnreadRow]) -> list[dict[str, str]]:
+    """Rows that were passed over, with the cause."""
+    return [{"row": one.key, "cause": one.cause} for one in unread]

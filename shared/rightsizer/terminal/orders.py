@@ -5,7 +5,7 @@ which waits for its approval.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from rightsizer import bootstrap
-from rightsizer.changes.reconcile import undo_commands
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -26,8 +25,6 @@ from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
 
-HARD = "Frozen hard: no step at all is taken, and interrupted Spot capacity is not replaced."
-PLAIN = "Frozen: no change goes forward. Steps that restore go on, and interrupted Spot capacity is still replaced."
 ProposalId = Annotated[
     str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, as rightsizer proposals lists it.")
 ]
@@ -145,7 +142,7 @@ def proposals(
     found = list(options.desk().store.proposals(state or (), unread))
     if options.as_json:
         listed = [document.proposal_document(one) for one in found]
-        print_json({"version": document.VERSION, "proposals": listed, "unreadable": _unread_rows(unread)})
+        print_json({"version": document.VERSION, "proposals": listed, "unreadable": document.unread_documents(unread)})
         return
     grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
     for one in found:
@@ -284,69 +281,6 @@ def rollback(
         tables.say(f"Recorded: what was approved for {asked.ref.name} is stopped before it begins.")
         return
     tables.say(f"Recorded: {asked.ref.name} goes back to {asked.before.config_name} within minutes.")
-
-
-@app.command(
-    epilog=examples(
-        "rightsizer freeze         # no change starts or goes forward",
-        "rightsizer freeze --hard  # in an emergency: nothing at all is done",
-        "rightsizer freeze --off   # changes go on",
-    )
-)
-@order
-def freeze(
-    options: StackOptions,
-    hard: Annotated[
-        bool,
-        typer.Option("--hard", help="Stop everything: also steps that restore, and replacements of Spot instances."),
-    ] = False,
-    off: Annotated[bool, typer.Option("--off", help="End the freeze.")] = False,
-) -> None:
-    """Stop all changes, or let them go on (--off).
-
-    No change starts and none goes forward. Steps that restore an endpoint go on, and Spot instances that AWS takes
-    away are still replaced. Changes that are under way are listed. With --hard nothing at all is done, so the list has
-    the command lines that bring each endpoint back by hand.
-    """
-    if hard and off:
-        raise typer.BadParameter("--hard and --off cannot be given together")
-    at, now = options.desk(), bootstrap.now()
-    if hard or off:  # what only stops the way forward is the brake: it is open to whoever may write to the table
-        require_approver(at, "lifting the freeze" if off else "freezing hard")
-    if off:
-        at.orders.thaw(at.decider, now)
-    else:
-        at.orders.freeze(at.decider, now, hard=hard)
-    unread: list[UnreadRow] = []
-    still, capacity_changes = list(at.journal.open_changes(unread)), at.capacity_changes.open_capacity_changes(unread)
-    if options.as_json:
-        state = {"frozen": not off, "hard": hard, "by": at.decider, "at": now.isoformat()}
-        left = [document.open_change_document(one, hard) for one in still]
-        asked = [document.open_capacity_change_document(one, hard) for one in capacity_changes]
-        found = {"freeze": state, "open": left, "errands": asked, "unreadable": _unread_rows(unread)}
-        print_json({"version": document.VERSION, **found})
-        return
-    tables.output().print("Thawed." if off else HARD if hard else PLAIN)
-    for one in still:
-        _show_open(one.id, one.ref.name, one.state, one.outcome, undo_commands(one) if hard else one.remaining)
-    for capacity_change in capacity_changes:
-        lines = [capacity_change.rollback_command] if hard and capacity_change.rollback_command else []
-        _show_open(capacity_change.id, capacity_change.subject, capacity_change.state, capacity_change.outcome, lines)
-    for row in unread:
-        tables.output().print(f"  {one_line(sentences.unread_row(row))}", markup=False)
-
-
-def _show_open(name: str, subject: str, state: str, outcome: str, lines: Iterable[str]) -> None:
-    """A change or a capacity change that is open, with the command lines that are left."""
-    console = tables.output()
-    console.print(f"  {name}  {subject}  {state}  {one_line(outcome)}", markup=False)
-    for line in lines:
-        console.print(f"      {line}", markup=False)
-
-
-def _unread_rows(unread: list[UnreadRow]) -> list[dict[str, str]]:
-    """Rows that were passed over, with the cause."""
-    return [{"row": one.key, "cause": one.cause} for one in unread]
 
 
 def _show_decision(found: dict[str, Any], as_json: bool) -> None:

@@ -3,7 +3,7 @@
 No name or error message steers the terminal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderableType, RenderHook, RenderResult
@@ -67,6 +67,12 @@ def output() -> Console:
 def say(text: str) -> None:
     """A line for standard output, as it is."""
     output().print(text, markup=False)
+
+
+def say_commands(lines: Iterable[str]) -> None:
+    """Command lines for standard output, indented and never broken, so that they can be copied."""
+    for line in lines:
+        output().print(f"      {line}", markup=False, soft_wrap=True)
 
 
 def listing(found: Survey, width: int) -> RenderableType:

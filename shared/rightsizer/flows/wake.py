@@ -1,0 +1,128 @@
+"""Orders to wake endpoints that office hours stopped; the `hours` function carries them out at its next tick."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rightsizer.changes.hours.steps import commands_by_hand
+from rightsizer.changes.hours.wake import ASLEEP, WakeTimes, is_covered, wake_refusal, wake_times, wakes_left
+from rightsizer.domain.hours_record import HoursRecord, Wake, take_wake
+from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.policy import Switch
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.errors import ConflictError, InputError
+from rightsizer.ports.hours import HoursBook
+
+WAKE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAnswer:
+    """The outcome of one order to wake an endpoint."""
+
+    record: HoursRecord
+    is_recorded: bool
+    """Whether the order counts; not where it was refused, or where a wake that holds lasts as long."""
+    wakes_left: int
+    """Wakes that the endpoint may still be given within 24 hours."""
+    times: WakeTimes | None = None
+    """None where it was refused."""
+    reason: Reason | None = None
+    """Why it was refused, or why it adds nothing; None where it is recorded."""
+    by_hand: tuple[str, ...] = ()
+    """Commands that bring it back where nobody carries the order out; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeOrders:
+    """Orders of a person; each is a conditional write on the endpoint's record."""
+
+    book: HoursBook
+    limits: HoursLimits
+    switch: Callable[[], Switch]
+    """Whether all changes are frozen."""
+    may_stop: bool = True
+    """Whether the stack has the function that carries the orders out (MayStop=tagged)."""
+
+    def wake(self, name: str, stay: timedelta, by: str, now: datetime) -> WakeAnswer:
+        """Record that the endpoint shall serve for so long, or say why not. InputError where it has no record."""
+        record = self.book.load(name)
+        if record is None:
+            asleep = ", ".join(r.ref.name for r in self.sleeping_records([])) or "none"
+            missing = "" if self.may_stop else "; the stack has MayStop=nothing, so it stops no endpoint"
+            text = f"waking {name}: its office hours never stopped an endpoint of that name{missing}"
+            raise InputError(f"{text}; asleep now: {asleep}")
+        refused = wake_refusal(record, self.limits, now)
+        if refused is not None and refused.code is not Code.NEEDS_APPROVAL:
+            return self._refused(record, refused, now)
+        blocked = refused or self._nobody_acts()
+        if blocked is not None:
+            return self._refused(record, blocked, now, record.remaining or commands_by_hand(record, now))
+        times = wake_times(record, stay, self.limits, now)
+        if is_covered(record, times, now):
+            text = "a wake that holds already lasts as long"
+            return self._refused(record, Reason(Code.ALREADY_RIGHT, text), now, times=times)
+        found = record_wake(self.book, self.limits, name, times.until, by, now)
+        if isinstance(found, Reason):
+            return self._refused(record, found, now)
+        return WakeAnswer(found, True, wakes_left(found, self.limits, now), times)
+
+    def wake_all(self, stay: timedelta, by: str, now: datetime, unread: list[UnreadRow]) -> tuple[WakeAnswer, ...]:
+        """Wake every endpoint that is asleep, by name; rows that cannot be read go into `unread`."""
+        answers = list[WakeAnswer]()
+        for record in self.sleeping_records(unread):
+            try:
+                answers.append(self.wake(record.ref.name, stay, by, now))
+            except ConflictError as error:  # the others are asked for all the same
+                answers.append(self._refused(record, Reason(Code.CHANGED_SINCE, str(error)), now))
+        return tuple(answers)
+
+    def sleeping_records(self, unread: list[UnreadRow]) -> tuple[HoursRecord, ...]:
+        """Endpoints that are stopped by us or on the way to it, by name."""
+        return tuple(record for record in away_records(self.book, unread) if record.state in ASLEEP)
+
+    def _nobody_acts(self) -> Reason | None:
+        """Why no function would carry the order out; None where one does."""
+        if not self.may_stop:
+            text = "the stack has MayStop=nothing, so no function would carry the order out"
+            return Reason(Code.BAD_SETTING, f"{text}; deploy it with MayStop=tagged, or bring it back by hand")
+        switch = self.switch()
+        if switch.frozen and switch.hard:
+            text = f"everything is frozen hard by {switch.by or 'somebody'}, so nobody would carry the order out"
+            return Reason(Code.FROZEN, f"{text}; lift it by rightsizer freeze --off, or bring it back by hand")
+        return None
+
+    def _refused(
+        self,
+        record: HoursRecord,
+        reason: Reason,
+        now: datetime,
+        by_hand: tuple[str, ...] = (),
+        times: WakeTimes | None = None,
+    ) -> WakeAnswer:
+        return WakeAnswer(record, False, wakes_left(record, self.limits, now), times, reason, by_hand)
+
+
+def away_records(book: HoursBook, unread: list[UnreadRow]) -> tuple[HoursRecord, ...]:
+    """Records of endpoints that are stopped by us, or on the way to it or back, by name."""
+    return tuple(sorted((r for r in book.records(unread) if r.holds_lock), key=lambda r: r.ref.name))
+
+
+def record_wake(
+    book: HoursBook, limits: HoursLimits, name: str, until: datetime, by: str, now: datetime
+) -> HoursRecord | Reason:
+    """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
+    for left in reversed(range(WAKE_TRIES)):
+        record = book.load(name)
+        if record is None:
+            raise InputError(f"waking {name}: no such endpoint was stopped; the tag {HOURS_TAG} names its hours")
+        woken = take_wake(record, Wake(now, until, by), limits)
+        if isinstance(woken, Reason):
+            return woken
+        try:
+            return book.save(woken)
+        except ConflictError:  # a tick saved the record at this moment
+            if not left:
+                raise
+    raise ConflictError(f"waking {name}: its record is being saved all the time; try again")

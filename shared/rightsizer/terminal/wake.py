@@ -1,0 +1,100 @@
+"""`rightsizer wake`: an endpoint that went home by its office hours serves again for some hours.
+
+All that happens here is a conditional write on the endpoint's record; the stack's function `hours` creates it.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from rightsizer import bootstrap
+from rightsizer.domain.office_hours import HoursLimits
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.reason import one_line
+from rightsizer.errors import ConflictError
+from rightsizer.flows.wake import WakeAnswer
+from rightsizer.render import sentences
+from rightsizer.terminal import document, tables
+from rightsizer.terminal.app import Exit, app, examples, print_json
+from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.wake_page import answer_document, wake_sentence
+
+STAY = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,4})m)?", re.ASCII)
+SHORTEST = timedelta(minutes=15)
+"""A shorter stay ends before anybody has used it."""
+
+
+def parse_stay(text: str) -> timedelta:
+    """The length of a stay, such as ``2h``, ``90m`` or ``1h30m``; BadParameter says what it should look like."""
+    found = STAY.fullmatch(text)
+    hours, minutes = found.groups() if found else (None, None)
+    stay = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    if stay < SHORTEST:
+        raise typer.BadParameter(f"{text!r} is no time of 15 minutes or more; it should look like 2h, 90m or 1h30m")
+    return stay
+
+
+@app.command(
+    epilog=examples(
+        "rightsizer wake chat-prod             # it serves for two hours, then goes home again",
+        "rightsizer wake chat-prod --for 4h30m",
+        "rightsizer wake --all --for 1h        # whatever is asleep, before the stack is removed",
+    )
+)
+@order
+def wake(
+    options: StackOptions,
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ENDPOINT", help="Name of the endpoint, upper and lower case as it was; or --all.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Every endpoint that is asleep.")] = False,
+    stay: Annotated[
+        timedelta,
+        typer.Option(
+            "--for",
+            parser=parse_stay,
+            metavar="TIME",
+            help="How long it serves, such as 2h, 90m or 1h30m; counted from when it should be there.",
+        ),
+    ] = "2h",  # type: ignore[assignment]
+) -> None:
+    """Wake endpoints that office hours stopped.
+
+    The order is only recorded here: the deployed stack creates the endpoint within five minutes, and a start takes as
+    long as it always does. The answer says when it should serve, until when, and how many wakes a day are left (Limits:
+    wakes_per_day, longest_wake_hours). Afterwards it is stopped again, unless its hours began. A later order
+    with a longer time extends the stay. Needs MayStop=tagged.
+    """
+    if bool(endpoint) is everything:
+        raise typer.BadParameter("give either the name of an endpoint or --all")
+    at, now = options.desk_for_order(f"waking {endpoint or 'all'}"), bootstrap.now()
+    orders, unread = at.wake_orders(), list[UnreadRow]()
+    if everything:
+        answers = orders.wake_all(stay, at.decider, now, unread)
+    else:
+        answers = (orders.wake(endpoint, stay, at.decider, now),)
+    if options.as_json:
+        rows = [answer_document(each, orders.limits) for each in answers]
+        print_json({"version": document.VERSION, "wakes": rows, "unreadable": document.unread_documents(unread)})
+    else:
+        _tell(answers, orders.limits, unread)
+    refused = [each for each in answers if each.times is None]
+    if refused and not everything:
+        why = refused[0].reason.sentence if refused[0].reason else ""
+        raise ConflictError(f"waking {endpoint}: nothing was recorded: {why}")
+    if refused or unread:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow]) -> None:
+    for each in answers:
+        if each.times is not None or len(answers) > 1 or each.by_hand:
+            tables.say(one_line(wake_sentence(each, limits)))
+        tables.say_commands(each.by_hand)
+    if not answers and not unread:
+        tables.say("No endpoint is asleep.")
+    for row in unread:
+        tables.say(one_line(sentences.unread_row(row)))

@@ -1,0 +1,62 @@
+"""What a terminal says of endpoints that are asleep by their office hours, and of orders to wake them."""
+
+from datetime import datetime
+from typing import Any
+
+from rightsizer.changes.hours import demand_at
+from rightsizer.changes.hours.steps import commands_by_hand
+from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.office_hours import HoursLimits
+from rightsizer.flows.wake import WakeAnswer
+from rightsizer.render import sentences
+
+
+def wake_sentence(answer: WakeAnswer, limits: HoursLimits) -> str:
+    """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
+    name, times = answer.record.ref.name, answer.times
+    left = f"{answer.wakes_left} of {sentences.count(limits.wakes_a_day, 'wake')} in 24 hours left"
+    if times is None:
+        return f"Not recorded: {name}: {answer.reason.sentence if answer.reason else 'nothing to do'}."
+    until = max(w.until for w in answer.record.wakes)
+    stays = f"stays until {sentences.time_text(until)}, or until its hours end where they begin before that"
+    if not answer.is_recorded:
+        return f"Ordered already: {name} {stays}; {left}."
+    basis = "by its own starts" if answer.record.starts else "no start of its own is measured yet, most are quicker"
+    return f"Recorded: {name} should serve by {sentences.time_text(times.serves_by)} ({basis}); it {stays}; {left}."
+
+
+def answer_document(answer: WakeAnswer, limits: HoursLimits) -> dict[str, Any]:
+    """An order and what came of it, with the keys of docs/cli-json.md."""
+    times = answer.times
+    return {
+        "endpoint": answer.record.ref.name,
+        "recorded": answer.is_recorded,
+        "state": answer.record.state.value,
+        "serves_by": times.serves_by.isoformat() if times else None,
+        "until": max(w.until for w in answer.record.wakes).isoformat() if times else None,
+        "starts_measured": len(answer.record.starts),
+        "wakes_left": answer.wakes_left,
+        "wakes_per_day": limits.wakes_a_day,
+        "reason": answer.reason.sentence if answer.reason else "",
+        "remaining": list(answer.by_hand),
+    }
+
+
+def asleep_document(record: HoursRecord, now: datetime, limits: HoursLimits, with_commands: bool) -> dict[str, Any]:
+    """An endpoint that is asleep or on its way, with the commands by hand where they are wanted."""
+    serves_at = demand_at(record, now, limits.holidays).serves_at
+    return {
+        "endpoint": record.ref.name,
+        "state": record.state.value,
+        "since": record.since.isoformat() if record.since else None,
+        "serves_at": serves_at.isoformat() if serves_at else None,
+        "remaining": list(commands_by_hand(record, now)) if with_commands else [],
+    }
+
+
+def asleep_line(record: HoursRecord, now: datetime, limits: HoursLimits) -> str:
+    """An endpoint that is asleep in one line: since when, and when it has to serve again."""
+    serves_at = demand_at(record, now, limits.holidays).serves_at
+    since = f" since {sentences.time_text(record.since)}" if record.since else ""
+    again = sentences.time_text(serves_at) if serves_at else "at no known time"
+    return f"{record.ref.name}  {record.state.value}{since}; has to serve again: {again}"

@@ -1,0 +1,271 @@
+"""`rightsizer wake`, and what `freeze` and `doctor` say of endpoints that went home by their office hours."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer import bootstrap
+from rightsizer.aws.hours import HoursTable
+from rightsizer.aws.table import Table
+from rightsizer.domain.hours_record import HoursState
+from rightsizer.errors import ReadError
+from rightsizer.terminal.app import Exit
+from rightsizer.terminal.run import run
+from sandbox.sagemaker.load import Served
+from tests.doors.scene import Scene, scene
+from tests.hours.world import CLOSES, NAME, OPENS, HoursWorld, hours_world
+
+HOUR = timedelta(hours=1)
+NIGHT = CLOSES + 2 * HOUR
+Said = Callable[..., tuple[int, Any, str]]
+
+
+@pytest.fixture
+def night(monkeypatch: pytest.MonkeyPatch) -> Iterator[HoursWorld]:
+    """An account at night whose one endpoint is asleep, and a terminal that names the stack's table."""
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("RIGHTSIZER_TABLE", "t")
+    with hours_world(judged=False) as w:
+        bootstrap.set_clock(lambda: w.box.clock.now)
+        w.until(NIGHT)
+        assert w.state is HoursState.STOPPED
+        yield w
+        bootstrap.reset()
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Runs a command line with --json; the code, the document and standard error on one line."""
+
+    def give(*arguments: str) -> tuple[int, Any, str]:
+        code = run([*arguments, "--json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out else None, " ".join(err.split())
+
+    return give
+
+
+def test_a_wake_is_recorded_and_the_deployed_function_carries_it_out(night: HoursWorld, said: Said) -> None:
+    code, found, _ = said("wake", NAME, "--for", "3h")
+    (row,) = found["wakes"]
+    serves_by, until = (datetime.fromisoformat(row[key]) for key in ("serves_by", "until"))
+    assert (code, row["recorded"], row["wakes_left"], row["wakes_per_day"]) == (Exit.NOTHING_TO_DO, True, 2, 3)
+    assert (serves_by, until) == (NIGHT + timedelta(minutes=45), NIGHT + timedelta(minutes=45) + 3 * HOUR)
+    assert not night.exists(), "the terminal creates nothing"
+    night.until(serves_by)
+    assert night.state is HoursState.RUNNING
+    night.until(until)
+    assert night.exists()
+    night.until(until + HOUR)
+    assert not night.exists()
+
+
+def test_a_person_reads_when_it_serves_how_long_and_what_is_left(
+    night: HoursWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["wake", NAME]) == Exit.NOTHING_TO_DO
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Recorded: Chat should serve by Mon 2 Nov 2026, 20:45 UTC (no start of its own is measured yet" in text
+    assert "it stays until Mon 2 Nov 2026, 22:45 UTC" in text
+    assert "2 of 3 wakes in 24 hours left" in text
+
+
+def test_the_same_order_again_spends_no_wake_and_a_longer_one_extends(night: HoursWorld, said: Said) -> None:
+    said("wake", NAME)
+    code, again, _ = said("wake", NAME)
+    assert (code, again["wakes"][0]["recorded"], again["wakes"][0]["wakes_left"]) == (Exit.NOTHING_TO_DO, False, 2)
+    night.until(NIGHT + HOUR)
+    _, longer, _ = said("wake", NAME, "--for", "4h")
+    assert (longer["wakes"][0]["recorded"], longer["wakes"][0]["until"]) == (True, (NIGHT + 5 * HOUR).isoformat())
+    night.until(NIGHT + 5 * HOUR)
+    assert night.exists()
+
+
+def test_a_stay_is_cut_to_the_longest_and_the_limit_a_day_is_said(night: HoursWorld, said: Said) -> None:
+    _, found, _ = said("wake", NAME, "--for", "1h")
+    assert found["wakes"][0]["wakes_left"] == 2
+    said("wake", NAME, "--for", "2h")
+    _, longest, _ = said("wake", NAME, "--for", "40h")
+    assert longest["wakes"][0]["until"] == (NIGHT + 12 * HOUR).isoformat()
+    night.until(NIGHT + timedelta(minutes=30))
+    code, refused, err = said("wake", NAME, "--for", "40h")
+    assert (code, refused["wakes"][0]["recorded"]) == (Exit.FAILED, False)
+    assert "nothing was recorded: Chat was woken 3 times in 24 hours, and wakes_per_day is 3" in err
+
+
+def test_a_name_without_a_record_is_refused_with_the_names_that_sleep(night: HoursWorld, said: Said) -> None:
+    code, found, err = said("wake", "chat")
+    assert (code, found) == (Exit.FAILED, None)
+    assert "waking chat: its office hours never stopped an endpoint of that name; asleep now: Chat" in err
+
+
+def test_an_endpoint_that_runs_has_nothing_to_wake(night: HoursWorld, said: Said) -> None:
+    night.until(OPENS - timedelta(minutes=45))
+    code, _, err = said("wake", NAME)
+    assert (code, "is being started already, for its hours of 2026-11-03 07:00 UTC" in err) == (Exit.FAILED, True)
+    night.until(OPENS + HOUR)
+    code, _, err = said("wake", NAME)
+    assert code == Exit.FAILED
+    assert "it is not asleep; its hours end on 2026-11-03 18:00 UTC; where it is needed longer, change its tag" in err
+    assert night.record.wakes == ()
+
+
+def test_all_wakes_what_is_asleep_and_says_so_where_nothing_is(
+    night: HoursWorld, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, _ = said("wake", "--all")
+    assert (code, [row["endpoint"] for row in found["wakes"]]) == (Exit.NOTHING_TO_DO, [NAME])
+    night.until(NIGHT + HOUR)
+    assert night.exists()
+    assert run(["wake", "--all"]) == Exit.NOTHING_TO_DO
+    assert "No endpoint is asleep." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line", ["wake", "wake Chat --all", "wake Chat --for soon", "wake Chat --for 5m", "wake Chat --for 2"]
+)
+def test_a_line_that_is_not_understood_records_nothing(night: HoursWorld, line: str) -> None:
+    assert run(line.split()) == Exit.USAGE
+    assert night.record.wakes == ()
+
+
+def test_a_plain_freeze_lets_a_wake_go_on_and_says_that_nothing_is_stopped(
+    night: HoursWorld, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["freeze"]) == Exit.NOTHING_TO_DO
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no endpoint is stopped by its office hours any more" in text
+    assert "due starts and wakes too" in text
+    assert said("wake", NAME)[0] == Exit.NOTHING_TO_DO
+    night.until(NIGHT + 4 * HOUR)
+    assert night.exists(), "frozen: it is not stopped again"
+
+
+def test_a_hard_freeze_lists_what_is_asleep_and_refuses_a_wake_with_the_commands(
+    night: HoursWorld, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["freeze", "--hard"]) == Exit.NOTHING_TO_DO
+    text = capsys.readouterr().out
+    assert "Chat  stopped since Mon 2 Nov 2026, 18:" in text
+    assert "has to serve again: Tue 3 Nov 2026, 07:00 UTC" in text
+    (create,) = [line for line in text.splitlines() if line.strip().startswith("aws sagemaker create-endpoint ")]
+    _, found, _ = said("freeze", "--hard")
+    (row,) = found["asleep"]
+    assert (row["endpoint"], row["state"], row["serves_at"]) == (NAME, "stopped", OPENS.isoformat())
+    assert create.strip() in row["remaining"]
+    code, refused, err = said("wake", NAME)
+    assert (code, create.strip() in refused["wakes"][0]["remaining"]) == (Exit.FAILED, True)
+    assert "everything is frozen hard by cli:arn:aws:" in err
+    assert night.record.wakes == ()
+    _, plain, _ = said("freeze")
+    assert plain["asleep"][0]["remaining"] == []
+
+
+@pytest.fixture(scope="module")
+def closed() -> Iterator[Scene]:
+    """A deployed stack with MayStop=tagged whose one endpoint is asleep; the last test here changes that."""
+    with scene(now=datetime(2026, 11, 16, 17, 30, tzinfo=UTC), slack=False, MayStop="tagged") as at:
+        image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/chat@sha256:" + "a" * 64
+        at.box.add_endpoint("chat", tags={"rightsizer:hours": "mon-fri 08:00-19:00 Europe/Berlin"}, image=image)
+        at.box.load("chat", lambda minute, kind, count: Served(0))
+        at.pass_time(hours=3)
+        assert "chat" not in at.box.world.fleet.endpoints
+        yield at
+
+
+def aside(at: Scene) -> AbstractContextManager[None]:
+    """What a person does there, with permissions of their own."""
+    return at.box.gate.unrecorded()
+
+
+@pytest.fixture
+def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.delenv("RIGHTSIZER_TABLE", raising=False)
+
+
+def test_a_stack_that_stops_nothing_any_more_refuses_a_wake(closed: Scene, said: Said, no_table: None) -> None:
+    closed.stack.template.change({"MayStop": "nothing"})
+    with aside(closed):
+        code, found, err = said("wake", "chat")
+        missing = said("wake", "other")
+    closed.stack.template.change({"MayStop": "tagged"})
+    assert (code, found["wakes"][0]["recorded"]) == (Exit.FAILED, False)
+    assert "the stack has MayStop=nothing, so no function would carry the order out" in err
+    assert any(line.startswith("aws sagemaker create-endpoint ") for line in found["wakes"][0]["remaining"])
+    assert "the stack has MayStop=nothing, so it stops no endpoint" in missing[2]
+
+
+def test_the_limits_of_the_stack_hold(closed: Scene, said: Said, no_table: None) -> None:
+    closed.stack.template.change({"Limits": '{"wakes_per_day": 0}'})
+    with aside(closed):
+        code, _, err = said("wake", "chat")
+    closed.stack.template.change({"Limits": "{}"})
+    assert (code, "wakes_per_day is 0" in err) == (Exit.FAILED, True)
+
+
+def of_hours(found: Any) -> list[dict[str, Any]]:
+    return [check for check in found["checks"] if check["purpose"] == "endpoints that office hours stopped"]
+
+
+def test_doctor_says_what_is_asleep_and_how_to_wake_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aside(closed):
+        (check,) = of_hours(said("doctor")[1])
+        (told,) = of_hours(said("doctor", "--deployed")[1])
+        run(["doctor", "--deployed"])
+    assert (check["outcome"], told) == ("ok", check | {"part": "stack"})
+    assert "chat  stopped since Mon 16 Nov 2026, 18:" in check["detail"]
+    assert "has to serve again: Tue 17 Nov 2026, 07:00 UTC" in check["detail"]
+    assert "before MayStop is narrowed or the stack removed: rightsizer wake chat" in check["remedy"]
+    assert check["remedy"] in capsys.readouterr().out, "also where only what asks for an act is printed"
+
+
+def test_doctor_fails_where_something_is_asleep_and_nobody_starts_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    closed.stack.template.change({"MayStop": "nothing"})
+    with aside(closed):
+        code, found, _ = said("doctor")
+        run(["doctor"])
+    closed.stack.template.change({"MayStop": "tagged"})
+    (check,) = of_hours(found)
+    assert (code, check["outcome"]) == (Exit.INCOMPLETE, "failed")
+    assert "the stack has MayStop=nothing, so nobody starts it" in check["detail"]
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "Remedy: deploy with MayStop=tagged again; by hand:" in printed
+    assert any(line.startswith("aws sagemaker create-endpoint --") for line in printed)
+
+
+def test_doctor_that_may_not_read_the_table_lacks_nothing_for_a_scan(
+    closed: Scene, said: Said, no_table: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise ReadError("nobody may ask")
+
+    monkeypatch.setattr("rightsizer.terminal.doctor.table_of", refuse)
+    with aside(closed):
+        (check,) = of_hours(said("doctor")[1])
+    assert (check["outcome"], check["detail"]) == ("not-checked", "nobody may ask")
+
+
+def test_doctor_names_what_was_handed_over_until_somebody_creates_it(closed: Scene, said: Said, no_table: None) -> None:
+    table = HoursTable(Table(closed.box.client("dynamodb"), closed.stack.parts.names["Table"]))
+    with aside(closed):
+        record = table.load("chat")
+        assert record is not None
+        table.save(replace(record, state=HoursState.HANDED_OVER, remaining=("aws sagemaker x",)))
+        code, found, err = said("wake", "chat")
+        assert (code, found["wakes"][0]["remaining"]) == (Exit.FAILED, ["aws sagemaker x"])
+        assert "it was handed over, so a person brings it back" in err
+        (check,) = of_hours(said("doctor")[1])
+        closed.box.client("sagemaker").create_endpoint(EndpointName="chat", EndpointConfigName="chat-config")
+        (after,) = of_hours(said("doctor")[1])
+    assert (check["outcome"], check["detail"]) == ("failed", "chat was handed over, and does not exist")
+    assert (after["outcome"], after["detail"]) == ("ok", "none is asleep")
