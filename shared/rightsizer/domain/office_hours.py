@@ -58,6 +58,8 @@ class StoppedTime:
     modified_at: datetime | None = None
     """LastModifiedTime once it ran again as before. None where it did not: another configuration, other code, somebody
     else's creation, or not recorded. Then it is a new endpoint."""
+    ran: tuple[tuple[str, int], ...] = ()
+    """(Instance type, count) of each variant right before the stop; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,12 +268,10 @@ class HoursKeeper:
             lease_until=record.lease_until if action.state in (HoursState.STOPPED, HoursState.STARTING) else None,
         )
         if action.state is HoursState.STOPPED and record.state is HoursState.STOPPING:
-            was = record.before.modified_at if record.before is not None else None
-            night = StoppedTime(now, was_modified_at=was)
-            settled = replace(settled, stopped_times=(*record.stopped_times, night)[-KEPT_TIMES:])
+            settled = replace(settled, stopped_times=(*record.stopped_times, _night(record, now))[-KEPT_TIMES:])
         if action.state is HoursState.RUNNING and self._is_as_before(record, live.endpoint):
             settled = replace(settled, stopped_times=_continued(settled.stopped_times, live.endpoint))
-        if action.state is HoursState.HANDED_OVER and not isinstance(live.endpoint, Gone):
+        if action.state is HoursState.HANDED_OVER:
             settled = replace(settled, stopped_times=_ended(settled.stopped_times, now))
         return self.ports.book.save(settled)
 
@@ -315,6 +313,16 @@ def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, .
     if not times or times[-1].end is not None:
         return times
     return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
+
+
+def _night(record: HoursRecord, now: datetime) -> StoppedTime:
+    """The stopped time that begins now, with what ran before it."""
+    before = record.before
+    if before is None:
+        return StoppedTime(now)
+    known = not before.deployed_config and all(v.instance_type for v in before.variants)
+    ran = tuple((v.instance_type, v.count) for v in before.variants) if known else ()
+    return StoppedTime(now, was_modified_at=before.modified_at, ran=ran)
 
 
 def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -> tuple[StoppedTime, ...]:
