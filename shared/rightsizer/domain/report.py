@@ -133,7 +133,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class HoursSaving:
-    """What the office hours of one endpoint saved in a window, against running always."""
+    """Saving of the office hours of one endpoint in a window, against running always."""
 
     endpoint: str
     owner: str

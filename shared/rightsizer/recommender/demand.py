@@ -51,8 +51,7 @@ def demand_of(
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
     used, seen = _gpus_used(same, runs)
-    away = sum(map(len, _stopped_slots(days).values()))
-    minutes = (max(valid, known if runs.accelerator is None else valid) + away) * SLOT_S / 60
+    minutes = (max(valid, known if runs.accelerator is None else valid) + _stopped_count(days)) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
         valid_share=valid / _expected_slots(days),
@@ -255,8 +254,12 @@ def _expected_slots(days: Sequence[DailyUsage]) -> int:
     last = next((i for i, v in enumerate(reversed(days[-1].busy_s)) if v is not None), 0)
     stopped = _stopped_slots(days)
     left_out = [s for s in stopped[days[0].day] if s < first] + [s for s in stopped[days[-1].day] if s >= SLOTS - last]
-    away = sum(map(len, stopped.values())) - len(left_out)
+    away = _stopped_count(days) - len(left_out)
     return max(len(stopped) * SLOTS - first - last - away, 1)
+
+
+def _stopped_count(days: Sequence[DailyUsage]) -> int:
+    return sum(map(len, _stopped_slots(days).values()))
 
 
 def _stopped_slots(days: Sequence[DailyUsage]) -> dict[date, set[int]]:

@@ -177,7 +177,7 @@ def unread_text(rows: Sequence[UnreadRow]) -> str:
 
 
 def hours_saved(report: Report) -> list[tuple[str, str]]:
-    """What office hours saved in the window, as name and words; nothing where nothing was stopped."""
+    """The saving of office hours in the window, as name and words; nothing where nothing was stopped."""
     if not report.office_hours:
         return []
     stopped, ran = (
