@@ -13,10 +13,9 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import Orders
 from tests import samples
 from tests.changing.world import steady
-from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, whole
+from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, fallback, hours_world, whole
 
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
-SMALL = "ml.g4dn.xlarge"
 NIGHT = CLOSES + 2 * HOUR
 
 
@@ -108,13 +107,6 @@ def test_a_morning_without_capacity_is_told_within_fifteen_minutes_and_ends_whol
         w.until(OPENS + 4 * HOUR)
         assert (whole(w.box), w.state) == (before, HoursState.RUNNING)
         assert len(w.told) == 1, "it is said once"
-
-
-def fallback(w: HoursWorld) -> None:
-    with w.others() as sagemaker:
-        body = sagemaker.describe_endpoint_config(EndpointConfigName=f"{NAME}-config")
-        row = {**body["ProductionVariants"][0], "InstanceType": SMALL}
-        sagemaker.create_endpoint_config(EndpointConfigName="small", ProductionVariants=[row])
 
 
 def test_the_fallback_that_its_owner_named_serves_and_the_next_morning_tries_its_own_type_again() -> None:

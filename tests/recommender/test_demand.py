@@ -3,15 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from rightsizer.domain.demand import Demand
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN, SLOTS, DailyUsage, EachGpu, Fit, Spread
 from rightsizer.recommender.demand import demand_of, latency_of
+from rightsizer.recommender.stopped_hours import mark_stopped
 from tests.recommender import kit
 from tests.recommender.plain import NEED, near
 
@@ -55,6 +57,25 @@ def test_requests_and_days_are_counted_and_the_least_evidence_counts() -> None:
     half = (1.0,) * (SLOTS // 2) + (None,) * (SLOTS // 2)
     assert seen([day(busy_s=half)]).confidence == near(0.5), "hours with datapoints"
     assert seen([day(), day()]).confidence == 1, "two digests of a day are a day"
+
+
+def test_stopped_slots_are_neither_missing_nor_expected() -> None:
+    night = (StoppedTime(datetime(2026, 11, 1, 12, tzinfo=UTC), datetime(2026, 11, 2, 12, tzinfo=UTC)),)
+    half = SLOTS // 2
+    values, gap = (1.0,) * half, (None,) * half
+    evening = day(0, requests=values + gap, busy_s=values + gap)
+    morning = day(1, requests=gap + values, busy_s=gap + values)
+    found = seen(mark_stopped([evening, day(2), morning], night))
+    assert (found.valid_share, found.confidence, found.days) == (1.0, 3, 2.0)
+    assert seen([evening, day(2), morning]).confidence == 2
+    marked, whole = mark_stopped([evening, day(2)], night)
+    assert (marked.instances, marked.stopped) == ((1.0,) * 12 + (None,) * 12, tuple(range(half, SLOTS)))
+    assert whole == day(2)
+    assert mark_stopped([day()], night) == (day(),), "it published, so it ran"
+    holes = (None, *values[1:])
+    unknown = day(0, requests=holes + gap, busy_s=holes + gap)
+    hole = day(1, requests=gap + holes, busy_s=gap + holes)
+    assert seen(mark_stopped([unknown, hole], night)).valid_share < 1, "it ran, and published nothing"
 
 
 def test_a_day_without_a_request_is_evidence_of_idleness_alone() -> None:

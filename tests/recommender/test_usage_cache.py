@@ -9,6 +9,7 @@ import pytest
 
 from rightsizer.domain.endpoint import Endpoint, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.usage import SLOTS, DailyUsage, KeptUsage
 from rightsizer.recommender.usage_cache import (
     ReadPlan,
@@ -64,6 +65,17 @@ def test_with_kept_days_only_those_since_are_read() -> None:
     known = tuple(d for d in DAYS if FIRST <= d.day < date(2026, 11, 19))
     assert len(known) == 13
     assert read(KEPT) == ReadPlan(midnight(date(2026, 11, 19)), midnight(TODAY), FIRST, known)
+
+
+def test_days_outlive_the_nights_of_office_hours_and_no_other_modification() -> None:
+    evening, morning = NOW - timedelta(hours=14), NOW - timedelta(hours=2)
+    again = replace(endpoint(), modified_at=morning)
+    night = StoppedTime(evening, morning, OLD, morning)
+    spared = plan_reading(again, KEPT, History(stopped=(night,)), 14, NOW)
+    assert spared == read(KEPT), "a morning is no modification, and asks for no look at the running day"
+    assert plan_reading(again, KEPT, History(stopped=(replace(night, modified_at=None),)), 14, NOW).known == ()
+    by_others = replace(again, modified_at=morning + timedelta(hours=1))
+    assert plan_reading(by_others, KEPT, History(stopped=(night,)), 14, NOW).known == ()
 
 
 @pytest.mark.parametrize(

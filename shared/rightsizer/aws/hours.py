@@ -4,7 +4,7 @@ Keys: `HOURS#<endpoint>`/`HOURS` (gsi1pk=`HOURS`, gsi1sk=endpoint); the lock is 
 `LOCK#ENDPOINT#<endpoint>`/`LOCK`, with the record's own id.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer import wire
+from rightsizer.aws.batches import Batches
 from rightsizer.aws.changes import write_error
 from rightsizer.aws.components import alarm_body
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
@@ -61,6 +62,11 @@ class HoursTable:
     def records(self, unread: list[UnreadRow] | None = None) -> Iterator[HoursRecord]:
         """One query of the index, which may be a moment old."""
         yield from readable_rows(list(self.table.index(SORT)), revive_record, unread)
+
+    def of_endpoints(self, endpoints: Collection[str]) -> Mapping[str, HoursRecord]:
+        """The records of these endpoints by name, read consistently; one that cannot be read is left out."""
+        rows = Batches(self.table).read([(f"{PREFIX}{name}", SORT) for name in endpoints])
+        return {record.ref.name: record for record in readable_rows(rows.values(), revive_record)}
 
     def save(self, record: HoursRecord) -> HoursRecord:
         """One transaction: the record, and the endpoint's lock or its release."""

@@ -79,6 +79,7 @@ def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
     """The flow of the evaluate door: batch and seconds left in, ids to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.s3 import S3DailyUsage
@@ -89,6 +90,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.flows.sweep import pages_of, send_pages
 
     ports, policy = reading_ports(session(), store().history), policy_of(settings())
+    ports = replace(ports, hours=HoursTable(table()).of_endpoints)
     keeping = RecommendationSink(store(), _permission(settings()), settings().proposal_days)
 
     digests = S3DailyUsage(session().client("s3"), settings().bucket) if settings().bucket else None

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.schedule import DayCounts
 
 TEACHES_DAYS = 180
@@ -216,6 +217,8 @@ class History:
     """What shadow tests of the account cost in this month."""
     gpu_usd_per_month: Decimal | None = None
     """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""
+    stopped: tuple[StoppedTime, ...] = ()
+    """Times in which office hours had it stopped, oldest first."""
 
     def of_variant(self, name: str, *, is_first: bool) -> "History":
         """The history with those changes of the endpoint that moved one of its variants."""

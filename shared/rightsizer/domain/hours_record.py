@@ -13,7 +13,7 @@ from typing import Any
 from rightsizer.domain.change import Entry
 from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.office_hours import HoursLimits
+from rightsizer.domain.office_hours import HoursLimits, StoppedTime
 from rightsizer.domain.plan import ACTIONS, Step, StepKind, VariantCount, command, with_policy_places
 from rightsizer.domain.reason import Code, Reason
 
@@ -92,15 +92,6 @@ class EndpointBefore:
 
 
 @dataclass(frozen=True, slots=True)
-class StoppedTime:
-    """A time in which it was stopped by us: neither idle nor unknown."""
-
-    start: datetime
-    end: datetime | None = None
-    """None while it lasts."""
-
-
-@dataclass(frozen=True, slots=True)
 class Wake:
     """An order to run outside the hours."""
 
@@ -164,7 +155,11 @@ class HoursRecord:
 
     def last_entry(self, step: Step) -> Entry | None:
         """The newest line about the step in the present stop or start."""
-        return next((e for e in reversed(self.present) if e.step == step.key), None)
+        return self.last_entry_of(step.key)
+
+    def last_entry_of(self, key: str) -> Entry | None:
+        """The newest line about the step of that key in the present stop or start."""
+        return next((e for e in reversed(self.present) if e.step == key), None)
 
     def rejections(self, step: Step) -> int:
         """How often AWS rejected the step in the present stop or start since it was last done."""

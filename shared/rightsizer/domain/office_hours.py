@@ -47,6 +47,22 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppedTime:
+    """A time in which an endpoint was stopped by us: neither idle nor unknown."""
+
+    start: datetime
+    end: datetime | None = None
+    """None while it lasts."""
+    was_modified_at: datetime | None = None
+    """LastModifiedTime right before the stop; None where that was not recorded."""
+    modified_at: datetime | None = None
+    """LastModifiedTime once it ran again as before. None where it did not: another configuration, other code, somebody
+    else's creation, or not recorded. Then it is a new endpoint."""
+    ran: tuple[tuple[str, int], ...] = ()
+    """(Instance type, count) of each variant right before the stop; empty where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Opening:
     """One time in which the endpoint has to run: from `start` until before `end`, UTC."""
 

@@ -132,6 +132,25 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class HoursSaving:
+    """Saving of the office hours of one endpoint in a window, against running always."""
+
+    endpoint: str
+    owner: str
+    stopped_hours: float
+    ran_hours: float
+    usd: Decimal | None
+    """What the instances that ran right before each stop would have cost in the stopped hours; None without a price."""
+    ran_usd: Decimal | None
+    """What those of the last stop cost in the hours that ran; None without a price."""
+    priced_by: str
+    """Price, source and date of each instance type; before commitments, which go on being billed."""
+
+    def __post_init__(self) -> None:
+        not_empty("HoursSaving.endpoint", self.endpoint)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One report of one account and Region over one window."""
 
@@ -166,3 +185,10 @@ class Report:
     """What else the account pays for, the largest saving first: advice only, and in no sum."""
     account_unread: tuple[Reason, ...] = ()
     """What could not be read for it."""
+    office_hours: tuple[HoursSaving, ...] = ()
+    """What stopped hours saved in the window, the largest first; in no other sum."""
+
+    @property
+    def office_hours_usd(self) -> Decimal:
+        """US dollars that stopped hours saved in the window, as far as they are priced."""
+        return sum((one.usd for one in self.office_hours if one.usd is not None), Decimal(0))

@@ -307,6 +307,8 @@ class DailyUsage:
     """Longest that a request had waited in the queue of an asynchronous endpoint; None when that was not published."""
     expired: float = 0.0
     """Requests that expired in that queue (RequestTTLSeconds)."""
+    stopped: tuple[int, ...] = ()
+    """Slots without a datapoint in which office hours had it stopped; ascending. They are not stored with a day."""
 
     def __post_init__(self) -> None:
         if len(self.requests) != SLOTS or len(self.busy_s) != SLOTS or len(self.instances) != 24:

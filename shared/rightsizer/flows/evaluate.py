@@ -7,7 +7,7 @@ done elsewhere.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -18,6 +18,7 @@ from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
+from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Proposal
@@ -26,7 +27,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader
+from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader, with_stopped_times
 from rightsizer.ports.evaluation import (
     EndpointSummary,
     FleetReader,
@@ -102,6 +103,8 @@ class EvaluatePorts:
     catalogue: Catalogue
     dimensions: Sequence[Dimension]
     history: Callable[[str], History] = lambda _: History()
+    hours: Callable[[Collection[str]], Mapping[str, HoursRecord]] = lambda _: {}
+    """Records of office hours of these endpoints, by name."""
     memory: UsageCache | None = None
     """Digests of complete days from earlier evaluations; without it everything is read."""
 
@@ -159,16 +162,21 @@ def evaluate(
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
     A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
-    its own, at every stage: the others are looked up, judged and saved.
+    its own, at every stage: the others are looked up, judged and saved. One that its office hours have stopped, or are
+    stopping or starting, is left out: what was said of it stands, and its start brings the next evaluation.
     """
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
-    last = attempt(
-        "reading when endpoints were evaluated", f"{len(names)}", partial(keeping.store.last_evaluated, names)
+    read = attempt(
+        "reading when endpoints were evaluated",
+        f"{len(names)}",
+        lambda: (keeping.store.last_evaluated(names), ports.hours(names)),
     )
-    if isinstance(last, Failure):
-        yield from (NotDone(name, _failure_reason(f"looking up {name}", last)) for name in names)
+    if isinstance(read, Failure):
+        yield from (NotDone(name, _failure_reason(f"looking up {name}", read)) for name in names)
         return
+    last, hours = read
+    names = [name for name in names if name not in hours or not hours[name].holds_lock]
     for name in names:
         found = attempt("looking up an endpoint", name, partial(ports.fleet.find, [name]))
         if isinstance(found, Failure):
@@ -178,6 +186,7 @@ def evaluate(
     if because is EvaluationReason.FULL_SWEEP:
         modified = {summary.ref.name: summary.modified_at for summary in due}
         ports = replace(ports, history=lambda name: keeping.store.history(name, modified.get(name)))
+    ports = replace(ports, history=with_stopped_times(ports.history, hours))
     watcher = ProgressWatcher(
         told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)})
     )

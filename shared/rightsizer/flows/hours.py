@@ -20,11 +20,10 @@ from rightsizer.domain.hours_record import (
     KEPT_TIMES,
     HoursRecord,
     HoursState,
-    StoppedTime,
 )
-from rightsizer.domain.live_state import Gone, LiveState
+from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import Do, Wait
-from rightsizer.domain.office_hours import HOURS_TAG
+from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK
@@ -255,10 +254,21 @@ class HoursKeeper:
             lease_until=record.lease_until if action.state in (HoursState.STOPPED, HoursState.STARTING) else None,
         )
         if action.state is HoursState.STOPPED and record.state is HoursState.STOPPING:
-            settled = replace(settled, stopped_times=(*record.stopped_times, StoppedTime(now))[-KEPT_TIMES:])
-        if action.state is HoursState.HANDED_OVER and not isinstance(live.endpoint, Gone):
+            settled = replace(settled, stopped_times=(*record.stopped_times, _night(record, now))[-KEPT_TIMES:])
+        if action.state is HoursState.RUNNING and self._is_as_before(record, live.endpoint):
+            settled = replace(settled, stopped_times=_continued(settled.stopped_times, live.endpoint))
+        if action.state is HoursState.HANDED_OVER:
             settled = replace(settled, stopped_times=_ended(settled.stopped_times, now))
         return self.ports.book.save(settled)
+
+    def _is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
+        """Whether its past still speaks of it; no where that cannot be read, since it serves and nobody may wait."""
+        found = attempt(
+            "comparing an endpoint with what was stopped",
+            record.ref.name,
+            partial(HoursReader(self.ports).is_as_before, record, endpoint),
+        )
+        return found is True
 
     def _tell_of_failure(self, name: str, why: str, now: datetime) -> None:
         """AWS or the table did not answer: whoever waits is told with what is stored."""
@@ -289,6 +299,23 @@ def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, .
     if not times or times[-1].end is not None:
         return times
     return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
+
+
+def _night(record: HoursRecord, now: datetime) -> StoppedTime:
+    """The stopped time that begins now, with what ran before it."""
+    before = record.before
+    if before is None:
+        return StoppedTime(now)
+    known = not before.deployed_config and all(v.instance_type for v in before.variants)
+    ran = tuple((v.instance_type, v.count) for v in before.variants) if known else ()
+    return StoppedTime(now, was_modified_at=before.modified_at, ran=ran)
+
+
+def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -> tuple[StoppedTime, ...]:
+    """The times, the last of which tells by which modification time the same endpoint is known now."""
+    if not times or isinstance(endpoint, Gone):
+        return times
+    return (*times[:-1], replace(times[-1], modified_at=endpoint.modified_at))
 
 
 def _is_anew(record: HoursRecord, created_at: datetime | None, now: datetime) -> bool:

@@ -9,13 +9,14 @@ from rightsizer.changes import preflight
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
 from rightsizer.changes.failure import error_detail
+from rightsizer.changes.hours import code_differences
 from rightsizer.changes.hours.refusals import StopInput
-from rightsizer.changes.hours.steps import LiveHours
+from rightsizer.changes.hours.steps import LiveHours, step_key
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
-from rightsizer.domain.plan import VariantCount
+from rightsizer.domain.plan import StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
@@ -136,6 +137,16 @@ class HoursReader:
             deployed_config=seen.config_name if seen.config_name != config.name else "",
             fallback_config=inputs.tags.get(FALLBACK_TAG, ""),
         )
+
+    def is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
+        """Whether it was created by this start, from the same configuration and code as before the stop. ReadError."""
+        before, create = record.before, record.last_entry_of(step_key(StepKind.CREATE_ENDPOINT, record.ref))
+        if record.state is not HoursState.STARTING or before is None or isinstance(endpoint, Gone):
+            return False
+        if create is None or create.was_rejected or endpoint.config_name != before.live_config:
+            return False
+        config = self.ports.changer.config(endpoint.config_name)
+        return config is not None and config.created_at <= before.taken_at and not code_differences(before, endpoint)
 
     def _incident_alarms(self) -> tuple[AlarmSight, ...]:
         names = self.ports.limits.incident_alarms

@@ -1,12 +1,13 @@
 """Read the usage of endpoints: missing days from CloudWatch, complete days from the bucket."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
+from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import (
@@ -23,6 +24,7 @@ from rightsizer.domain.usage import (
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.evaluation import DailyUsageStore, MetricReader, MetricRequest
 from rightsizer.recommender.recommend import add_daily_usage
+from rightsizer.recommender.stopped_hours import mark_stopped
 from rightsizer.recommender.usage_cache import DAYS, ReadPlan, page_of, plan_reading, usage_to_keep
 
 COUNTED = MetricStatistic("CPUUtilization", "SampleCount")
@@ -73,7 +75,7 @@ class UsageReader:
         for (start, end), group in wanted.items():
             for (view, done), window in zip(group, self._windows(group, start, end), strict=True):
                 usage = self._add_window(view, done, window)
-                found[_key(view)] = usage
+                found[_key(view)] = self._mark_stopped(view, usage)
                 if isinstance(usage, VariantUsage) and not _is_incomplete(window) and not _is_passing_gap(window):
                     fresh.append(usage_to_keep(view, done, usage.days, now))
         self._remember(fresh)
@@ -106,6 +108,11 @@ class UsageReader:
             return add_daily_usage(endpoint, windows, hardware, past, self.policy, done.known)
         except (RightsizerError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             return error
+
+    def _mark_stopped(self, view: Endpoint, usage: OfVariant) -> OfVariant:
+        if not isinstance(usage, VariantUsage):
+            return usage
+        return replace(usage, days=mark_stopped(usage.days, self.history(view.ref.name).stopped))
 
     def _request(self, endpoint: Endpoint) -> MetricRequest:
         """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
@@ -142,6 +149,16 @@ class UsageReader:
             pages.setdefault(page_of(one.endpoint, self.memory.fleet, self.memory.days), []).append(one)
         for page, kept in sorted(pages.items()):
             self.memory.store.save(page, kept)
+
+
+def with_stopped_times(history: Callable[[str], History], hours: Mapping[str, HoursRecord]) -> Callable[[str], History]:
+    """The history of endpoints that also tells when their office hours had them stopped."""
+
+    def read(name: str) -> History:
+        found = history(name)
+        return replace(found, stopped=hours[name].stopped_times) if name in hours else found
+
+    return read if hours else history
 
 
 def _key(view: Endpoint) -> tuple[str, str]:

@@ -11,14 +11,16 @@ from rightsizer.domain.history import TEACHES_DAYS, PastEnd
 from rightsizer.domain.message import Notice, ReportMessage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import SHOWN, Report, RunningCost, Stack
+from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import find_packs
+from rightsizer.reporting.office_hours import hours_savings, types_stopped
 from rightsizer.reporting.totals import (
     Records,
     json_lines,
@@ -130,10 +132,12 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     rest = RestOfBill()
     if sources.bill is not None:
         rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found), now)
+    savings, hours_unread = _office_hours(sources, start, min(end, now), unread)
     return replace(
         make_report(records, start, end, now),
+        office_hours=savings,
         account_findings=rest.findings,
-        account_unread=rest.unread,
+        account_unread=(*rest.unread, *hours_unread),
         packs=find_packs(found, sources.policy),
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
@@ -237,6 +241,23 @@ def _running_cost(
         return None
     variants = sum(sum(bool(v.instance_type) for v in one.variants) or bool(one.instance_type) for one in found)
     return running_cost(used, sources.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
+
+
+def _office_hours(
+    sources: ReportSources, start: datetime, end: datetime, unread: list[UnreadRow]
+) -> tuple[tuple[HoursSaving, ...], tuple[Reason, ...]]:
+    """What stopped hours saved, and why that is not known; a report without it is still a report."""
+    if sources.bill is None or sources.bill.hours is None:
+        return (), ()
+    rows: list[UnreadRow] = []
+    try:
+        records = list(sources.bill.hours.records(rows))
+        types = types_stopped(records)
+        found = hours_savings(records, sources.bill.prices.table(sources.region, types), start, end) if types else ()
+        unread += rows
+        return tuple(found), ()
+    except RightsizerError as error:
+        return (), (reason_of(error),)
 
 
 def _entries(ledger: SavingsLedger, start: datetime, end: datetime, unread: list[UnreadRow]) -> list[LedgerEntry]:

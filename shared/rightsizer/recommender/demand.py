@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import date
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
@@ -40,7 +41,8 @@ def demand_of(
 
     Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
     share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in no
-    confidence. Few requests on many days are rare use that was seen for many days.
+    confidence. Few requests on many days are rare use that was seen for many days. Slots in which office hours had it
+    stopped take no confidence away, and no datapoint is expected in them.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
@@ -49,7 +51,7 @@ def demand_of(
     latency = latency_of(same)
     gpu_s, share, concurrency = _service(same, latency, runs, policy, unqueued)
     used, seen = _gpus_used(same, runs)
-    minutes = max(valid, known if runs.accelerator is None else valid) * SLOT_S / 60
+    minutes = (max(valid, known if runs.accelerator is None else valid) + _stopped_count(days)) * SLOT_S / 60
     return Demand(
         days=max(valid, known) * SLOT_S / 86400,
         valid_share=valid / _expected_slots(days),
@@ -244,10 +246,28 @@ def _gpu_skew(days: Sequence[DailyUsage]) -> tuple[float, float] | None:
 
 
 def _expected_slots(days: Sequence[DailyUsage]) -> int:
-    """Slots between the first and the last datapoint: before the configuration began nothing was expected."""
+    """Slots between the first and the last datapoint: before the configuration began nothing was expected.
+
+    Nothing is expected of slots in which office hours had it stopped.
+    """
     first = next((i for i, v in enumerate(days[0].busy_s) if v is not None), 0)
     last = next((i for i, v in enumerate(reversed(days[-1].busy_s)) if v is not None), 0)
-    return max(len({d.day for d in days}) * SLOTS - first - last, 1)
+    stopped = _stopped_slots(days)
+    left_out = [s for s in stopped[days[0].day] if s < first] + [s for s in stopped[days[-1].day] if s >= SLOTS - last]
+    away = _stopped_count(days) - len(left_out)
+    return max(len(stopped) * SLOTS - first - last - away, 1)
+
+
+def _stopped_count(days: Sequence[DailyUsage]) -> int:
+    return sum(map(len, _stopped_slots(days).values()))
+
+
+def _stopped_slots(days: Sequence[DailyUsage]) -> dict[date, set[int]]:
+    """Slots of each day in which office hours had it stopped; a day with two types has two digests."""
+    found: dict[date, set[int]] = {}
+    for usage in days:
+        found.setdefault(usage.day, set()).update(usage.stopped)
+    return found
 
 
 def _silent_days(days: Sequence[DailyUsage]) -> int:

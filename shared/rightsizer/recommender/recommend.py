@@ -36,7 +36,7 @@ from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.late_share import with_accepted_share
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
-from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until
+from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until, last_modified
 from rightsizer.recommender.variants import join_variants
 from rightsizer.recommender.workload import analyse_workload
 
@@ -241,7 +241,7 @@ def empty_recommendation(endpoint: Endpoint, inputs: AccountInputs, reason: Reas
         kind=endpoint.kind,
         mode=endpoint.mode,
         owner=endpoint.owner,
-        fingerprint=endpoint.fingerprint,
+        fingerprint=replace(endpoint, modified_at=last_modified(endpoint, inputs.history)).fingerprint,
         evaluated_at=inputs.now,
         instance_type=instance_type,
         instance_count=variant.current_count if variant else 0,

@@ -42,12 +42,28 @@ def known_until(now: datetime) -> datetime:
     return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
+def last_modified(endpoint: Endpoint, history: History) -> datetime:
+    """When it was last modified; a creation of ours after stopped hours modified nothing."""
+    return _before_stops(endpoint.modified_at, history)
+
+
 def configured_at(endpoint: Endpoint, history: History) -> datetime:
-    """When the configuration that runs was deployed; shadow tests of ours since then left it as it was."""
-    at = endpoint.modified_at
+    """When the configuration that runs was deployed; shadow tests and stopped hours of ours left it as it was."""
+    return _configuration_time(endpoint.modified_at, history)
+
+
+def _before_stops(at: datetime, history: History) -> datetime:
+    for night in reversed(history.stopped):
+        if night.modified_at == at and night.was_modified_at is not None:
+            at = night.was_modified_at
+    return at
+
+
+def _configuration_time(modified_at: datetime, history: History) -> datetime:
+    at = _before_stops(modified_at, history)
     for past in reversed(history.endpoint):
         if past.configured_at is not None and abs(past.at - at) < OURS:
-            at = past.configured_at
+            at = _before_stops(past.configured_at, history)
     return at
 
 
@@ -61,7 +77,7 @@ def plan_reading(
     nothing is left to read.
     """
     first = complete_until(now) - timedelta(days=lookback_days)
-    recent = now - endpoint.modified_at < FRESH
+    recent = now - last_modified(endpoint, history) < FRESH
     end = known_until(now) if recent else _midnight(complete_until(now))
     oldest = known_until(now) - STORED
     if (
@@ -69,7 +85,7 @@ def plan_reading(
         or kept.first > first
         or kept.until <= first
         or kept.until > now.date()
-        or (kept.modified_at != endpoint.modified_at and not _is_own_scaling(endpoint, history))
+        or (not _is_same_setup(kept, endpoint, history) and not _is_own_scaling(endpoint, history))
         or _has_forgotten_days(kept, endpoint, history, first)
     ):
         return ReadPlan(max(_midnight(first), oldest), end, first)
@@ -85,16 +101,23 @@ def usage_to_keep(endpoint: Endpoint, done: ReadPlan, days: Sequence[DailyUsage]
     return KeptUsage(endpoint.ref.name, variant, endpoint.modified_at, min(done.first, until), until, complete)
 
 
+def _is_same_setup(kept: KeptUsage, endpoint: Endpoint, history: History) -> bool:
+    """Whether nobody modified it since, but that our office hours stopped it and created it again."""
+    return _before_stops(kept.modified_at, history) == last_modified(endpoint, history)
+
+
 def _is_own_scaling(endpoint: Endpoint, history: History) -> bool:
     """Scaling modifies an endpoint too, but leaves what one request costs as it was."""
-    return bool(endpoint.scaling) or any(abs(p.at - endpoint.modified_at) < OURS for p in history.endpoint)
+    at = last_modified(endpoint, history)
+    return bool(endpoint.scaling) or any(abs(p.at - at) < OURS for p in history.endpoint)
 
 
 def _has_forgotten_days(kept: KeptUsage, endpoint: Endpoint, history: History, first: date) -> bool:
     """Whether days before a shadow test are missing: an evaluation beside it took its deployments for new ones."""
     since = configured_at(endpoint, history)
     oldest = max(first, since.date() + timedelta(days=1))
-    return since != endpoint.modified_at and oldest < kept.until and all(d.day > oldest for d in kept.days)
+    tested = since != last_modified(endpoint, history)
+    return tested and oldest < kept.until and all(d.day > oldest for d in kept.days)
 
 
 def _midnight(day: date) -> datetime:

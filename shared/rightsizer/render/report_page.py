@@ -38,6 +38,7 @@ def report(report: Report) -> str:
         section("What could still be saved", _recommendations(saves)),
         section("Small endpoints that would fit on one card", _packs(report)),
         section(rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
+        section("Stopped by office hours", _office_hours(report)) if report.office_hours else "",
         section("What was asked and changed", _proposals(report)),
         section("By week", _weeks(report)),
         section("Promised and kept", report_promises.savings_section(report)),
@@ -91,6 +92,25 @@ def _owners(report: Report) -> Markup:
     drawn = tag("div", bars(spent, "Spend a month by owner"), class_="panel") if spent else None
     listed = table("By owner", heads, rows, "No endpoint was found.")
     return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
+
+
+def _office_hours(report: Report) -> Markup:
+    rows = [
+        [
+            Cell(join(one.endpoint, tag("div", one.owner, class_="note") if one.owner else None), one.endpoint),
+            Cell(f"{one.stopped_hours:,.1f}", one.stopped_hours, "n"),
+            Cell("not known" if one.usd is None else sentences.exact_money(one.usd), float(one.usd or 0), "n"),
+            Cell(f"{one.ran_hours:,.1f}", one.ran_hours, "n"),
+            Cell(
+                "not known" if one.ran_usd is None else sentences.exact_money(one.ran_usd), float(one.ran_usd or 0), "n"
+            ),
+            Cell(one.priced_by or "no price is known", look="why"),
+        ]
+        for one in report.office_hours
+    ]
+    heads = ("Endpoint", "Hours stopped", "Saved", "Hours that ran", "They cost", "Priced by")
+    said = "Against always running what ran right before each stop; before commitments, and in no other sum."
+    return tag("div", tag("p", said, class_="note"), table("Stopped by office hours", heads, rows, ""))
 
 
 def _shortages(found: list[Recommendation]) -> Markup:

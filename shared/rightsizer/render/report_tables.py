@@ -174,3 +174,18 @@ def unread_text(rows: Sequence[UnreadRow]) -> str:
         return ""
     are = "is" if len(rows) == 1 else "are"
     return f"{sentences.count(len(rows), 'stored row')} could not be read and {are} in no figure of this report."
+
+
+def hours_saved(report: Report) -> list[tuple[str, str]]:
+    """The saving of office hours in the window, as name and words; nothing where nothing was stopped."""
+    if not report.office_hours:
+        return []
+    stopped, ran = (
+        sum(each) for each in zip(*((o.stopped_hours, o.ran_hours) for o in report.office_hours), strict=True)
+    )
+    unpriced = sum(one.usd is None for one in report.office_hours)
+    more = f"; {sentences.count(unpriced, 'endpoint')} without a price" if unpriced else ""
+    usd = sentences.exact_money(report.office_hours_usd)
+    return [
+        ("Saved by office hours", f"{usd} in this window, {stopped:,.0f} of {stopped + ran:,.0f} hours stopped{more}")
+    ]

@@ -74,6 +74,7 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         ("Could still be saved", f"{sentences.exact_money(totals.open)} a month"),
         *((name.capitalize(), f"{sentences.exact_money(usd)} a month") for name, usd in report_tables.funnel(totals)),
         ("Saved in this window", sentences.exact_money(totals.realised)),
+        *report_tables.hours_saved(report),
         *((name, sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
     ]
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"

@@ -57,6 +57,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             for name, usd in report_tables.funnel(totals)
         ),
         f"Saved:      {sentences.exact_money(totals.realised)} in this window",
+        *(f"{name}: {said}" for name, said in report_tables.hours_saved(report)),
         *(f"{name}: {sentences.exact_money(usd)}" for name, usd in report_tables.growth_added(totals)),
     ]
     if totals.unpriced:
