@@ -264,3 +264,19 @@ def test_a_tick_that_comes_late_or_twice_changes_nothing_at_the_end() -> None:
             w.flow.advance_endpoint(NAME, w.now)
             w.box.clock.advance(TICK)
         assert (whole(w.box), w.state) == (before, HoursState.RUNNING)
+
+
+def test_what_was_not_put_back_keeps_an_endpoint_that_was_handed_over_until_it_is() -> None:
+    """Else the next stop would store it without its autoscaling, and that would be lost for good."""
+    with hours_world() as w:
+        asleep(w)
+        error = ("AccessDeniedException", "no")
+        w.box.fail("application-autoscaling", "PutScalingPolicy", *error, times=12)
+        w.until(OPENS + HOUR)
+        assert w.state is HoursState.HANDED_OVER
+        w.box.clock.advance(NIGHT + 2 * DAY - w.now)
+        w.until(w.now + 3 * TICK)
+        assert (w.state, w.exists()) == (HoursState.HANDED_OVER, True)
+        assert w.record.before is not None
+        assert w.record.before.scaling[0].policies
+        assert "PutScalingPolicy" in w.told[-1][1]

@@ -11,7 +11,7 @@ from functools import partial
 
 from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.changes.hours.steps import commands_by_hand
+from rightsizer.changes.hours.steps import commands_by_hand, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import (
@@ -56,7 +56,7 @@ PASSING = frozenset(
 """Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
 LEFT_ALONE = timedelta(days=1)
-"""So long an endpoint that was handed over is left alone, unless somebody created it anew."""
+"""So long an endpoint of which AWS kept refusing the stop is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,13 @@ class HoursKeeper:
         inputs = reader.stop_input(record, tags, now)
         if isinstance(inputs, Reason):
             return self._keep_on(record, inputs, now)
-        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at, now):
-            return record
+        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at):
+            lacks = missing_part(record, reader.live_hours(record), now)
+            if lacks:
+                text = (
+                    f"it was handed over, and what it had before is not all put back ({lacks}); the commands were sent"
+                )
+                return self._keep_on(record, Reason(Code.NOT_APPLICABLE, text), now)
         refused = stop_refusals(inputs)
         if refused:
             lasting = [reason for reason in refused if reason.code not in PASSING]
@@ -305,7 +310,6 @@ def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, .
     return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
 
 
-def _is_anew(record: HoursRecord, created_at: datetime | None, now: datetime) -> bool:
-    """Whether an endpoint that was handed over may be stopped again: created anew since, or a day later."""
-    since = record.since or now
-    return now - since >= LEFT_ALONE or (created_at is not None and created_at > since)
+def _is_anew(record: HoursRecord, created_at: datetime | None) -> bool:
+    """Whether somebody created it anew since it was handed over, so that it is as its owner wants it."""
+    return record.since is not None and created_at is not None and created_at > record.since

@@ -108,6 +108,12 @@ def commands_by_hand(record: HoursRecord, now: datetime, live: LiveState | None 
             return settle
 
 
+def missing_part(record: HoursRecord, live: LiveHours, now: datetime) -> str:
+    """Request and subject of the first step after which it would be as stored; empty where it is as stored."""
+    wanted = settle_steps(record.ref, record.before, now) if record.before is not None else ()
+    return next((f"{s.operation} {s.subject}" for s in wanted if not has_effect(s, live.state)), "")
+
+
 def first_undone(steps: Iterable[Step], live: LiveState, record: HoursRecord, most: int) -> Step | None:
     """The first step that AWS does not show, and that was not rejected `most` times; None where none is left."""
     return next((s for s in steps if not has_effect(s, live) and record.rejections(s) < most), None)
