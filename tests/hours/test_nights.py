@@ -1,5 +1,6 @@
 """Nights of one endpoint on the simulated account: it goes home in the evening and is back, whole, in the morning."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -175,6 +176,17 @@ def test_a_freeze_stops_nothing_more_and_a_due_start_goes_on() -> None:
         Orders(w.flow.ports.journal).freeze("U1", w.now)
         w.until(OPENS)
         assert w.state is HoursState.RUNNING
+
+
+def test_a_stack_that_may_change_nothing_undoes_a_stop_that_has_begun() -> None:
+    with hours_world() as w:
+        w.box.fail("sagemaker", "DeleteEndpoint", "ThrottlingException", "slow down", times=1)
+        w.until(CLOSES)
+        assert (w.state, w.exists()) == (HoursState.STOPPING, True)
+        limits = ChangeLimits(rewire_alarms=True, dry_run=True)
+        w.flow = replace(w.flow, ports=replace(w.flow.ports, limits=limits))
+        w.until(NIGHT)
+        assert (w.state, w.exists()) == (HoursState.RUNNING, True)
 
 
 def test_a_hard_freeze_keeps_it_asleep_and_whoever_waits_is_told() -> None:

@@ -29,7 +29,7 @@ from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
-from rightsizer.domain.policy import TICK
+from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
@@ -198,7 +198,7 @@ class HoursKeeper:
             live = reader.live_hours(record)
             record = self._note_serving(record, live.state, now)
             demand = demand_at(record, now, self.ports.limits.hours.holidays)
-            action = next_hours_action(record, live, demand, now, self.ports.journal.switch())
+            action = next_hours_action(record, live, demand, now, self._switch())
             match action:
                 case Do():
                     record = self._do(record, live.state.resolve_step(action.step), now)
@@ -212,6 +212,13 @@ class HoursKeeper:
                         self._tell(record, notice.key, notice.subject, notice.text, now)
                     return self._rest(record, min(action.until, now + TICK), action.why)
         return self._rest(record, now + TICK, "this invocation has made all the moves it may")
+
+    def _switch(self) -> Switch:
+        """The freeze switch; where the stack may change nothing, no stop goes on, and what is asleep comes back."""
+        switch = self.ports.journal.switch()
+        if switch.frozen or not self.ports.limits.dry_run:
+            return switch
+        return replace(switch, frozen=True, by="MayChange=nothing or read-only")
 
     def _rest(self, record: HoursRecord, until: datetime, why: str) -> HoursRecord:
         reason = Reason(Code.SAFE_TO_APPLY, why)

@@ -39,6 +39,7 @@ COMPOSITE = {"AlarmName": "site", "AlarmRule": 'ALARM("chat-errors")', "AlarmAct
 P5 = "ml.p5.48xlarge"
 CASES: list[tuple[dict[str, Any], Code, str]] = [
     ({"switch": Switch(frozen=True, by="U1")}, Code.FROZEN, "frozen by U1"),
+    ({"limits": ChangeLimits(dry_run=True)}, Code.PERMISSION_MISSING, "MayChange=nothing or read-only"),
     ({"limits": ChangeLimits(misread=("Limits has x",))}, Code.BAD_SETTING, "Limits has x"),
     ({"incident_alarms": (AlarmSight("site", "ALARM", {}),)}, Code.INCIDENT, "site is firing"),
     ({"incident_alarms": (AlarmSight("site", "MISSING", {}),)}, Code.INCIDENT, "nobody knows of an incident"),

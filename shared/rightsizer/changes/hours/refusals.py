@@ -76,6 +76,9 @@ def stop_refusals(inputs: StopInput) -> tuple[Reason, ...]:
 def _switch(inputs: StopInput) -> Iterator[Reason]:
     if inputs.switch.frozen:
         yield Reason(Code.FROZEN, f"changes are frozen by {inputs.switch.by or 'somebody'}, so no endpoint is stopped")
+    if inputs.limits.dry_run:
+        text = "the stack was deployed with MayChange=nothing or read-only, so it stops no endpoint; MayChange=tagged "
+        yield Reason(Code.PERMISSION_MISSING, f"{text}allows it")
     if inputs.limits.misread:
         text = (
             f"a setting cannot be understood, and nothing is stopped until it is put right: {inputs.limits.misread[0]}"
