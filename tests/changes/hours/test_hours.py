@@ -129,6 +129,18 @@ def test_a_delete_that_was_sent_is_not_undone_while_it_may_still_come() -> None:
     assert decide(refused, live(None, SILENCED), NIGHT + MINUTE) == Do(SOUND)
 
 
+def test_a_stop_that_resumes_late_is_undone_since_callers_may_be_back() -> None:
+    """Killed or frozen in between: what was read before the stop says nothing about now."""
+    late = NIGHT + timedelta(hours=3)
+    assert decide(record(STOPPING, *done(SILENCE)), live(None, SILENCED), late) == Do(SOUND)
+    assert kind(decide(record(STOPPING, *done(SILENCE), *done(SOUND)), live(), late)) is HoursState.RUNNING
+    unsent = record(STOPPING, *done(SILENCE), Entry(NIGHT, DELETE.key, "intended", DELETE.kind.value))
+    assert decide(unsent, live(None, SILENCED), late) == Do(SOUND)
+    tried = record(STOPPING, *done(SILENCE), *rejected(DELETE))
+    assert decide(tried, live(None, SILENCED), NIGHT + 10 * MINUTE) == Do(DELETE), "the next tick tries again"
+    assert decide(tried, live(None, SILENCED), late) == Do(SOUND)
+
+
 def test_a_delete_that_aws_refuses_three_times_is_given_up_and_told() -> None:
     refused = record(STOPPING, *done(SILENCE), *rejected(DELETE), *rejected(DELETE), *rejected(DELETE))
     assert decide(refused, live(None, SILENCED), NIGHT + 5 * MINUTE) == Do(SOUND)

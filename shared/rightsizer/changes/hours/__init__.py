@@ -21,6 +21,8 @@ from rightsizer.errors import InputError
 
 IN_FLIGHT = timedelta(minutes=10)
 """So long a delete that was sent may come into effect, though AWS shows the endpoint as before."""
+FRESH = TICK + timedelta(minutes=1)
+"""So long what was read before a stop holds; each rejection, which is an attempt of its own, adds as much."""
 MOST_REJECTED = 3
 """Rejections of a step of a stop after which the stop is undone."""
 MOST_TRIES = 12
@@ -124,14 +126,17 @@ def _stopping(
         return Wait(now + MINUTE, "it is being deleted")
     if accepted and sent is not None and now - sent.at < IN_FLIGHT:
         return Wait(now + MINUTE, "its delete was sent and is not seen yet")
+    wanted = (*steps.silence_steps(before), delete)
     against = _against_stop(before, live, endpoint, demand, switch)
     if against is not None:
         return _back_out(record, before, live, against)
-    wanted = (*steps.silence_steps(before), delete)
     given_up = next((s for s in wanted if record.rejections(s) >= MOST_REJECTED), None)
     if given_up is not None:
         text = f"AWS keeps rejecting {given_up.operation}, so it is not stopped: {_last_answer(record)}"
         return _back_out(record, before, live, Reason(Code.REFUSED_BY_AWS, text), tell=True)
+    if now - before.taken_at > FRESH * (1 + sum(record.rejections(s) for s in wanted)):
+        text = "the stop was interrupted, and callers may be back; everything is read again before the next one"
+        return _back_out(record, before, live, Reason(Code.CHANGED_SINCE, text))
     step = first_undone(wanted, live.state, record, MOST_REJECTED) or delete
     last = record.last_entry(step)
     if last is not None and last.was_rejected and now - last.at < MINUTE:
