@@ -320,6 +320,16 @@ def test_who_waits_is_told_from_five_minutes_after_the_hour_with_the_commands() 
     assert "aws cloudwatch enable-alarm-actions" in found.text
 
 
+def test_a_delete_that_does_not_end_before_the_hour_is_told() -> None:
+    sent, now = record(STOPPING, *done(SILENCE), *done(DELETE)), MORNING + timedelta(minutes=5)
+    found = late_notice(
+        sent, live(endpoint(status="Deleting"), SILENCED), demand(sent, now), now, "it is being deleted"
+    )
+    assert found is not None
+    assert "chat had to serve at 2026-11-03 07:00 UTC and does not serve yet: it is Deleting" in found.text
+    assert late_notice(sent, live(), demand(sent, now), now, "its delete is not seen yet") is None, "it serves"
+
+
 def test_a_wake_runs_until_its_end_and_is_late_after_its_lead() -> None:
     one = take_wake(record(STOPPED), Wake(NIGHT, NIGHT + timedelta(hours=2), "U1"), HoursLimits())
     assert isinstance(one, HoursRecord)

@@ -260,12 +260,12 @@ def late_notice(
     record: HoursRecord, live: LiveHours, demand: HoursDemand, now: datetime, why: str
 ) -> LateNotice | None:
     """The message about an endpoint that does not serve as before at its hour; None where none is due."""
-    if record.state is not HoursState.STARTING and record.state is not HoursState.STOPPED:
-        return None
-    if not demand.runs or demand.serves_at is None or now < demand.serves_at + LATE:
+    if not record.holds_lock or not demand.runs or demand.serves_at is None or now < demand.serves_at + LATE:
         return None
     name, endpoint = record.ref.name, live.state.endpoint
     serves = not isinstance(endpoint, Gone) and endpoint.status == "InService"
+    if serves and record.state is HoursState.STOPPING:
+        return None
     said = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
     last = _last_answer(record)
