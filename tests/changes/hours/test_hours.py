@@ -300,6 +300,15 @@ def test_what_aws_keeps_refusing_is_handed_over_while_it_serves() -> None:
     assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
 
 
+@pytest.mark.parametrize("status", ["OutOfService", "UpdateRollbackFailed"])
+def test_an_endpoint_that_does_not_serve_is_handed_over_and_not_called_running(status: str) -> None:
+    assert decide(starting(), live(endpoint(status=status), SILENCED), EARLY) == Do(SOUND)
+    action = decide(starting(), live(endpoint(status=status)), EARLY)
+    assert isinstance(action, Settle)
+    assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
+    assert status in action.reason.sentence
+
+
 def test_a_freeze_lets_a_due_start_go_on_and_a_hard_one_stops_it() -> None:
     assert decide(starting(), gone(), EARLY, Switch(frozen=True)) == Do(CREATE)
     assert kind(decide(starting(), gone(), EARLY, Switch(frozen=True, hard=True))) == "wait"

@@ -212,6 +212,9 @@ def _starting(
         return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
     if endpoint.status == "Failed":
         return _try_again(record, steps.delete_step(record.ref), now)
+    if endpoint.status != "InService":
+        text = f"it is {endpoint.status} and does not serve; {endpoint.failure_reason or 'AWS names no reason'}"
+        return _hand_over(record, before, live, Reason(Code.NOT_IN_SERVICE, text))
     wanted = steps.settle_steps(record.ref, before, now)
     undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
     # An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
