@@ -202,16 +202,27 @@ def _requests(inputs: StopInput) -> Iterator[Reason]:
 def _capacity(inputs: StopInput) -> Iterator[Reason]:
     named = inputs.tags.get(FALLBACK_TAG, "")
     counts = {v.name: v.desired_count for v in inputs.endpoint.variants}
-    needs: dict[str, int] = {}
+    needs, types = dict[str, int](), set[str]()
     for row in inputs.rows:
-        kind = str(row.get("InstanceType") or "")
-        if kind:
-            needs[kind] = needs.get(kind, 0) + counts.get(row["VariantName"], 0)
+        count = counts.get(row["VariantName"], 0)
+        pools = [str(pool.get("InstanceType") or "") for pool in row.get("InstancePools") or ()]
+        kinds = pools or [kind for kind in (str(row.get("InstanceType") or ""),) if kind]
+        types |= set(kinds)
+        if not pools:
+            needs |= {kind: needs.get(kind, 0) + count for kind in kinds}
+        elif all((inputs.quotas.get(kind) or 0) < count for kind in pools):
+            text = (
+                f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
+            )
+            yield Reason(Code.NO_QUOTA, text)
         reserved = bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
-        if kind.removeprefix("ml.").startswith(SCARCE) and not reserved and not named and not row.get("InstancePools"):
-            text = f"{kind} is scarce, and a morning may find none; name a configuration of another type by the tag "
-            yield Reason(Code.CAPACITY, f"{text}{FALLBACK_TAG}, or reserve capacity")
-    yield from _fallback(inputs, named, set(needs))
+        scarce = bool(kinds) and all(kind.removeprefix("ml.").startswith(SCARCE) for kind in kinds)
+        if scarce and not reserved and not named:
+            text = (
+                f"{', '.join(kinds)} is scarce, and a morning may find none; name a configuration of another type by "
+            )
+            yield Reason(Code.CAPACITY, f"{text}the tag {FALLBACK_TAG}, or reserve capacity")
+    yield from _fallback(inputs, named, types)
     for kind, count in needs.items():
         limit = inputs.quotas.get(kind)
         if limit is None or limit < count:
