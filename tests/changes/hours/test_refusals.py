@@ -99,6 +99,11 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
         Code.NO_QUOTA,
         "of no instance pool",
     ),
+    (
+        {"config": config(KmsKeyId="arn:aws:kms:eu-west-1:999988887777:key/k")},
+        Code.PERMISSION_MISSING,
+        "account 999988887777",
+    ),
     ({"quotas": {}}, Code.NO_QUOTA, "is not known"),
     ({"tags": {**TAGS, "rightsizer:fallback-config": "small"}}, Code.BAD_TAG, "does not exist"),
     (

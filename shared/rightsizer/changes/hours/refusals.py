@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.autoscaling import policies, scheduled_actions
+from rightsizer.changes.clone import key_refusals
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
 from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
@@ -147,6 +148,9 @@ def _config(inputs: StopInput) -> Iterator[Reason]:
         yield Reason(Code.CONFIGURATION_REPLACED, text)
     elif inputs.config.created_at > inputs.endpoint.modified_at:
         yield replaced_config_refusal(inputs.config.name)
+    for config in (inputs.config, inputs.fallback):
+        if config is not None:
+            yield from key_refusals(config.name, str(config.body.get("KmsKeyId") or ""), inputs.ref.account)
     if inputs.missing_models:
         text = f"models of its configuration do not exist any more: {', '.join(inputs.missing_models)}"
         yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it runs without them, but could not be created again")
