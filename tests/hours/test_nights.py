@@ -238,6 +238,21 @@ def test_a_configuration_that_is_deleted_at_night_is_handed_over_with_its_conten
         assert "aws sagemaker create-endpoint-config" in w.told[0][1]
 
 
+@pytest.mark.parametrize("other", [True, False])
+def test_a_configuration_that_is_made_anew_at_night_is_deployed_only_where_it_is_the_same(other: bool) -> None:
+    with hours_world(scaled=False) as w:
+        asleep(w)
+        with w.others() as sagemaker:
+            name = f"{NAME}-config"
+            body = sagemaker.describe_endpoint_config(EndpointConfigName=name)
+            row, rest = body["ProductionVariants"][0], {k: body[k] for k in ("MetricsConfig",) if k in body}
+            sagemaker.delete_endpoint_config(EndpointConfigName=name)
+            changed = {**row, "InstanceType": SMALL} if other else row
+            sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[changed], **rest)
+        w.until(OPENS)
+        assert (w.state, w.exists()) == (HoursState.HANDED_OVER if other else HoursState.RUNNING, not other)
+
+
 @pytest.mark.parametrize("action", ["sagemaker:CreateEndpoint", "sagemaker:DescribeEndpoint"])
 def test_a_role_that_is_lost_at_night_is_told_with_the_commands(action: str) -> None:
     with hours_world() as w:

@@ -244,6 +244,13 @@ def test_a_configuration_that_was_deleted_at_night_is_handed_over_with_its_whole
     assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
 
 
+def test_a_configuration_that_was_made_anew_with_other_content_is_not_deployed() -> None:
+    action = decide(starting(), gone(config_replaced=True), EARLY)
+    assert isinstance(action, Settle)
+    assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
+    assert "made anew with other content" in action.reason.sentence
+
+
 def test_an_opening_that_is_over_before_the_start_is_waited_for_until_the_next() -> None:
     assert kind(decide(starting(), gone(), MORNING + timedelta(hours=12))) is STOPPED
 

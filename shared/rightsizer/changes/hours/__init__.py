@@ -235,10 +235,12 @@ def _creating(
         return Settle(HoursState.STOPPED, Reason(Code.EXPIRED, text))
     lost = _lost_tries(record)
     config = before.config_name
-    if before.fallback_config and live.fallback_exists and (not live.config_exists or (lost >= 2 and lost % 2 == 0)):
+    usable = live.config_exists and not live.config_replaced
+    if before.fallback_config and live.fallback_exists and (not usable or (lost >= 2 and lost % 2 == 0)):
         config = before.fallback_config
-    elif not live.config_exists:
-        text = f"configuration {before.config_name} was deleted while it was stopped, so it cannot be created again"
+    elif not usable:
+        what = "made anew with other content" if live.config_exists else "deleted"
+        text = f"configuration {before.config_name} was {what} while it was stopped, so it cannot be created as before"
         return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
     return _try_again(record, steps.create_step(record.ref, before, config), now)
 

@@ -26,6 +26,8 @@ class LiveHours:
     state: LiveState
     config_exists: bool = True
     """Whether the configuration that it is created from is there."""
+    config_replaced: bool = False
+    """Whether somebody made that configuration anew with other content since everything was stored."""
     fallback_exists: bool = False
     tags: dict[str, str] = field(default_factory=dict)
     """Tags of the endpoint; empty where it is gone."""
