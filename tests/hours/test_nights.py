@@ -1,5 +1,6 @@
 """Nights of one endpoint on the simulated account: it goes home in the evening and is back, whole, in the morning."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -169,6 +170,17 @@ def test_a_freeze_stops_nothing_more_and_a_due_start_goes_on() -> None:
         assert w.state is HoursState.RUNNING
 
 
+def test_a_stack_that_may_change_nothing_undoes_a_stop_that_has_begun() -> None:
+    with hours_world() as w:
+        w.box.fail("sagemaker", "DeleteEndpoint", "ThrottlingException", "slow down", times=1)
+        w.until(CLOSES)
+        assert (w.state, w.exists()) == (HoursState.STOPPING, True)
+        limits = ChangeLimits(rewire_alarms=True, dry_run=True)
+        w.flow = replace(w.flow, ports=replace(w.flow.ports, limits=limits))
+        w.until(NIGHT)
+        assert (w.state, w.exists()) == (HoursState.RUNNING, True)
+
+
 def test_a_hard_freeze_keeps_it_asleep_and_whoever_waits_is_told() -> None:
     with hours_world() as w:
         asleep(w)
@@ -218,6 +230,21 @@ def test_a_configuration_that_is_deleted_at_night_is_handed_over_with_its_conten
         assert "aws sagemaker create-endpoint-config" in w.told[0][1]
 
 
+@pytest.mark.parametrize("other", [True, False])
+def test_a_configuration_that_is_made_anew_at_night_is_deployed_only_where_it_is_the_same(other: bool) -> None:
+    with hours_world(scaled=False) as w:
+        asleep(w)
+        with w.others() as sagemaker:
+            name = f"{NAME}-config"
+            body = sagemaker.describe_endpoint_config(EndpointConfigName=name)
+            row, rest = body["ProductionVariants"][0], {k: body[k] for k in ("MetricsConfig",) if k in body}
+            sagemaker.delete_endpoint_config(EndpointConfigName=name)
+            changed = {**row, "InstanceType": SMALL} if other else row
+            sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[changed], **rest)
+        w.until(OPENS)
+        assert (w.state, w.exists()) == (HoursState.HANDED_OVER if other else HoursState.RUNNING, not other)
+
+
 @pytest.mark.parametrize("action", ["sagemaker:CreateEndpoint", "sagemaker:DescribeEndpoint"])
 def test_a_role_that_is_lost_at_night_is_told_with_the_commands(action: str) -> None:
     with hours_world() as w:
@@ -256,3 +283,19 @@ def test_a_tick_that_comes_late_or_twice_changes_nothing_at_the_end() -> None:
             w.flow.advance_endpoint(NAME, w.now)
             w.box.clock.advance(TICK)
         assert (whole(w.box), w.state) == (before, HoursState.RUNNING)
+
+
+def test_what_was_not_put_back_keeps_an_endpoint_that_was_handed_over_until_it_is() -> None:
+    """Else the next stop would store it without its autoscaling, and that would be lost for good."""
+    with hours_world() as w:
+        asleep(w)
+        error = ("AccessDeniedException", "no")
+        w.box.fail("application-autoscaling", "PutScalingPolicy", *error, times=12)
+        w.until(OPENS + HOUR)
+        assert w.state is HoursState.HANDED_OVER
+        w.box.clock.advance(NIGHT + 2 * DAY - w.now)
+        w.until(w.now + 3 * TICK)
+        assert (w.state, w.exists()) == (HoursState.HANDED_OVER, True)
+        assert w.record.before is not None
+        assert w.record.before.scaling[0].policies
+        assert "PutScalingPolicy" in w.told[-1][1]

@@ -65,3 +65,13 @@ def test_it_writes_its_own_rows_and_the_locks_of_endpoints_only() -> None:
         (statement,) = granting(stack(MayStop="tagged"), "hours", action)
         keys = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
         assert keys == ["HOURS#*", "LOCK#ENDPOINT#*", "OCCURRENCE#*", "PARKED#*"]
+
+
+def test_a_stack_that_may_change_nothing_stops_nothing_and_still_brings_back_what_is_asleep() -> None:
+    alarm = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:chat-errors"
+    for may_change in ("nothing", "read-only"):
+        found = stack(MayStop="tagged", MayChange=may_change)
+        assert not allows(found, Ask("sagemaker:DeleteEndpoint", ENDPOINT, TAGGED))
+        assert not allows(found, Ask("cloudwatch:DisableAlarmActions", alarm))
+        assert allows(found, Ask("sagemaker:CreateEndpoint", ENDPOINT, GIVEN))
+        assert allows(found, Ask("cloudwatch:EnableAlarmActions", alarm))

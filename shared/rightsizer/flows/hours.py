@@ -11,7 +11,7 @@ from functools import partial
 
 from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.changes.hours.steps import commands_by_hand
+from rightsizer.changes.hours.steps import commands_by_hand, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import (
@@ -26,7 +26,7 @@ from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
-from rightsizer.domain.policy import TICK
+from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
@@ -53,7 +53,7 @@ PASSING = frozenset(
 """Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
 LEFT_ALONE = timedelta(days=1)
-"""So long an endpoint that was handed over is left alone, unless somebody created it anew."""
+"""So long an endpoint of which AWS kept refusing the stop is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,13 @@ class HoursKeeper:
         inputs = reader.stop_input(record, tags, now)
         if isinstance(inputs, Reason):
             return self._keep_on(record, inputs, now)
-        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at, now):
-            return record
+        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at):
+            lacks = missing_part(record, reader.live_hours(record), now)
+            if lacks:
+                text = (
+                    f"it was handed over, and what it had before is not all put back ({lacks}); the commands were sent"
+                )
+                return self._keep_on(record, Reason(Code.NOT_APPLICABLE, text), now)
         refused = stop_refusals(inputs)
         if refused:
             lasting = [reason for reason in refused if reason.code not in PASSING]
@@ -178,7 +183,7 @@ class HoursKeeper:
             live = reader.live_hours(record)
             record = self._note_serving(record, live.state, now)
             demand = demand_at(record, now, self.ports.limits.hours.holidays)
-            action = next_hours_action(record, live, demand, now, self.ports.journal.switch())
+            action = next_hours_action(record, live, demand, now, self._switch())
             match action:
                 case Do():
                     record = self._do(record, live.state.resolve_step(action.step), now)
@@ -192,6 +197,13 @@ class HoursKeeper:
                         self._tell(record, notice.key, notice.subject, notice.text, now)
                     return self._rest(record, min(action.until, now + TICK), action.why)
         return self._rest(record, now + TICK, "this invocation has made all the moves it may")
+
+    def _switch(self) -> Switch:
+        """The freeze switch; where the stack may change nothing, no stop goes on, and what is asleep comes back."""
+        switch = self.ports.journal.switch()
+        if switch.frozen or not self.ports.limits.dry_run:
+            return switch
+        return replace(switch, frozen=True, by="MayChange=nothing or read-only")
 
     def _rest(self, record: HoursRecord, until: datetime, why: str) -> HoursRecord:
         reason = Reason(Code.SAFE_TO_APPLY, why)
@@ -318,7 +330,6 @@ def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -
     return (*times[:-1], replace(times[-1], modified_at=endpoint.modified_at))
 
 
-def _is_anew(record: HoursRecord, created_at: datetime | None, now: datetime) -> bool:
-    """Whether an endpoint that was handed over may be stopped again: created anew since, or a day later."""
-    since = record.since or now
-    return now - since >= LEFT_ALONE or (created_at is not None and created_at > since)
+def _is_anew(record: HoursRecord, created_at: datetime | None) -> bool:
+    """Whether somebody created it anew since it was handed over, so that it is as its owner wants it."""
+    return record.since is not None and created_at is not None and created_at > record.since

@@ -1,5 +1,6 @@
 """Read everything that a stop or a start is decided on, from AWS as it is now and from the stored record."""
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from rightsizer.changes.hours import code_differences
 from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours, step_key
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.hours_record import CONFIG_OUTPUT, EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.plan import StepKind, VariantCount
@@ -64,7 +65,8 @@ class HoursReader:
         if isinstance(seen, Gone):
             config = changer.config(before.config_name)
             fallback = changer.config(before.fallback_config) if before.fallback_config else None
-            return LiveHours(LiveState(seen, alarms=alarms), config is not None, fallback is not None)
+            replaced = config is not None and _is_replaced(config, before)
+            return LiveHours(LiveState(seen, alarms=alarms), config is not None, replaced, fallback is not None)
         scaling = changer.scaling(record.ref.name, [v.name for v in seen.variants]) if before.scaling else ()
         tags = dict(changer.tags(record.ref)) if seen.status == "InService" else {}
         return LiveHours(LiveState(seen, scaling=scaling, alarms=alarms), tags=tags)
@@ -175,6 +177,15 @@ def _own_config(record: HoursRecord, seen: EndpointSight) -> str:
     before = record.before
     was_fallback = before is not None and before.fallback_config and seen.config_name == before.fallback_config
     return before.config_name if before is not None and was_fallback else seen.config_name
+
+
+def _is_replaced(config: ConfigSight, before: EndpointBefore) -> bool:
+    """Whether it was made after everything was stored, with other content."""
+    found, was = (
+        json.dumps({k: v for k, v in body.items() if k not in CONFIG_OUTPUT}, sort_keys=True, default=str)
+        for body in (config.body, before.config_body)
+    )
+    return config.created_at > before.taken_at and found != was
 
 
 def _managed_alarms(scaling: Sequence[ScalableTarget]) -> Iterator[str]:

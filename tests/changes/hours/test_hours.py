@@ -129,6 +129,18 @@ def test_a_delete_that_was_sent_is_not_undone_while_it_may_still_come() -> None:
     assert decide(refused, live(None, SILENCED), NIGHT + MINUTE) == Do(SOUND)
 
 
+def test_a_stop_that_resumes_late_is_undone_since_callers_may_be_back() -> None:
+    """Killed or frozen in between: what was read before the stop says nothing about now."""
+    late = NIGHT + timedelta(hours=3)
+    assert decide(record(STOPPING, *done(SILENCE)), live(None, SILENCED), late) == Do(SOUND)
+    assert kind(decide(record(STOPPING, *done(SILENCE), *done(SOUND)), live(), late)) is HoursState.RUNNING
+    unsent = record(STOPPING, *done(SILENCE), Entry(NIGHT, DELETE.key, "intended", DELETE.kind.value))
+    assert decide(unsent, live(None, SILENCED), late) == Do(SOUND)
+    tried = record(STOPPING, *done(SILENCE), *rejected(DELETE))
+    assert decide(tried, live(None, SILENCED), NIGHT + 10 * MINUTE) == Do(DELETE), "the next tick tries again"
+    assert decide(tried, live(None, SILENCED), late) == Do(SOUND)
+
+
 def test_a_delete_that_aws_refuses_three_times_is_given_up_and_told() -> None:
     refused = record(STOPPING, *done(SILENCE), *rejected(DELETE), *rejected(DELETE), *rejected(DELETE))
     assert decide(refused, live(None, SILENCED), NIGHT + 5 * MINUTE) == Do(SOUND)
@@ -232,6 +244,13 @@ def test_a_configuration_that_was_deleted_at_night_is_handed_over_with_its_whole
     assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
 
 
+def test_a_configuration_that_was_made_anew_with_other_content_is_not_deployed() -> None:
+    action = decide(starting(), gone(config_replaced=True), EARLY)
+    assert isinstance(action, Settle)
+    assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
+    assert "made anew with other content" in action.reason.sentence
+
+
 def test_an_opening_that_is_over_before_the_start_is_waited_for_until_the_next() -> None:
     assert kind(decide(starting(), gone(), MORNING + timedelta(hours=12))) is STOPPED
 
@@ -288,6 +307,15 @@ def test_what_aws_keeps_refusing_is_handed_over_while_it_serves() -> None:
     assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
 
 
+@pytest.mark.parametrize("status", ["OutOfService", "UpdateRollbackFailed"])
+def test_an_endpoint_that_does_not_serve_is_handed_over_and_not_called_running(status: str) -> None:
+    assert decide(starting(), live(endpoint(status=status), SILENCED), EARLY) == Do(SOUND)
+    action = decide(starting(), live(endpoint(status=status)), EARLY)
+    assert isinstance(action, Settle)
+    assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
+    assert status in action.reason.sentence
+
+
 def test_a_freeze_lets_a_due_start_go_on_and_a_hard_one_stops_it() -> None:
     assert decide(starting(), gone(), EARLY, Switch(frozen=True)) == Do(CREATE)
     assert kind(decide(starting(), gone(), EARLY, Switch(frozen=True, hard=True))) == "wait"
@@ -306,6 +334,16 @@ def test_who_waits_is_told_from_five_minutes_after_the_hour_with_the_commands() 
     assert "InsufficientInstanceCapacity" in found.text
     assert "aws sagemaker create-endpoint --cli-input-json" in found.text
     assert "aws cloudwatch enable-alarm-actions" in found.text
+
+
+def test_a_delete_that_does_not_end_before_the_hour_is_told() -> None:
+    sent, now = record(STOPPING, *done(SILENCE), *done(DELETE)), MORNING + timedelta(minutes=5)
+    found = late_notice(
+        sent, live(endpoint(status="Deleting"), SILENCED), demand(sent, now), now, "it is being deleted"
+    )
+    assert found is not None
+    assert "chat had to serve at 2026-11-03 07:00 UTC and does not serve yet: it is Deleting" in found.text
+    assert late_notice(sent, live(), demand(sent, now), now, "its delete is not seen yet") is None, "it serves"
 
 
 def test_a_wake_runs_until_its_end_and_is_late_after_its_lead() -> None:

@@ -37,8 +37,10 @@ def image(name: str, resolved: str = RUNS) -> dict[str, Any]:
 
 COMPOSITE = {"AlarmName": "site", "AlarmRule": 'ALARM("chat-errors")', "AlarmActions": ["arn:pager"]}
 P5 = "ml.p5.48xlarge"
+POOLS = [{"InstanceType": P5}, {"InstanceType": "ml.g5.xlarge"}]
 CASES: list[tuple[dict[str, Any], Code, str]] = [
     ({"switch": Switch(frozen=True, by="U1")}, Code.FROZEN, "frozen by U1"),
+    ({"limits": ChangeLimits(dry_run=True)}, Code.PERMISSION_MISSING, "MayChange=nothing or read-only"),
     ({"limits": ChangeLimits(misread=("Limits has x",))}, Code.BAD_SETTING, "Limits has x"),
     ({"incident_alarms": (AlarmSight("site", "ALARM", {}),)}, Code.INCIDENT, "site is firing"),
     ({"incident_alarms": (AlarmSight("site", "MISSING", {}),)}, Code.INCIDENT, "nobody knows of an incident"),
@@ -87,6 +89,21 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
     ({"last_request": NIGHT - timedelta(minutes=20)}, Code.TOO_BUSY, "20 minutes ago"),
     ({"config": config({"InstanceType": P5}), "quotas": {P5: 4}}, Code.CAPACITY, "scarce"),
     ({"quotas": {"ml.g5.xlarge": 1}}, Code.NO_QUOTA, "is 1 and the morning needs 2"),
+    (
+        {"config": config({"InstanceType": None, "InstancePools": [{"InstanceType": P5}]}), "quotas": {P5: 4}},
+        Code.CAPACITY,
+        "ml.p5.48xlarge is scarce",
+    ),
+    (
+        {"config": config({"InstanceType": None, "InstancePools": POOLS}), "quotas": {P5: 1, "ml.g5.xlarge": 1}},
+        Code.NO_QUOTA,
+        "of no instance pool",
+    ),
+    (
+        {"config": config(KmsKeyId="arn:aws:kms:eu-west-1:999988887777:key/k")},
+        Code.PERMISSION_MISSING,
+        "account 999988887777",
+    ),
     ({"quotas": {}}, Code.NO_QUOTA, "is not known"),
     ({"tags": {**TAGS, "rightsizer:fallback-config": "small"}}, Code.BAD_TAG, "does not exist"),
     (
@@ -123,6 +140,11 @@ def test_a_scarce_type_may_be_stopped_with_a_fallback_that_its_owner_named_or_wi
     assert stop_refusals(stop_input(config=scarce, quotas={P5: 4}, tags=tags, fallback=fallback)) == ()
     reserved = config({"InstanceType": P5, "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
     assert stop_refusals(stop_input(config=reserved, quotas={P5: 4})) == ()
+
+
+def test_instance_pools_need_one_pool_that_is_not_scarce_and_one_with_its_quota() -> None:
+    pools = config({"InstanceType": None, "InstancePools": POOLS})
+    assert stop_refusals(stop_input(config=pools, quotas={"ml.g5.xlarge": 2})) == ()
 
 
 def test_a_composite_alarm_that_cannot_page_through_silence_stands_against_nothing() -> None:

@@ -21,6 +21,8 @@ from rightsizer.errors import InputError
 
 IN_FLIGHT = timedelta(minutes=10)
 """So long a delete that was sent may come into effect, though AWS shows the endpoint as before."""
+FRESH = TICK + timedelta(minutes=1)
+"""So long what was read before a stop holds; each rejection, which is an attempt of its own, adds as much."""
 MOST_REJECTED = 3
 """Rejections of a step of a stop after which the stop is undone."""
 MOST_TRIES = 12
@@ -124,14 +126,17 @@ def _stopping(
         return Wait(now + MINUTE, "it is being deleted")
     if accepted and sent is not None and now - sent.at < IN_FLIGHT:
         return Wait(now + MINUTE, "its delete was sent and is not seen yet")
+    wanted = (*steps.silence_steps(before), delete)
     against = _against_stop(before, live, endpoint, demand, switch)
     if against is not None:
         return _back_out(record, before, live, against)
-    wanted = (*steps.silence_steps(before), delete)
     given_up = next((s for s in wanted if record.rejections(s) >= MOST_REJECTED), None)
     if given_up is not None:
         text = f"AWS keeps rejecting {given_up.operation}, so it is not stopped: {_last_answer(record)}"
         return _back_out(record, before, live, Reason(Code.REFUSED_BY_AWS, text), tell=True)
+    if now - before.taken_at > FRESH * (1 + sum(record.rejections(s) for s in wanted)):
+        text = "the stop was interrupted, and callers may be back; everything is read again before the next one"
+        return _back_out(record, before, live, Reason(Code.CHANGED_SINCE, text))
     step = first_undone(wanted, live.state, record, MOST_REJECTED) or delete
     last = record.last_entry(step)
     if last is not None and last.was_rejected and now - last.at < MINUTE:
@@ -207,6 +212,9 @@ def _starting(
         return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
     if endpoint.status == "Failed":
         return _try_again(record, steps.delete_step(record.ref), now)
+    if endpoint.status != "InService":
+        text = f"it is {endpoint.status} and does not serve; {endpoint.failure_reason or 'AWS names no reason'}"
+        return _hand_over(record, before, live, Reason(Code.NOT_IN_SERVICE, text))
     wanted = steps.settle_steps(record.ref, before, now)
     undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
     # An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
@@ -227,10 +235,12 @@ def _creating(
         return Settle(HoursState.STOPPED, Reason(Code.EXPIRED, text))
     lost = _lost_tries(record)
     config = before.config_name
-    if before.fallback_config and live.fallback_exists and (not live.config_exists or (lost >= 2 and lost % 2 == 0)):
+    usable = live.config_exists and not live.config_replaced
+    if before.fallback_config and live.fallback_exists and (not usable or (lost >= 2 and lost % 2 == 0)):
         config = before.fallback_config
-    elif not live.config_exists:
-        text = f"configuration {before.config_name} was deleted while it was stopped, so it cannot be created again"
+    elif not usable:
+        what = "made anew with other content" if live.config_exists else "deleted"
+        text = f"configuration {before.config_name} was {what} while it was stopped, so it cannot be created as before"
         return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
     return _try_again(record, steps.create_step(record.ref, before, config), now)
 
@@ -255,12 +265,12 @@ def late_notice(
     record: HoursRecord, live: LiveHours, demand: HoursDemand, now: datetime, why: str
 ) -> LateNotice | None:
     """The message about an endpoint that does not serve as before at its hour; None where none is due."""
-    if record.state is not HoursState.STARTING and record.state is not HoursState.STOPPED:
-        return None
-    if not demand.runs or demand.serves_at is None or now < demand.serves_at + LATE:
+    if not record.holds_lock or not demand.runs or demand.serves_at is None or now < demand.serves_at + LATE:
         return None
     name, endpoint = record.ref.name, live.state.endpoint
     serves = not isinstance(endpoint, Gone) and endpoint.status == "InService"
+    if serves and record.state is HoursState.STOPPING:
+        return None
     said = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
     last = _last_answer(record)

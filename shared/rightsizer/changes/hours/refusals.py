@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.autoscaling import policies, scheduled_actions
+from rightsizer.changes.clone import key_refusals
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
 from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
@@ -76,6 +77,9 @@ def stop_refusals(inputs: StopInput) -> tuple[Reason, ...]:
 def _switch(inputs: StopInput) -> Iterator[Reason]:
     if inputs.switch.frozen:
         yield Reason(Code.FROZEN, f"changes are frozen by {inputs.switch.by or 'somebody'}, so no endpoint is stopped")
+    if inputs.limits.dry_run:
+        text = "the stack was deployed with MayChange=nothing or read-only, so it stops no endpoint; MayChange=tagged "
+        yield Reason(Code.PERMISSION_MISSING, f"{text}allows it")
     if inputs.limits.misread:
         text = (
             f"a setting cannot be understood, and nothing is stopped until it is put right: {inputs.limits.misread[0]}"
@@ -144,6 +148,9 @@ def _config(inputs: StopInput) -> Iterator[Reason]:
         yield Reason(Code.CONFIGURATION_REPLACED, text)
     elif inputs.config.created_at > inputs.endpoint.modified_at:
         yield replaced_config_refusal(inputs.config.name)
+    for config in (inputs.config, inputs.fallback):
+        if config is not None:
+            yield from key_refusals(config.name, str(config.body.get("KmsKeyId") or ""), inputs.ref.account)
     if inputs.missing_models:
         text = f"models of its configuration do not exist any more: {', '.join(inputs.missing_models)}"
         yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it runs without them, but could not be created again")
@@ -199,16 +206,27 @@ def _requests(inputs: StopInput) -> Iterator[Reason]:
 def _capacity(inputs: StopInput) -> Iterator[Reason]:
     named = inputs.tags.get(FALLBACK_TAG, "")
     counts = {v.name: v.desired_count for v in inputs.endpoint.variants}
-    needs: dict[str, int] = {}
+    needs, types = dict[str, int](), set[str]()
     for row in inputs.rows:
-        kind = str(row.get("InstanceType") or "")
-        if kind:
-            needs[kind] = needs.get(kind, 0) + counts.get(row["VariantName"], 0)
+        count = counts.get(row["VariantName"], 0)
+        pools = [str(pool.get("InstanceType") or "") for pool in row.get("InstancePools") or ()]
+        kinds = pools or [kind for kind in (str(row.get("InstanceType") or ""),) if kind]
+        types |= set(kinds)
+        if not pools:
+            needs |= {kind: needs.get(kind, 0) + count for kind in kinds}
+        elif all((inputs.quotas.get(kind) or 0) < count for kind in pools):
+            text = (
+                f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
+            )
+            yield Reason(Code.NO_QUOTA, text)
         reserved = bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
-        if kind.removeprefix("ml.").startswith(SCARCE) and not reserved and not named and not row.get("InstancePools"):
-            text = f"{kind} is scarce, and a morning may find none; name a configuration of another type by the tag "
-            yield Reason(Code.CAPACITY, f"{text}{FALLBACK_TAG}, or reserve capacity")
-    yield from _fallback(inputs, named, set(needs))
+        scarce = bool(kinds) and all(kind.removeprefix("ml.").startswith(SCARCE) for kind in kinds)
+        if scarce and not reserved and not named:
+            text = (
+                f"{', '.join(kinds)} is scarce, and a morning may find none; name a configuration of another type by "
+            )
+            yield Reason(Code.CAPACITY, f"{text}the tag {FALLBACK_TAG}, or reserve capacity")
+    yield from _fallback(inputs, named, types)
     for kind, count in needs.items():
         limit = inputs.quotas.get(kind)
         if limit is None or limit < count:

@@ -26,6 +26,8 @@ class LiveHours:
     state: LiveState
     config_exists: bool = True
     """Whether the configuration that it is created from is there."""
+    config_replaced: bool = False
+    """Whether somebody made that configuration anew with other content since everything was stored."""
     fallback_exists: bool = False
     tags: dict[str, str] = field(default_factory=dict)
     """Tags of the endpoint; empty where it is gone."""
@@ -106,6 +108,12 @@ def commands_by_hand(record: HoursRecord, now: datetime, live: LiveState | None 
             return serving, again, *settle
         case _:
             return settle
+
+
+def missing_part(record: HoursRecord, live: LiveHours, now: datetime) -> str:
+    """Request and subject of the first step after which it would be as stored; empty where it is as stored."""
+    wanted = settle_steps(record.ref, record.before, now) if record.before is not None else ()
+    return next((f"{s.operation} {s.subject}" for s in wanted if not has_effect(s, live.state)), "")
 
 
 def first_undone(steps: Iterable[Step], live: LiveState, record: HoursRecord, most: int) -> Step | None:
