@@ -199,6 +199,19 @@ def test_a_component_whose_own_tags_say_no_is_refused_with_autoscaling_too(
     assert said in change.outcome
 
 
+def test_an_adapter_that_nobody_knows_to_wake_is_refused() -> None:
+    adapter = {"BaseInferenceComponentName": "large", "Container": {"ArtifactUrl": "s3://adapters/a.tar.gz"}}
+
+    def seed(box: Sandbox) -> None:
+        scenarios.may_pass(box)
+        box.world.components.known["small"].specification = dict(adapter)
+
+    with opened(replace(SLEEP, seed=seed)) as w:
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert "component small is an adapter of large, and whether its calls wake that one is not known" in change.outcome
+
+
 def test_more_components_than_one_change_covers_are_refused() -> None:
     def many(box: Sandbox) -> None:
         scenarios.may_pass(box)

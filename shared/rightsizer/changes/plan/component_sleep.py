@@ -52,7 +52,7 @@ def plan_component_sleep(approved: Approved) -> PlannedChange | tuple[Reason, ..
 
 
 def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator[Reason]:
-    name, components = approved.change.ref.name, _placed(approved)
+    name, components = approved.change.ref.name, approved.inputs.components
     if approved.inputs.tags.get(COLD_TAG, "").lower() != "true":
         text = f"the tag {COLD_TAG}=true is gone, and calls fail while the first instance starts"
         yield Reason(Code.NOT_OPTED_IN, text)
@@ -76,6 +76,9 @@ def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator
 
 
 def _component_refusal(approved: Approved, seen: ComponentSight, own: ScalableTarget | None) -> Reason | None:
+    if seen.base_component:
+        text = "and whether its calls wake that one is not known"
+        return Reason(Code.NOT_APPLICABLE, f"component {seen.name} is an adapter of {seen.base_component}, {text}")
     if seen.is_moving:
         return Reason(Code.CHANGED_SINCE, f"component {seen.name} is being changed ({seen.status})")
     if own is not None and any(own.suspended.values()):
@@ -102,15 +105,10 @@ def _owner_refusal(approved: Approved, seen: ComponentSight, autoscaled: bool) -
     return Reason(Code.NOT_OPTED_IN, f"{text} on a rollback; aws sagemaker add-tags --resource-arn {seen.arn}")
 
 
-def _placed(approved: Approved) -> dict[str, ComponentSight]:
-    """Components with resources of their own; an adapter comes and goes with the component that it belongs to."""
-    return {name: seen for name, seen in approved.inputs.components.items() if not seen.base_component}
-
-
 def _autoscaling(approved: Approved, own: Mapping[str, ScalableTarget]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     settle: list[Step] = []
     restore: list[Step] = []
-    for name, seen in sorted(_placed(approved).items()):
+    for name, seen in sorted(approved.inputs.components.items()):
         alarm, target = f"{approved.limits.alarm_prefix}wake-{name}", own.get(name)
         forward, back = policies.component_sleep_steps(name, target, seen.desired, alarm, approved.change.id)
         settle += forward
