@@ -107,7 +107,19 @@ def test_tags_and_autoscaling_are_always_read(box: Sandbox, look: Look) -> None:
     )
     box.autoscale("chat", 1, 4)
     seen, asked = look()
-    assert (seen.mode, len(seen.scaling), asked) == ("off", 1, (0, 0, 0))
+    assert (seen.mode, len(seen.scaling), asked) == ("off", 1, (1, 0, 0))
+
+
+def test_instances_that_a_policy_moved_since_it_was_remembered_are_counted_as_they_are(
+    box: Sandbox, account: Session, look: Look
+) -> None:
+    look()
+    fleet = SageMakerFleet(account, EndpointMemory(Table(account.client("dynamodb"), "t"), lambda: box.clock.now))
+    known = listed(fleet)
+    box.autoscale("chat", 3, 4)
+    box.clock.advance(timedelta(hours=1))
+    seen, _ = look_with(box, fleet, known)
+    assert (box.counts("chat"), seen.variants[0].current_count) == ({"AllTraffic": 3}, 3)
 
 
 @pytest.mark.parametrize("name", ["autoscaling unread", "updating", "model unread"])
