@@ -1,13 +1,16 @@
 """Endpoints are remembered beyond a process: what did not move is not described again, and what moved is."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rightsizer.aws.endpoint_memory import KEPT_DAYS, EndpointMemory
+from rightsizer.aws.configuration import ConfiguredVariant, EndpointConfiguration
+from rightsizer.aws.endpoint_memory import KEPT_DAYS, EndpointMemory, KnownEndpoint, row_format
 from rightsizer.aws.endpoints import SageMakerFleet
+from rightsizer.aws.models import ModelFacts
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.domain.endpoint import Endpoint
@@ -104,7 +107,19 @@ def test_tags_and_autoscaling_are_always_read(box: Sandbox, look: Look) -> None:
     )
     box.autoscale("chat", 1, 4)
     seen, asked = look()
-    assert (seen.mode, len(seen.scaling), asked) == ("off", 1, (0, 0, 0))
+    assert (seen.mode, len(seen.scaling), asked) == ("off", 1, (1, 0, 0))
+
+
+def test_instances_that_a_policy_moved_since_it_was_remembered_are_counted_as_they_are(
+    box: Sandbox, account: Session, look: Look
+) -> None:
+    look()
+    fleet = SageMakerFleet(account, EndpointMemory(Table(account.client("dynamodb"), "t"), lambda: box.clock.now))
+    known = listed(fleet)
+    box.autoscale("chat", 3, 4)
+    box.clock.advance(timedelta(hours=1))
+    seen, _ = look_with(box, fleet, known)
+    assert (box.counts("chat"), seen.variants[0].current_count) == ({"AllTraffic": 3}, 3)
 
 
 @pytest.mark.parametrize("name", ["autoscaling unread", "updating", "model unread"])
@@ -142,6 +157,30 @@ def test_a_row_that_this_release_cannot_read_costs_the_calls_only(
     seen, asked = look()
     assert (seen, asked) == (first, (1, 1, 1))
     assert look()[1] == (0, 0, 0), "it was written anew"
+
+
+@pytest.mark.parametrize("edit", [{"format": "0-of another release"}, {"format": None}, {"format": 7}])
+def test_a_row_of_a_release_with_other_fields_is_described_anew(
+    box: Sandbox, account: Session, look: Look, edit: dict[str, Any]
+) -> None:
+    look()
+    table = Table(account.client("dynamodb"), "t")
+    found = table.get("ENDPOINT#chat", "DESCRIBED")
+    assert found is not None
+    written = {**found, **edit}
+    table.put({name: value for name, value in written.items() if value is not None})
+    assert look()[1] == (1, 1, 1)
+    assert look()[1] == (0, 0, 0), "it was written anew"
+
+
+def test_a_field_that_is_gained_with_a_default_is_another_format() -> None:
+    @dataclass(frozen=True)
+    class Gained(ModelFacts):
+        another: tuple[str, ...] = ()
+
+    nouns = (KnownEndpoint, EndpointConfiguration, ConfiguredVariant)
+    assert row_format((*nouns, ModelFacts)) == row_format()
+    assert row_format((*nouns, Gained)) != row_format()
 
 
 @pytest.mark.parametrize("operation", ["BatchGetItem", "BatchWriteItem"])

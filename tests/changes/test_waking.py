@@ -1,11 +1,21 @@
 """A fleet without an instance is proven by a request that woke it, and by nothing else."""
 
 from array import array
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from rightsizer.changes import proof
-from rightsizer.changes.baseline import ASLEEP, EXPIRED, OLDEST, PROCESSED, periods_of
-from rightsizer.changes.waking import wake_text, wake_ups
+from rightsizer.changes.baseline import (
+    ASLEEP,
+    EXPIRED,
+    NO_CAPACITY,
+    OLDEST,
+    PROCESSED,
+    REQUESTS,
+    ServicePeriod,
+    periods_of,
+)
+from rightsizer.changes.waking import unproven_wake_sentence, wake_text, wake_ups, waking_verdict
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
@@ -85,3 +95,41 @@ def test_a_change_of_type_of_a_sleeper_is_judged_by_its_requests() -> None:
 def test_without_an_age_the_wait_is_as_long_as_it_slept_on() -> None:
     rows = list(periods_of(window([*WAKING, 0.0, *WAKING, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0])))
     assert wake_text(sleeper(), [rows]) == "; it woke 2 times for a request, which waited 10 minutes at most"
+
+
+COMPONENTS = replace(sleeper(), option=replace(SLEEP, restart_needed=True))
+
+
+def component(failing: list[float], served: list[float]) -> list[ServicePeriod]:
+    series = {
+        NO_CAPACITY: Series(START, 300, array("d", failing)),
+        REQUESTS: Series(START, 300, array("d", served)),
+    }
+    end = START + timedelta(seconds=300 * len(failing))
+    return list(periods_of(MetricWindow("chat", "small", START, end, 300, series)))
+
+
+def test_a_component_whose_every_call_fails_with_pauses_between_never_woke() -> None:
+    rows = component([1.0, 0.0, 0.0] * 288, [0.0] * 864)
+    verdict = waking_verdict(COMPONENTS, rows)
+    assert len(wake_ups(rows, queued=False)) == 1
+    assert verdict is not None
+    assert "requests failed without an instance since 2026-11-02 10:00 UTC, for more than 30" in verdict.reason.sentence
+    assert unproven_wake_sentence(COMPONENTS, [rows])
+
+
+def test_a_component_that_serves_after_a_pause_woke_and_the_pause_is_no_failure() -> None:
+    rows = component([1.0, 0.0, 0.0, 0.0, *[0.0] * 20, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0, *[0.0] * 20, 0.0, 1.0])
+    assert waking_verdict(COMPONENTS, rows) is None
+    assert wake_text(COMPONENTS, [rows]) == "; it woke 2 times, and requests failed for 5 minutes at most"
+
+
+def test_a_component_nobody_calls_again_after_one_failing_call_is_not_bad_and_not_proven() -> None:
+    rows = component([1.0, *[0.0] * 100], [0.0] * 101)
+    assert waking_verdict(COMPONENTS, rows) is None
+    assert unproven_wake_sentence(COMPONENTS, [rows])
+
+
+def test_failing_calls_of_half_an_hour_with_pauses_are_bad_though_it_woke_later() -> None:
+    assert waking_verdict(COMPONENTS, component([1.0, 0.0] * 4 + [0.0], [0.0] * 8 + [1.0])) is None
+    assert waking_verdict(COMPONENTS, component([1.0, 0.0] * 5, [0.0] * 9 + [1.0])) is not None

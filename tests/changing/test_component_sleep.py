@@ -165,6 +165,53 @@ def test_a_component_whose_copies_could_not_be_set_again_is_refused() -> None:
     assert "the tag rightsizer:mode of component third is absent" in change.outcome
 
 
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"rightsizer:mode": "off"}, "the tag rightsizer:mode of component third is off"),
+        ({"rightsizer:mode": "report"}, "the tag rightsizer:mode of component third is report"),
+        (
+            {"rightsizer:mode": "propose", "aws:cloudformation:stack-name": "models"},
+            "CloudFormation stack models owns component third",
+        ),
+    ],
+)
+@pytest.mark.parametrize("autoscaled", [True, False])
+def test_a_component_whose_own_tags_say_no_is_refused_with_autoscaling_too(
+    tags: dict[str, str], said: str, autoscaled: bool
+) -> None:
+    def seed(box: Sandbox) -> None:
+        scenarios.may_pass(box)
+        box.add_component("third", NAME)
+        box.world.tags.put(box.world.fleet.arn("inference-component", "third"), tags)
+        if autoscaled:
+            box.client("application-autoscaling").register_scalable_target(
+                ServiceNamespace="sagemaker",
+                ResourceId="inference-component/third",
+                ScalableDimension="sagemaker:inference-component:DesiredCopyCount",
+                MinCapacity=1,
+                MaxCapacity=2,
+            )
+
+    with opened(replace(SLEEP, seed=seed)) as w:
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert said in change.outcome
+
+
+def test_an_adapter_that_nobody_knows_to_wake_is_refused() -> None:
+    adapter = {"BaseInferenceComponentName": "large", "Container": {"ArtifactUrl": "s3://adapters/a.tar.gz"}}
+
+    def seed(box: Sandbox) -> None:
+        scenarios.may_pass(box)
+        box.world.components.known["small"].specification = dict(adapter)
+
+    with opened(replace(SLEEP, seed=seed)) as w:
+        change = w.start()
+    assert change.state is ChangeState.REFUSED
+    assert "component small is an adapter of large, and whether its calls wake that one is not known" in change.outcome
+
+
 def test_more_components_than_one_change_covers_are_refused() -> None:
     def many(box: Sandbox) -> None:
         scenarios.may_pass(box)

@@ -33,7 +33,7 @@ from tests.recommender.kit import judge
             kit.endpoint(),
             bursts(),
             Code.NOT_OPTED_IN,
-            "even after 240 minutes without a request, 56 of 1344 callers",
+            "even after 240 minutes without a request, 112 of 1344 callers",
             id="cold",
         ),
     ],

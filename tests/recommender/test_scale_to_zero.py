@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, find_stopped_traffic
+from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, find_stopped_traffic, idle_time
 
 HOUR = SLOTS // 24
 
@@ -70,3 +70,27 @@ def test_two_types_of_one_day_count_as_that_day() -> None:
     morning = [2.0] * (SLOTS // 2) + [None] * (SLOTS // 2)
     evening = [None] * (SLOTS // 2) + [2.0] * (SLOTS // 2)
     assert find_stopped_traffic([day(0, morning), day(0, evening), until(1, 14)], 9.0) is not None
+
+
+@pytest.mark.parametrize(
+    ("calls", "cold"),
+    [
+        pytest.param([10.0, 20.0, 40.0], 30.0, id="a start takes ten minutes: two slots"),
+        pytest.param([10.0, 0.0, 40.0], 10.0, id="nobody called in the second slot, and then it ran"),
+        pytest.param([None, 20.0, 40.0], 20.0, id="unknown calls may have started it, and the next slot is early"),
+        pytest.param([10.0, None, 40.0], 10.0, id="unknown calls are not counted"),
+    ],
+)
+def test_all_requests_of_a_start_meet_a_fleet_that_is_not_there(calls: list[float | None], cold: float) -> None:
+    usage = day(0, [0.0] * 12 + calls + [0.0] * (SLOTS - 12 - len(calls)))
+    assert idle_time([usage], 15).cold == cold
+
+
+def test_the_requests_of_a_start_are_counted_across_midnight() -> None:
+    first, second = day(0, [0.0] * (SLOTS - 1) + [5.0]), day(1, [7.0, 9.0] + [0.0] * (SLOTS - 2))
+    assert idle_time([first, second], 15).cold == 12.0
+
+
+def test_requests_after_a_pause_shorter_than_the_timeout_meet_a_fleet_that_runs() -> None:
+    usage = day(0, [4.0] + [0.0] * 3 + [5.0, 6.0] + [0.0] * (SLOTS - 6))
+    assert idle_time([usage], 15).cold == 0.0

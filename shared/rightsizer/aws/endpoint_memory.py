@@ -3,22 +3,24 @@
 Neither a configuration nor a model can be changed, and an endpoint is another one, or was modified, where its creation
 or modification time is another. So a row holds until then, and a month at most. Endpoints that are on their way, whose
 instances are managed by SageMaker, or of which something could not be read, are not remembered. A cache: a row that
-cannot be read, and a memory that fails, cost the calls that they would have spared.
+cannot be read, one that a release with other fields wrote, and a memory that fails, cost the calls that they would
+have spared.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
+from hashlib import sha256
 from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws.batches import Batches
-from rightsizer.aws.configuration import EndpointConfiguration
+from rightsizer.aws.configuration import ConfiguredVariant, EndpointConfiguration
 from rightsizer.aws.documents import noun_of
 from rightsizer.aws.models import ModelFacts
-from rightsizer.aws.table import Item, Row, Table, epoch, readable_rows, whole_number
-from rightsizer.domain.endpoint import Endpoint, EndpointRef
+from rightsizer.aws.table import Item, Row, Table, epoch, readable_rows, text, whole_number
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef
 from rightsizer.telemetry import Failure, attempt
 
 KEPT_DAYS = 30
@@ -35,6 +37,8 @@ OF_A_VARIANT = (
     "RoutingConfig",
 )
 OF_AN_IMAGE = ("SpecifiedImage", "ResolvedImage")
+ROW_FORMAT = 1
+"""Raised where a field is read from AWS's answers in another way under its old name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,19 @@ def _of_variant(variant: Mapping[str, Any]) -> dict[str, Any]:
     return {name: variant[name] for name in OF_A_VARIANT if name in variant} | {"DeployedImages": images}
 
 
+@cache
+def row_format(
+    nouns: tuple[type, ...] = (KnownEndpoint, EndpointConfiguration, ConfiguredVariant, ModelFacts),
+) -> str:
+    """Names what a row holds; another text in a release that keeps other fields, or knows other kinds.
+
+    A row without a field of today would say that the fact is absent, for as long as it is kept.
+    """
+    kept = [*([field.name for field in fields(noun)] for noun in nouns), OF_AN_ENDPOINT, OF_A_VARIANT, OF_AN_IMAGE]
+    names = ";".join(",".join(sorted(part)) for part in (*kept, [kind.value for kind in EndpointKind]))
+    return f"{ROW_FORMAT}-{sha256(names.encode()).hexdigest()[:12]}"
+
+
 class EndpointMemory:
     """Remembers endpoints in the table, under their names."""
 
@@ -106,7 +123,9 @@ class EndpointMemory:
         return {one.ref.name: one for one in readable_rows(rows.values(), self._known) if one is not None}
 
     def _known(self, row: Row) -> KnownEndpoint | None:
-        """None for a row whose time is over; DynamoDB removes it some days later."""
+        """None for a row of another format, and for one whose time is over; DynamoDB removes it some days later."""
+        if "format" not in row or text(row, "format") != row_format():
+            return None
         return noun_of(KnownEndpoint, row) if whole_number(row, "expires") > epoch(self._clock()) else None
 
     def keep(self, known: Sequence[KnownEndpoint]) -> None:
@@ -116,6 +135,7 @@ class EndpointMemory:
             {
                 "pk": f"ENDPOINT#{one.ref.name}",
                 "sk": DESCRIBED,
+                "format": row_format(),
                 "expires": epoch(now, KEPT_DAYS),
                 "doc": wire.dump_stored(one),
             }

@@ -59,6 +59,8 @@ class _Read:
     configuration: EndpointConfiguration
     models: Mapping[str, ModelFacts]
     """Remembered ones, by name."""
+    recalled: bool
+    """Whether the endpoint itself was not described but remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class SageMakerFleet:
         self._scaling = ScalingReader(session.client("application-autoscaling"))
         self._workers = workers
         self._described: dict[str, ApiAnswer] = {}
+        self._recalled: set[str] = set()
+        """ARNs of those in `_described` that come from the memory."""
         self._lock = threading.Lock()
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
@@ -114,13 +118,18 @@ class SageMakerFleet:
         found = []
         for name in dict.fromkeys(names):
             known = self._known.get(name)
+            recalled = known is not None and not known.scaled
             try:
-                answer = known.answer if known is not None and not known.scaled else self._describe(name)
+                answer = known.answer if known is not None and recalled else self._describe(name)
             except VanishedError:
                 continue
             summary = _summary(answer)
             with self._lock:
                 self._described[summary.ref.arn] = answer
+                if recalled:
+                    self._recalled.add(summary.ref.arn)
+                else:
+                    self._recalled.discard(summary.ref.arn)
             found.append(summary)
         return found
 
@@ -134,6 +143,7 @@ class SageMakerFleet:
         with ThreadPoolExecutor(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
             shared = self._read_shared(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
+            known = list(pool.map(partial(self._read_scaled_anew, shared), summaries, known))
             joined = list(pool.map(partial(self._join_parts, shared), summaries, known))
         if self._memory is not None:
             self._memory.keep([one for _, one in joined if one is not None])
@@ -144,6 +154,7 @@ class SageMakerFleet:
         try:
             with self._lock:
                 answer = self._described.pop(summary.ref.arn, None)
+                recalled = answer is not None and summary.ref.arn in self._recalled
             endpoint = answer or self._describe(summary.ref.name)
             name = endpoint.get("EndpointConfigName", "")
             if not name:
@@ -151,11 +162,21 @@ class SageMakerFleet:
                 return Unobserved(summary.ref, Reason(Code.NOT_IN_SERVICE, sentence))
             known = self._known.get(summary.ref.name)
             if known is not None and known.is_of(endpoint["CreationTime"], endpoint["LastModifiedTime"]):
-                return _Read(endpoint, known.configuration, known.models)
+                return _Read(endpoint, known.configuration, known.models, recalled)
             configuration = self._configurations.read(summary.ref.arn, endpoint["LastModifiedTime"], name)
-            return _Read(endpoint, configuration, {})
+            return _Read(endpoint, configuration, {}, recalled)
         except RightsizerError as error:
             return Unobserved(summary.ref, reason_of(error))
+
+    def _read_scaled_anew(
+        self, shared: _Shared, summary: EndpointSummary, read: _Read | Unobserved
+    ) -> _Read | Unobserved:
+        """What was read, described anew where a policy moves the instances of what was remembered without one."""
+        if isinstance(read, Unobserved) or not read.recalled or not shared.scaling:
+            return read
+        names = [variant["VariantName"] for variant in read.endpoint["ProductionVariants"]]
+        scaled = any(shared.scaling.get(variant_resource_id(summary.ref.name, name)) for name in names)
+        return self._read_configuration(summary) if scaled else read
 
     def _read_shared(self, summaries: Sequence[EndpointSummary], known: Sequence[_Read]) -> _Shared:
         notes = []

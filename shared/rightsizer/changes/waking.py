@@ -3,7 +3,8 @@
 HasBacklogWithoutCapacity is 1 while requests wait and there is no instance (developer guide, async-inference-monitor).
 A run of such periods is a wake-up. It is over with the first request that leaves the queue; the age of the oldest one
 tells how long its caller waited. What is awake all the time proves nothing about waking (law 2). Inference components
-have no queue: their requests fail meanwhile, which NoCapacityInvocationFailures counts for each of them.
+have no queue: their requests fail meanwhile, which NoCapacityInvocationFailures counts for each of them. A period in
+which nobody called one says nothing of an instance, so that only a request that was served ends its run.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ class WakeUp:
 
     first: ServicePeriod
     periods: int
-    """In which requests waited without an instance."""
+    """From the first to the last in which requests waited without an instance, or failed."""
     wait_s: float
     """The longest that a request waited, as far as it was published."""
     expired: float
@@ -43,17 +44,24 @@ def sleeps(change: Change) -> bool:
     return change.option.kind is OptionKind.SCALE_TO_ZERO
 
 
-def wake_ups(rows: Periods) -> list[WakeUp]:
-    """The wake-ups of these periods, oldest first; the last one may still go on."""
+def wake_ups(rows: Periods, queued: bool = True) -> list[WakeUp]:
+    """The wake-ups of these periods, oldest first; the last one may still go on.
+
+    Without a queue (`queued`) a wake-up lasts from the first failing call to the last one before a request was served.
+    """
     found: list[WakeUp] = []
-    start: int | None = None
-    for i, row in enumerate((*rows, None)):
-        if row is not None and row.is_asleep:
-            start = i if start is None else start
-        elif start is not None:
-            found.append(_wake_up(rows, start, i))
+    start, end = None, 0
+    for i, row in enumerate(rows):
+        if row.is_asleep:
+            start, end = i if start is None else start, i + 1
+        if start is not None and (not row.is_asleep if queued else row.requests > 0):
+            found.append(_wake_up(rows, start, end))
             start = None
-    return found
+    return found if start is None else [*found, _wake_up(rows, start, end)]
+
+
+def _wake_ups_of(change: Change, rows: Periods) -> list[WakeUp]:
+    return wake_ups(rows, queued=not change.option.restart_needed)
 
 
 def _wake_up(rows: Periods, start: int, end: int) -> WakeUp:
@@ -72,7 +80,7 @@ def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
     """Bad where nothing wakes it for half an hour, or requests expired meanwhile; None elsewhere."""
     if not sleeps(change):
         return None
-    for wake in wake_ups(rows):
+    for wake in _wake_ups_of(change, rows):
         since = f"since {wake.first.at:%Y-%m-%d %H:%M} UTC"
         if PERIOD_S * (wake.periods - 1) > WAKING_S:
             did = "failed" if change.option.restart_needed else "waited"
@@ -87,14 +95,14 @@ def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
 
 def unproven_wake_sentence(change: Change, parts: Sequence[Periods]) -> str:
     """Why no wake-up is proven yet; empty where one is, or none is asked for. `parts` are what sleeps, one by one."""
-    if not sleeps(change) or any(wake.served for rows in parts for wake in wake_ups(rows)):
+    if not sleeps(change) or any(wake.served for rows in parts for wake in _wake_ups_of(change, rows)):
         return ""
     return "no request came while it had no instance, so that nobody knows whether it wakes"
 
 
 def wake_text(change: Change, parts: Sequence[Periods]) -> str:
     """How often it woke, as the end of a sentence; empty where it did not."""
-    served = [wake for rows in parts for wake in wake_ups(rows) if wake.served] if sleeps(change) else []
+    served = [wake for rows in parts for wake in _wake_ups_of(change, rows) if wake.served] if sleeps(change) else []
     if not served:
         return ""
     times = "once" if len(served) == 1 else f"{len(served)} times"

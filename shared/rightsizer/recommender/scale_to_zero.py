@@ -13,6 +13,7 @@ from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
 from rightsizer.recommender.queued_sleep import (
     COLD_TAG,
+    START_S,
     expiry_refusal,
     failing_sentence,
     sleeps_already,
@@ -21,7 +22,6 @@ from rightsizer.recommender.queued_sleep import (
 )
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
-COLD_S = 300.0
 STOPPED_MINUTES = 240
 EXPECTED = 20.0
 """Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
@@ -152,24 +152,30 @@ def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Rea
 
 
 def idle_time(days: Sequence[DailyUsage], minutes: int) -> IdleTime:
-    """The past days with that timeout. Slots without a datapoint count as busy: unknown is not idle."""
-    silent = cold = asleep = requests = longest = 0.0
-    slots = 0
+    """The past days with that timeout. Slots without a datapoint count as busy: unknown is not idle.
+
+    A start takes START_S, longer than a slot: the requests of each slot until then meet a fleet that is not there yet.
+    """
+    silent = cold = asleep = requests = longest = starting = 0.0
+    slots, timeout = 0, 60.0 * minutes
     for usage in days:
         for count in usage.requests:
             slots += 1
             if count is not None and count <= 0:
                 silent += SLOT_S
-                if silent > 60.0 * minutes:
+                if silent > timeout:
                     asleep += SLOT_S
-                continue
-            if silent > longest:
-                longest = silent
-            if count is not None:
-                requests += count
-                if silent > 60.0 * minutes:
-                    cold += max(1.0, min(count, count * COLD_S / SLOT_S))
-            silent = 0.0
+            else:
+                if silent > longest:
+                    longest = silent
+                if silent > timeout:
+                    starting = START_S
+                if count is not None:
+                    requests += count
+                    if starting > 0:
+                        cold += max(1.0, count * min(1.0, starting / SLOT_S))
+                silent = 0.0
+            starting -= SLOT_S
     return IdleTime(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
 
 

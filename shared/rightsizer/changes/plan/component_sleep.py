@@ -17,6 +17,7 @@ from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, p
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
 from rightsizer.domain.option import Target
+from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.queued_sleep import COLD_TAG
@@ -51,7 +52,7 @@ def plan_component_sleep(approved: Approved) -> PlannedChange | tuple[Reason, ..
 
 
 def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator[Reason]:
-    name, components = approved.change.ref.name, _placed(approved)
+    name, components = approved.change.ref.name, approved.inputs.components
     if approved.inputs.tags.get(COLD_TAG, "").lower() != "true":
         text = f"the tag {COLD_TAG}=true is gone, and calls fail while the first instance starts"
         yield Reason(Code.NOT_OPTED_IN, text)
@@ -75,29 +76,39 @@ def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator
 
 
 def _component_refusal(approved: Approved, seen: ComponentSight, own: ScalableTarget | None) -> Reason | None:
+    if seen.base_component:
+        text = "and whether its calls wake that one is not known"
+        return Reason(Code.NOT_APPLICABLE, f"component {seen.name} is an adapter of {seen.base_component}, {text}")
     if seen.is_moving:
         return Reason(Code.CHANGED_SINCE, f"component {seen.name} is being changed ({seen.status})")
     if own is not None and any(own.suspended.values()):
         return Reason(
             Code.AUTOSCALED, f"autoscaling of component {seen.name} is suspended, so that nothing would wake it"
         )
+    return _owner_refusal(approved, seen, own is not None)
+
+
+def _owner_refusal(approved: Approved, seen: ComponentSight, autoscaled: bool) -> Reason | None:
+    """Why the tags of the component itself speak against it; those of its endpoint do not stand for them."""
+    if owner := owner_of(seen.tags):
+        text = f"{owner} owns component {seen.name}; its next deployment would undo the change"
+        return Reason(Code.OWNED_BY_STACK, text)
     said = seen.tags.get(MODE_TAG, "")
-    may_set = said in (Mode.PROPOSE, Mode.AUTO) or (not said and approved.limits.change_untagged)
-    if own is None and not may_set:
-        text = f"the tag {MODE_TAG} of component {seen.name} is {said or 'absent'}: its copies could not be set again"
-        return Reason(Code.NOT_OPTED_IN, f"{text} on a rollback; aws sagemaker add-tags --resource-arn {seen.arn}")
-    return None
-
-
-def _placed(approved: Approved) -> dict[str, ComponentSight]:
-    """Components with resources of their own; an adapter comes and goes with the component that it belongs to."""
-    return {name: seen for name, seen in approved.inputs.components.items() if not seen.base_component}
+    if said in (Mode.PROPOSE, Mode.AUTO):
+        return None
+    if said:
+        text = f"the tag {MODE_TAG} of component {seen.name} is {said}, and its copies would go to 0"
+        return Reason(Code.NOT_OPTED_IN, text)
+    if autoscaled or approved.limits.change_untagged:
+        return None
+    text = f"the tag {MODE_TAG} of component {seen.name} is absent: its copies could not be set again"
+    return Reason(Code.NOT_OPTED_IN, f"{text} on a rollback; aws sagemaker add-tags --resource-arn {seen.arn}")
 
 
 def _autoscaling(approved: Approved, own: Mapping[str, ScalableTarget]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     settle: list[Step] = []
     restore: list[Step] = []
-    for name, seen in sorted(_placed(approved).items()):
+    for name, seen in sorted(approved.inputs.components.items()):
         alarm, target = f"{approved.limits.alarm_prefix}wake-{name}", own.get(name)
         forward, back = policies.component_sleep_steps(name, target, seen.desired, alarm, approved.change.id)
         settle += forward
