@@ -16,6 +16,8 @@ from tests import samples
 from tests.changing.world import steady
 from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, fallback, hours_world, whole
 
+SMALL = "ml.g4dn.xlarge"
+
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 NIGHT = CLOSES + 2 * HOUR
 

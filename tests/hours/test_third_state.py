@@ -16,7 +16,7 @@ from rightsizer.aws.table import Table
 from rightsizer.dimensions import DIMENSIONS
 from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History
-from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.hours_record import CONFIG_OUTPUT, HoursRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.trigger import EvaluationReason
@@ -145,8 +145,8 @@ def test_a_configuration_that_was_made_anew_at_night_is_another_one() -> None:
         with w.others() as sagemaker:
             body = sagemaker.describe_endpoint_config(EndpointConfigName=f"{NAME}-config")
             sagemaker.delete_endpoint_config(EndpointConfigName=f"{NAME}-config")
-            rows = body["ProductionVariants"]
-            sagemaker.create_endpoint_config(EndpointConfigName=f"{NAME}-config", ProductionVariants=rows)
+            same = {key: value for key, value in body.items() if key not in {*CONFIG_OUTPUT, "ResponseMetadata"}}
+            sagemaker.create_endpoint_config(EndpointConfigName=f"{NAME}-config", **same)
         w.until(OPENS)
         assert w.state.value == "running"
         assert w.record.stopped_times[-1].modified_at is None
