@@ -152,6 +152,33 @@ _EMPTY_KEY = Check(
     _empty_key,
     source="developer guide, NamingRulesDataTypes",
 )
+
+
+def _batch_keys(params: Params) -> list[str]:
+    """The keys of a BatchGetItem, as text."""
+    return [f"{name} {sorted(key.items())}" for name, one in params["RequestItems"].items() for key in one["Keys"]]
+
+
+def _batch_items(params: Params) -> list[Any]:
+    """The items that a BatchWriteItem puts."""
+    rows = (row for rows in params["RequestItems"].values() for row in rows)
+    return [row["PutRequest"]["Item"] for row in rows if "PutRequest" in row]
+
+
+def _batch_writes(params: Params) -> list[str]:
+    """The keys that a BatchWriteItem puts or deletes, as text; our tables have pk and sk."""
+    found = []
+    for name, rows in params["RequestItems"].items():
+        for row in rows:
+            item = row["PutRequest"]["Item"] if "PutRequest" in row else row["DeleteRequest"]["Key"]
+            found.append(f"{name} {item.get('pk')} {item.get('sk')}")
+    return found
+
+
+def _has_doubled(keys: list[str]) -> bool:
+    return len(set(keys)) < len(keys)
+
+
 _TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _TABLE = moto("table", "a table that does not exist", NOWHERE)
 
@@ -163,6 +190,21 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         _UNDEFINED,
         moto("key", "a key that is not that of the schema", INVALID),
         _TABLE,
+    ),
+    (SERVICE, "BatchGetItem"): (
+        shape(SERVICE, "more than 100 keys"),
+        Check("twice", "a key twice", INVALID, lambda p: _has_doubled(_batch_keys(p))),
+    ),
+    (SERVICE, "BatchWriteItem"): (
+        shape(SERVICE, "more than 25 items"),
+        Check("twice", "an item twice", INVALID, lambda p: _has_doubled(_batch_writes(p))),
+        Check(
+            "size",
+            "an item of more than 400 KB",
+            INVALID,
+            lambda p: any(item_size(item) > LARGEST_ITEM for item in _batch_items(p)),
+            text=_TOO_LARGE,
+        ),
     ),
     (SERVICE, "PutItem"): (
         shape(SERVICE, "an empty table name"),

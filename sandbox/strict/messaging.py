@@ -182,6 +182,7 @@ _BLOCKS = (
     Check("long", "a text of more than 40,000 characters", "msg_too_long", longer("text", 40_000)),
 )
 
+_SQS_CODE = "AWS.SimpleQueueService"
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
     (SNS, "Publish"): (
         Check(
@@ -242,6 +243,22 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
             source="SQS guide, message metadata",
         ),
         moto("queue", "a queue that does not exist", "AWS.SimpleQueueService.NonExistentQueue"),
+    ),
+    (SQS, "SendMessageBatch"): (
+        Check("none", "no entry", f"{_SQS_CODE}.EmptyBatchRequest", lambda p: not p["Entries"]),
+        Check("many", "more than 10 entries", f"{_SQS_CODE}.TooManyEntriesInBatchRequest", longer("Entries", 10)),
+        Check(
+            "ids",
+            "two entries with one Id",
+            f"{_SQS_CODE}.BatchEntryIdsNotDistinct",
+            lambda p: len({entry["Id"] for entry in p["Entries"]}) < len(p["Entries"]),
+        ),
+        Check(
+            "size",
+            "entries of more than 1 MiB together",
+            f"{_SQS_CODE}.BatchRequestTooLong",
+            lambda p: sum(len(entry["MessageBody"].encode()) for entry in p["Entries"]) > 1_048_576,
+        ),
     ),
     (EVENTS, "PutEvents"): (
         shape(EVENTS, "none or more than 10 entries"),

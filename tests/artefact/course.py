@@ -14,7 +14,8 @@ from sandbox.gate import Call
 from sandbox.server import serve
 from sandbox.spot import Spot, add_spot
 from tests.doors.scene import APPROVER, Scene, scene
-from tests.template.stack import DOORS, EVERYTHING, stack
+from tests.template.stack import BY_DEFAULT as DOORS
+from tests.template.stack import EVERYTHING, stack
 from tests.template.test_calls import actions_by_method, calls
 from tests.template.test_least import IMPLIED, builders, modules
 

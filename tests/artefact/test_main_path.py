@@ -25,7 +25,7 @@ from tests.artefact.course import (
 )
 from tests.artefact.further import play_further
 from tests.doors.scene import APPROVER
-from tests.template.stack import DOORS
+from tests.template.stack import BY_DEFAULT as DOORS
 
 pytestmark = [pytest.mark.artefact, pytest.mark.slow]
 EITHER = [

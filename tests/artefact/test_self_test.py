@@ -21,7 +21,7 @@ from sandbox.server import serve
 from sandbox.slack import CHANNEL, Workspace, listening
 from sandbox.spot import add_spot
 from sandbox.wiring import Stack
-from tests.template.stack import DOORS
+from tests.template.stack import BY_DEFAULT as DOORS
 
 pytestmark = [pytest.mark.artefact, pytest.mark.slow, pytest.mark.xdist_group("artefact-self-test")]
 type Checks = list[dict[str, Any]]

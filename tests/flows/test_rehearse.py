@@ -106,7 +106,7 @@ def test_days_after_that_the_smaller_fleet_does_not_carry_are_called_late_and_it
 
 
 def test_a_first_day_that_rings_the_guard_brings_the_old_fleet_back_and_the_count_rests() -> None:
-    found = pair(from_day(23, 12, 112))
+    found = pair(from_day(23, 12, 200))
     (change,) = found.changes
     assert change.taken_back is not None
     assert (change.taken_back.code, change.until) == (Code.ROLLED_BACK, FIRST + timedelta(days=1))

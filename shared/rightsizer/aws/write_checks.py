@@ -162,8 +162,9 @@ GIVING_BACK = frozenset(
 
 def writes_of_door(door: str, may_change: str) -> Mapping[str, tuple[Write, ...]]:
     """The writes that a door's role holds under this MayChange (template.yaml); those of `hours` follow MayStop."""
-    if door == "hours":
-        return WRITES[door]
+    if door == "hours":  # what brings an endpoint back stays, since one may be asleep
+        stops = set() if may_change in ("read-only", "nothing") else {"sagemaker:DeleteEndpoint"}
+        return {a: writes for a, writes in WRITES[door].items() if a != "sagemaker:DeleteEndpoint" or a in stops}
     kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
     if kept is None:
         return WRITES.get(door, {})

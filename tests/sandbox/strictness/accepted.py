@@ -95,6 +95,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("cloudwatch", "EnableAlarmActions"): {"AlarmNames": ["a"]},
     ("cloudwatch", "QueryMetrics"): {"query": 'max_over_time({"m"}[60s])', "start": "0", "end": "600", "step": "60"},
     ("dynamodb", "GetItem"): {"TableName": "ledger", "Key": KEY},
+    ("dynamodb", "BatchGetItem"): {"RequestItems": {"ledger": {"Keys": [KEY]}}},
+    ("dynamodb", "BatchWriteItem"): {"RequestItems": {"ledger": [{"PutRequest": {"Item": KEY}}]}},
     ("dynamodb", "PutItem"): {"TableName": "ledger", "Item": KEY},
     ("dynamodb", "UpdateItem"): {"TableName": "ledger", "Key": KEY},
     ("dynamodb", "DescribeTable"): {"TableName": "ledger"},
@@ -122,6 +124,10 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sqs", "GetQueueAttributes"): {
         "QueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/q",
         "AttributeNames": ["ApproximateNumberOfMessages"],
+    },
+    ("sqs", "SendMessageBatch"): {
+        "QueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/q",
+        "Entries": [{"Id": "0", "MessageBody": "m"}],
     },
     ("sqs", "SendMessage"): {"QueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/q", "MessageBody": "m"},
     ("events", "PutEvents"): {"Entries": [{"Source": "s", "DetailType": "d", "Detail": "{}"}]},

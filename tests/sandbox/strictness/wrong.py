@@ -16,6 +16,7 @@ from tests.sandbox.strictness.accepted import (
     TRACKING,
     VARIANT,
 )
+from tests.sandbox.strictness.wrong_batches import BATCHES
 from tests.sandbox.strictness.wrong_functions import LISTED, OF_A_STACK
 
 type Change = dict[str, Any]
@@ -102,7 +103,9 @@ _SLACK: dict[str, Change] = {
     "long": {"text": "x" * 40_001},
 }
 
+
 WRONG: dict[tuple[str, str], dict[str, Change]] = {
+    **BATCHES,
     ("application-autoscaling", "RegisterScalableTarget"): {"shape": _SPACE, "negative": {"MinCapacity": -1}},
     ("application-autoscaling", "DeregisterScalableTarget"): {"shape": _SPACE},
     ("application-autoscaling", "PutScalingPolicy"): {
@@ -250,13 +253,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "actions": {"AlarmActions": ["pager"]},
         "tags": {"Tags": [_TWO, _TWO]},
     },
-    ("cloudwatch", "DeleteAlarms"): {"shape": {"AlarmNames": [f"a{n}" for n in range(101)]}},
-    ("dynamodb", "GetItem"): {
-        "shape": {"TableName": ""},
-        "reserved": {"ProjectionExpression": "state"},
-        "unused": {"ExpressionAttributeNames": {"#s": "state"}},
-        "undefined": {"ProjectionExpression": "#s"},
-    },
     ("dynamodb", "PutItem"): {
         "shape": {"TableName": ""},
         "values": {"ReturnValues": "ALL_NEW"},
@@ -315,7 +311,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "structure": {"MessageStructure": "json", "Message": '{"email": "x"}'},
         "fifo": {"MessageDeduplicationId": "1"},
     },
-    ("sns", "ListSubscriptionsByTopic"): {"empty": {"TopicArn": ""}},
     ("sqs", "SendMessage"): {
         "empty": {"MessageBody": ""},
         "size": {"MessageBody": "x" * 1_048_577},
