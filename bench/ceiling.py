@@ -4,7 +4,7 @@ The clairvoyant of the referee may choose other counts for each day and sleep wh
 it is held to three sets of actions, each harmless by the referee's own limits, in per cent of what the referee's saves:
 
 types      another type with one constant count, on what the program changes (not on inference components)
-asleep     the same, and no instance while a queue is empty (asynchronous endpoints), or while nobody calls inference
+asleep     the same, and no instance while nobody calls (asynchronous endpoints), or while nobody calls inference
            components whose callers tolerate cold starts
 staged     the same, and then either 24 hourly counts, the same on every day, or target tracking from a lower minimum
 

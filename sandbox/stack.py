@@ -82,7 +82,8 @@ class Stack:
 
     def actions(self, door: str) -> set[str]:
         """Every action that the door's role allows."""
-        return {action for statement in self.statements(door) for action in listed(statement["Action"])}
+        allows = (statement for statement in self.statements(door) if statement["Effect"] == "Allow")
+        return {action for statement in allows for action in listed(statement["Action"])}
 
 
 def listed(value: Any) -> list[Any]:

@@ -24,7 +24,6 @@ LOOKBACK = range(14, 64)
 """Days: fewer see no second week; CloudWatch keeps five-minute datapoints for 63."""
 TESTS = range(32)
 """Shadow tests of one endpoint in a month: one a day at most."""
-_RANGE = f"it should be a whole number of days from {LOOKBACK.start} to {LOOKBACK.stop - 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +199,16 @@ def _number(key: str, value: Any) -> Decimal:
     return found
 
 
-def _lookback(key: str, value: Any) -> int:
-    if type(value) is not int or value not in LOOKBACK:
-        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {_RANGE}")
-    return value
+def _whole_number(allowed: range, unit: str = "") -> Callable[[str, Any], int]:
+    """Reads a whole number of that range; `unit` begins with a blank, such as `` of days``."""
 
+    def read(key: str, value: Any) -> int:
+        if type(value) is not int or value not in allowed:
+            wanted = f"it should be a whole number{unit} from {allowed.start} to {allowed.stop - 1}"
+            raise SettingsError(f"Limits has {key}: {_shorten(value)}; {wanted}")
+        return value
 
-def _tests(key: str, value: Any) -> int:
-    if type(value) is not int or value not in TESTS:
-        wanted = f"it should be a whole number from {TESTS.start} to {TESTS.stop - 1}"
-        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {wanted}")
-    return value
+    return read
 
 
 def _days_of(text: str, allowed: range) -> int:
@@ -284,7 +282,7 @@ _CHECKED: Mapping[str, Callable[[str], Any]] = {
     "lookback_days": lambda text: _days_of(text, LOOKBACK),
     "proposal_days": lambda text: _days_of(text, range(1, 91)),
     "minimum_saving_usd": lambda text: _number("minimum_saving_usd", text),
-    "tests_per_month": lambda text: _tests("tests_per_month", int(text) if text.isdecimal() else text),
+    "tests_per_month": lambda text: _whole_number(TESTS)("tests_per_month", int(text) if text.isdecimal() else text),
 }
 """Settings that are numbers, and how their texts are read."""
 _WANTED = {"functions": "a list of NAME=MB,..."}
@@ -311,7 +309,7 @@ _HOURS: Mapping[str, tuple[str, Reader]] = {
 """Key of the same parameter: field of `HoursLimits`, and how its value is read."""
 _DECIDING: Mapping[str, Reader] = {
     "minimum_saving_usd": _number,
-    "lookback_days": _lookback,
-    "tests_per_month": _tests,
+    "lookback_days": _whole_number(LOOKBACK, " of days"),
+    "tests_per_month": _whole_number(TESTS),
 }
 """Keys of the same parameter that are fields of `Settings`: what is decided by, not how far changes go."""

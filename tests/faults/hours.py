@@ -37,8 +37,6 @@ class Run:
     opens: datetime
     closes: datetime
     broken: list[str] = field(default_factory=list)
-    blind: bool = False
-    """No tick came around the hour, so nobody could tell anybody."""
 
     def meddle(self, do: Callable[[Any], object]) -> None:
         """Somebody does something with permissions of their own; AWS may refuse it."""
@@ -130,7 +128,7 @@ def _lose_config(run: Run) -> None:
 def _wake(run: Run) -> None:
     with run.world.box.gate.unrecorded():
         try:
-            run.world.flow.wake(NAME, run.world.now + 3 * HOUR, "U1", run.world.now)
+            run.world.wake(run.world.now + 3 * HOUR)
         except RightsizerError:
             return  # nothing was stopped yet, or a tick saved it at this moment
 

@@ -140,7 +140,7 @@ def test_a_wake_brings_it_back_at_night_and_its_end_stops_it_again() -> None:
     with hours_world() as w:
         before = whole(w.box)
         asleep(w)
-        woken = w.flow.wake(NAME, w.now + 4 * HOUR, "U1", w.now)
+        woken = w.wake(w.now + 4 * HOUR)
         assert isinstance(woken, HoursRecord)
         w.until(NIGHT + HOUR)
         assert (w.state, whole(w.box)) == (HoursState.RUNNING, before)
@@ -153,11 +153,11 @@ def test_a_wake_brings_it_back_at_night_and_its_end_stops_it_again() -> None:
 def test_wakes_have_a_limit_and_a_name_that_sleeps() -> None:
     with hours_world(limits=ChangeLimits(rewire_alarms=True)) as w:
         with pytest.raises(InputError, match="no such endpoint was stopped"):
-            w.flow.wake("nobody", w.now + HOUR, "U1", w.now)
+            w.wake(w.now + HOUR, "nobody")
         asleep(w)
         for _ in range(3):
-            assert isinstance(w.flow.wake(NAME, w.now + HOUR, "U1", w.now), HoursRecord)
-        assert isinstance(w.flow.wake(NAME, w.now + HOUR, "U1", w.now), Reason)
+            assert isinstance(w.wake(w.now + HOUR), HoursRecord)
+        assert isinstance(w.wake(w.now + HOUR), Reason)
 
 
 def test_a_freeze_stops_nothing_more_and_a_due_start_goes_on() -> None:

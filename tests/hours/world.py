@@ -17,8 +17,10 @@ from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.reason import Reason
 from rightsizer.flows.hours import HoursKeeper
 from rightsizer.flows.read_hours import HoursPorts
+from rightsizer.flows.wake import record_wake
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served
@@ -61,6 +63,11 @@ class HoursWorld:
     @property
     def state(self) -> HoursState:
         return self.record.state
+
+    def wake(self, until: datetime, name: str = NAME) -> HoursRecord | Reason:
+        """Somebody orders the endpoint to run until then."""
+        ports = self.flow.ports
+        return record_wake(ports.book, ports.limits.hours, name, until, "U1", self.now)
 
     def until(self, moment: datetime) -> None:
         """Ticks of five minutes until then."""

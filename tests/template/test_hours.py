@@ -61,7 +61,7 @@ def test_it_leaves_the_alarms_of_the_stack_alone_and_those_of_users_unless_they_
 
 
 def test_it_writes_its_own_rows_and_the_locks_of_endpoints_only() -> None:
-    for action in ("dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:UpdateItem"):
+    for action in ("dynamodb:PutItem", "dynamodb:DeleteItem"):
         (statement,) = granting(stack(MayStop="tagged"), "hours", action)
         keys = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
         assert keys == ["HOURS#*", "LOCK#ENDPOINT#*", "OCCURRENCE#*", "PARKED#*"]

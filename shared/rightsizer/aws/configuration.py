@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts
@@ -77,20 +77,8 @@ class EndpointConfiguration:
     """Elastic Inference accelerators that its variants name."""
 
 
-class ConfigurationCache(Protocol):
-    """Keeps configurations by endpoint ARN and the endpoint's LastModifiedTime: a name alone can be re-used."""
-
-    def load(self, arn: str, modified_at: datetime) -> EndpointConfiguration | None:
-        """The configuration that the endpoint had at that modification, or None."""
-        ...
-
-    def keep(self, arn: str, modified_at: datetime, configuration: EndpointConfiguration) -> None:
-        """Remember it; an older one of the same endpoint may be dropped."""
-        ...
-
-
 class InMemoryConfigurations:
-    """A cache for the life of the process."""
+    """Configurations by endpoint ARN and LastModifiedTime, for the life of the process: a name alone can be re-used."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[datetime, EndpointConfiguration]] = {}
@@ -111,7 +99,7 @@ class InMemoryConfigurations:
 class ConfigurationReader:
     """Describes configurations, through the cache."""
 
-    def __init__(self, client: "SageMakerClient", cache: ConfigurationCache) -> None:
+    def __init__(self, client: "SageMakerClient", cache: InMemoryConfigurations) -> None:
         self._client = client
         self._cache = cache
         keep_unknown_fields(client, "DescribeEndpointConfig")

@@ -40,7 +40,7 @@ def timestamps_as_seconds() -> Iterator[None]:
 
 
 def _decode(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    """Take the answer from botocore's parser, which is left an empty one; nothing of an error."""
+    """Read the JSON before botocore's parser does, which is left an empty body; an error's answer stays as it is."""
     kind = response_dict["headers"].get("content-type", "")
     if not _as_seconds.get() or response_dict["status_code"] != 200 or "json" not in kind:
         return

@@ -163,12 +163,6 @@ class AwsHoursAccount:
             pages = self.sagemaker.get_paginator("list_monitoring_schedules").paginate(EndpointName=endpoint)
             return tuple(row["MonitoringScheduleName"] for page in pages for row in page["MonitoringScheduleSummaries"])
 
-    def components(self, endpoint: str) -> tuple[str, ...]:
-        """ListInferenceComponents by the endpoint's name."""
-        with translate_read_errors("sagemaker:ListInferenceComponents", f"listing the components of {endpoint}"):
-            pages = self.sagemaker.get_paginator("list_inference_components").paginate(EndpointNameEquals=endpoint)
-            return tuple(row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"])
-
     def missing_models(self, names: Sequence[str]) -> tuple[str, ...]:
         """DescribeModel of each."""
         missing = []

@@ -22,7 +22,8 @@ KEPT_DAYS = 800
 FRESH = timedelta(minutes=5)
 """How long the account's rows are reused while many endpoints are evaluated."""
 LATELY = timedelta(hours=1)
-"""Far longer than the account's rows are reused and than the index is behind: a change modifies its endpoint."""
+"""An endpoint not modified for so long has no change that the reused rows or the index do not show yet: they lag by
+minutes, and a change that deploys modifies its endpoint."""
 SPENDING = ("ACCOUNT", "SPENDING")
 SPENDING_DAYS = 30
 """How long the sum is kept without a full sweep that renews it."""

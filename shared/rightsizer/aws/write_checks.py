@@ -68,7 +68,9 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "sqs:SendMessage": (QUEUE,),
     },
     "evaluate": {
-        "dynamodb:PutItem": (TABLE,),
+        "dynamodb:PutItem": tuple(
+            _item(key) for key in ("ENDPOINT#e", "PROPOSAL#p", "EXPIRY#p", "OCCURRENCE#o", "SCORE#s")
+        ),
         "dynamodb:BatchWriteItem": (_item("ENDPOINT#e"),),
         "sqs:SendMessage": (QUEUE,),
     },
@@ -112,7 +114,6 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
     },
     "hours": {
         "dynamodb:PutItem": tuple(_item(key) for key in ("HOURS#e", "LOCK#ENDPOINT#e", "OCCURRENCE#o", "PARKED#p")),
-        "dynamodb:UpdateItem": (_item("HOURS#e"),),
         "dynamodb:DeleteItem": (_item("LOCK#ENDPOINT#e"),),
         "sns:Publish": (TOPIC,),
         "sagemaker:DeleteEndpoint": (Write("endpoint/any", "sagemaker", HAS_HOURS),),
@@ -160,11 +161,18 @@ GIVING_BACK = frozenset(
 """What takes back a change that is open: MayChange=nothing keeps it."""
 
 
+STOPPING = frozenset({"sagemaker:DeleteEndpoint", "cloudwatch:DisableAlarmActions"})
+"""Writes by which `hours` stops an endpoint; the others bring it back."""
+
+
 def writes_of_door(door: str, may_change: str) -> Mapping[str, tuple[Write, ...]]:
-    """The writes that a door's role holds under this MayChange (template.yaml); those of `hours` follow MayStop."""
-    if door == "hours":  # what brings an endpoint back stays, since one may be asleep
-        stops = set() if may_change in ("read-only", "nothing") else {"sagemaker:DeleteEndpoint"}
-        return {a: writes for a, writes in WRITES[door].items() if a != "sagemaker:DeleteEndpoint" or a in stops}
+    """The writes that a door's role holds under this MayChange (template.yaml).
+
+    `hours` loses only what stops endpoints, since one may be asleep.
+    """
+    if door == "hours":
+        taken = STOPPING if may_change in ("read-only", "nothing") else frozenset[str]()
+        return {action: writes for action, writes in WRITES[door].items() if action not in taken}
     kept = {"read-only": frozenset[str](), "nothing": GIVING_BACK}.get(may_change)
     if kept is None:
         return WRITES.get(door, {})

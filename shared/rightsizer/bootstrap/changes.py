@@ -1,4 +1,4 @@
-"""The flow of the door that changes, and what a person at a terminal may order of a deployed stack."""
+"""The flows of the doors that change, apply and hours, and what a person at a terminal may order of a stack."""
 
 from __future__ import annotations
 

@@ -114,15 +114,13 @@ class HoursRecord:
     journal: tuple[Entry, ...] = ()
     """Steps and notes since the last stop began."""
     since: datetime | None = None
-    """When the present stop or start began."""
+    """When it took its present state."""
     serving_at: datetime | None = None
     """When the present start was first seen in service."""
     starts: tuple[float, ...] = ()
     """Seconds from CreateEndpoint to InService of its own last starts."""
     stopped_times: tuple[StoppedTime, ...] = ()
     wakes: tuple[Wake, ...] = ()
-    told: tuple[str, ...] = ()
-    """What people were told of the present stop or start, so that it is said once."""
     reason: Reason | None = None
     """Why it stands as it does: why it is not stopped, or what the last look waits for."""
     remaining: tuple[str, ...] = ()

@@ -13,9 +13,9 @@ from rightsizer.domain.option import OptionKind, Risk
 from rightsizer.errors import InputError
 
 TYPE_AND_COUNT = frozenset({OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT})
-"""Kinds of option that automatic mode always changes; an operator may add those of `ADDABLE`."""
+"""Kinds of option that automatic mode always changes; those of `ADDABLE` too, unless an operator closes them."""
 ADDABLE = frozenset({OptionKind.AUTOSCALING, OptionKind.ROUTING, OptionKind.SCHEDULE})
-"""Dimensions that an operator may add: the journal carries them out and takes them back."""
+"""Dimensions that an operator may close: the journal carries them out and takes them back."""
 UNLIMITED = 1_000_000
 TICK = timedelta(minutes=5)
 """How often the apply function looks at what it carries out, without an event (its schedule in template.yaml)."""
@@ -112,7 +112,7 @@ class Policy:
     excess_share: float = 0.003
     """Requests over the objective, beyond today's, that a choice may cause: less than `error_share`."""
     late_budget: float = 0.002
-    """The same of all our changes together: below what one choice may cause, so that it is seen before it is spent."""
+    """The same of all our changes together, below what one choice may cause: one that causes all it may is noticed."""
     late_a_week: float = 2.0
     """Requests a week that may be late behind a declared objective where these shares of them are fewer: the roll-back
     alarms hear the third."""

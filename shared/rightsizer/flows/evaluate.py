@@ -162,7 +162,8 @@ def evaluate(
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
     A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
-    its own, at every stage: the others are looked up, judged and saved. One that its office hours have stopped, or are
+    its own, at every stage: the others are looked up, judged and saved; only the reads of the table that serve all of
+    them fail for all. One that its office hours have stopped, or are
     stopping or starting, is left out: what was said of it stands, and its start brings the next evaluation.
     """
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN

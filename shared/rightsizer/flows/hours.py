@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.changes.failure import error_detail
 from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
 from rightsizer.changes.hours.steps import commands_by_hand, missing_part
@@ -33,7 +34,6 @@ from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
-from rightsizer.flows.wake import record_wake
 from rightsizer.telemetry import Failure, attempt, count
 
 MOVES = 30
@@ -104,10 +104,6 @@ class HoursKeeper:
             attempt("telling who waits", name, partial(self._tell_of_failure, name, str(found), now))
         return None
 
-    def wake(self, name: str, until: datetime, by: str, now: datetime) -> HoursRecord | Reason:
-        """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
-        return record_wake(self.ports.book, self.ports.limits.hours, name, until, by, now)
-
     def _advance(
         self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
     ) -> HoursRecord | None:
@@ -169,7 +165,6 @@ class HoursKeeper:
             journal=(Entry(now, BEGINS, "noted", "stop"),),
             since=now,
             serving_at=None,
-            told=(),
             remaining=(),
             reason=None,
         )
@@ -215,7 +210,7 @@ class HoursKeeper:
         try:
             self.ports.account.perform(step)
         except RightsizerError as error:
-            result = Entry(now, step.key, "failed", self.ports.error_detail(error))
+            result = Entry(now, step.key, "failed", error_detail(error))
         else:
             result = Entry(now, step.key, "done")
         return self.ports.book.save(record.with_entry(result))

@@ -2,14 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.changes import preflight
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
-from rightsizer.changes.failure import error_detail
 from rightsizer.changes.hours import code_differences
 from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours, step_key
@@ -21,7 +20,6 @@ from rightsizer.domain.plan import StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
-from rightsizer.errors import RightsizerError
 from rightsizer.ports.changes import Changer, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, Notifier, QuotaReader, RecommendationStore
 from rightsizer.ports.hours import HoursAccount, HoursBook
@@ -45,7 +43,6 @@ class HoursPorts:
     ledger: SavingsLedger
     notifier: Notifier
     limits: ChangeLimits
-    error_detail: Callable[[RightsizerError], str] = error_detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ class HoursReader:
             wired=wired,
             registry=ports.changer.images(ref, names) if names else {},
             monitors=ports.account.monitors(ref.name),
-            components=ports.account.components(ref.name),
+            components=tuple(ports.changer.component_names(ref.name)),
             quotas=ports.quotas.endpoint_quotas(),
             fallback=ports.changer.config(fallback) if fallback else None,
             incident_alarms=self._incident_alarms(),

@@ -34,7 +34,7 @@ from rightsizer.telemetry import Failure, attempt, logger
 
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
-"""Longer than from a proposal to the end of its change: an older one counts in no window but that of its end."""
+"""Longer than from a proposal to the end of its change: an older one that ended did so before the window."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"

@@ -80,16 +80,16 @@ class Journal(Protocol):
         """Id of the last change of the endpoint that wrote anything; empty when there was none."""
         ...
 
+    def last_lasting_change(self, endpoint: str) -> str:
+        """The same, shadow tests aside: they leave what serves as it was. ReadError."""
+        ...
+
     def open_changes(self, unread: list[UnreadRow] | None = None) -> Iterator[Change]:
         """Every change that is not closed. Rows that cannot be read are passed over and put into `unread`."""
         ...
 
-    def last_lasting_change(self, endpoint: str) -> str:
-        """The same without shadow tests, which leave what serves as it was. ReadError."""
-        ...
-
     def holder_of(self, endpoint: str) -> str:
-        """Id of the change that holds the endpoint; empty when none does."""
+        """Id of the change, or of the office hours (`hours_id`), that holds the endpoint; empty when none does."""
         ...
 
     def last_change_at(self, endpoint: str) -> datetime | None:

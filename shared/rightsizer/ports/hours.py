@@ -60,10 +60,6 @@ class HoursAccount(Protocol):
         """Names of the Model Monitor schedules that watch the endpoint."""
         ...
 
-    def components(self, endpoint: str) -> tuple[str, ...]:
-        """Names of its inference components."""
-        ...
-
     def missing_models(self, names: Sequence[str]) -> tuple[str, ...]:
         """The models of these that do not exist."""
         ...

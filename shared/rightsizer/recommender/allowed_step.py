@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.fleet_size import latency_ratio
+from rightsizer.recommender.fleet_size import fleet_of_option, latency_ratio
 from rightsizer.recommender.gate import GateAnswer, GateCase, decide_gate
 from rightsizer.recommender.hourly_counts import requests_of_week
 from rightsizer.recommender.options import check_fleet, saving_share
@@ -119,18 +117,10 @@ def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Op
     candidate = check_candidate(context, hardware) if hardware is not None else None
     if hardware is None or not isinstance(candidate, CandidateType):
         return None
-    counts = tuple(max(count, least) for count in target.hourly_counts or (target.instance_count,) * HOURS)
     raised = (replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
     classes = merge_alike(tuple(raised))
     classes = classes if len(classes) > 1 else ()
-    random_routing = context.is_random_routing and target.routing is None
-    larger = Fleet(
-        counts,
-        candidate.workers,
-        random_routing,
-        latency_ratio(option),
-        maximum=target.maximum or 0,
-        day_counts=classes,
-    )
+    fleet = fleet_of_option(context, option, hardware, latency_ratio(option))
+    larger = replace(fleet, counts=tuple(max(count, least) for count in fleet.counts), day_counts=classes)
     step = check_fleet(context, candidate, price_fleet(context, candidate, larger, target.routing))
     return step if isinstance(step, Option) else None

@@ -149,7 +149,7 @@ def with_test(candidate: ShadowTestCandidate, risk_propose: int) -> Option:
 
 
 def _stays(name: RiskResource, option: Option) -> bool:
-    """Whether a test takes no risk of that resource: the late requests that a person accepts come at any speed."""
+    """Whether a test leaves that risk as it is: late requests that a person accepts come on a fast type too."""
     return name is RiskResource.LATENCY and option.late_share is not None
 
 

@@ -16,7 +16,7 @@ from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, OptionKind
-from rightsizer.domain.policy import ADDABLE, Policy
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
@@ -258,8 +258,8 @@ class EvaluationContext:
         return self.policy.tests_per_month > 0 and shadow_test_refusal(self.endpoint) is None
 
     def may_change(self, kind: OptionKind) -> bool:
-        """Whether the settings open that dimension; on endpoints that are not plain only type and count are."""
-        return kind in self.policy.by_itself and (kind not in ADDABLE or self.endpoint.is_plain)
+        """Whether the settings open that dimension beside type and count; only on plain endpoints they do."""
+        return kind in self.policy.by_itself and self.endpoint.is_plain
 
     @cached_property
     def history(self) -> History:

@@ -353,7 +353,7 @@ def minimum_refusal(context: EvaluationContext, option: Option) -> Reason | None
 def registered_reason(context: EvaluationContext, option: Option) -> Reason | None:
     """Why what is registered leaves nothing to save; None for other options, and where a fleet has to grow.
 
-    Bounds that are there already, or a count that the policies come down to by themselves.
+    Bounds that start no lower than those that are registered, or a count that the policies come down to by themselves.
     """
     target, live = option.target, {(t.minimum, t.maximum) for t in _scaled_targets(context)}
     if context.is_fleet_too_small or target.instance_type != context.runs.name:

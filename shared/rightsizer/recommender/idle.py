@@ -100,10 +100,9 @@ def recommend_without_latency(
         in_place=in_place,
     )
     option = replace(option, mean_instances=round(awake, 4))
-    why = Reason(
-        Code.CHEAPER_OPTION,
-        f"no request in {demand.days:.1f} days, and rightsizer:cold-start-ok says that callers can wait for a start",
-    )
+    waits = "rightsizer:cold-start-ok says that callers can wait for a start"
+    agreed = "its queue keeps what comes" if in_place else waits
+    why = Reason(Code.CHEAPER_OPTION, f"no request in {demand.days:.1f} days, and {agreed}")
     base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
     return _apply_gate(base, option, demand, endpoint, inputs)
 

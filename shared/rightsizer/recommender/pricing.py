@@ -116,9 +116,10 @@ def scale_to_zero_option(
     in_place: bool,
     of_components: bool = False,
 ) -> Option:
-    """Scale to zero after `minutes` without a request. On AWS this needs inference components, so it is proposed.
+    """Scale to zero after `minutes` without a request.
 
-    `of_components`: the endpoint is made of them, so that its owner changes their copies and its callers name them.
+    `in_place`: rightsizer does it, behind a queue or on components; else it takes a new endpoint of components, or its
+    owner changes their copies. `of_components`: its callers name components already.
     """
     fails = of_components and in_place
     asked = WAITS if of_components else f"must name an inference component and {WAITS.removeprefix('must ')}"

@@ -34,7 +34,7 @@ def stay_awake_by_order(endpoint: Endpoint) -> Reason | None:
     """Why its owner's tags keep an asynchronous endpoint awake; None where they say nothing against sleep."""
     said = endpoint.tags.get(COLD_TAG, "").strip().lower()
     if said and said != "true":
-        return Reason(Code.NOT_OPTED_IN, f"the tag {COLD_TAG}={said} says that callers cannot wait for a start")
+        return Reason(Code.NOT_OPTED_IN, f"the tag {COLD_TAG}={said} is not true, so that it stays awake")
     least = endpoint.objective.min_instances
     if least:
         return Reason(Code.NOT_OPTED_IN, f"the tag rightsizer:min-instances={least} keeps {least} running")

@@ -28,7 +28,8 @@ FEW, COPIES = 2000, 8
 MINUTES = SLOT_S // 60
 SEEDED_FROM, SEEDS, COPY_SEEDS = date(2026, 11, 6).toordinal(), 63, 31
 """A date of seed 0 (any would do; with this one the answers of the labelled days stay), the dates with seeds of their
-own, which are as many as CloudWatch keeps, and the seeds between two copies of a day."""
+own, which are as many as CloudWatch keeps, and the seeds between two copies of a day: dates a month
+apart may share one."""
 ROUGHEST = 1 / 3
 """Squared variation of uniform weights from nothing to twice the mean."""
 

@@ -123,7 +123,7 @@ def may_components_sleep(endpoint: Endpoint) -> bool:
 
 
 def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
-    """Why an endpoint without a known latency stays awake, or None: its owner lets it sleep, and nobody asked it.
+    """Why an endpoint without a known latency stays awake; None where its queue or its owner lets it sleep, unasked.
 
     Asynchronous endpoints publish no calls, only their backlog. A GPU of which nothing is known is not idle.
     """

@@ -180,9 +180,7 @@ def hours_saved(report: Report) -> list[tuple[str, str]]:
     """The saving of office hours in the window, as name and words; nothing where nothing was stopped."""
     if not report.office_hours:
         return []
-    stopped, ran = (
-        sum(each) for each in zip(*((o.stopped_hours, o.ran_hours) for o in report.office_hours), strict=True)
-    )
+    stopped, ran = sum(o.stopped_hours for o in report.office_hours), sum(o.ran_hours for o in report.office_hours)
     unpriced = sum(one.usd is None for one in report.office_hours)
     more = f"; {sentences.count(unpriced, 'endpoint')} without a price" if unpriced else ""
     usd = sentences.exact_money(report.office_hours_usd)
