@@ -81,6 +81,7 @@ def classes_of(workload: Workload) -> tuple[HardwareClass, ...]:
     if may_compile(workload):
         chips.append(HardwareClass.INF)
     tight = workload.objectives.p95_ms is not None and workload.objectives.p95_ms < LOOSE_MS
+    tight = tight and model.operations is None  # where the operations are known, the estimate decides
     if (model.size or SMALL_PARAMETERS + 1) <= SMALL_PARAMETERS and not tight:
         chips.extend(cpu)
     return tuple(chips)
@@ -203,7 +204,8 @@ def _without_dear(found: list[Candidate], objective: Goal) -> tuple[list[Candida
     known = [each for each in found if each.speed is not None]
     if objective is Goal.PERFORMANCE or not known:
         return found, []
-    least = min(known, key=lambda each: each.monthly)
+    measured = [each for each in known if not each.offer.hardware.is_cpu]  # a network on a CPU is an untried bargain
+    least = min(measured or known, key=lambda each: each.monthly)
     dear = [each for each in known if each.monthly > DEAR * least.monthly]
     refused = [Refused(each.offer.type.name, AdviceReason(_dear(each, least), Rule.ROOFLINE)) for each in dear]
     return [each for each in found if each not in dear], refused
@@ -223,13 +225,13 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
 
     def balanced(each: Candidate) -> tuple[float, ...]:
         other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
-        untried = accelerated and each.offer.hardware.is_cpu
+        untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         memory = each.offer.hardware is HardwareClass.CPU_MEM
         price = each.per_work if batch and each.speed is not None else each.monthly
         return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
-        untried = accelerated and each.offer.hardware.is_cpu
+        untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         late = bool(each.speed and not each.speed.meets)
         unit = each.per_work if each.speed is not None and not loaded else each.monthly
         return (untried, late, unit, each.monthly)
@@ -240,6 +242,14 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
         return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
 
     return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(workload.objectives.goal, balanced)
+
+
+def _surely_meets(each: Candidate, workload: Workload) -> bool:
+    """Whether even the cautious end of the estimate keeps the declared latency."""
+    limit, speed = workload.objectives.p95_ms, each.speed
+    return (
+        limit is not None and speed is not None and speed.latency_s is not None and speed.latency_s.high * 1000 <= limit
+    )
 
 
 def _option(each: Candidate, workload: Workload, reference: Candidate | None) -> AdvisedOption:
