@@ -64,6 +64,8 @@ class WorkAdvice:
     """The runs of one work: jobs whose names differ in a stamp only."""
 
     name: str
+    is_processing: bool
+    """Whether its runs are processing jobs."""
     runs: int
     failed: int
     interruptions: int
@@ -82,10 +84,10 @@ class WorkAdvice:
 
 def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice, ...]:
     """Each work with its frontier of cost and time and its findings, the most expensive first."""
-    named: dict[str, list[TrainingRun]] = defaultdict(list)
+    named: dict[tuple[str, bool], list[TrainingRun]] = defaultdict(list)
     for run in runs:
-        named[base_name(run.job.name)].append(run)
-    found = [_work(name, each, market) for name, each in named.items()]
+        named[base_name(run.job.name), run.is_processing].append(run)
+    found = [_work(name, each, market) for (name, _), each in named.items()]
     return tuple(sorted(found, key=lambda each: (-each.usd, each.name)))
 
 
@@ -124,6 +126,7 @@ def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
     findings = list(_findings(done, market))
     return WorkAdvice(
         name,
+        runs[0].is_processing,
         len(runs),
         sum(1 for each in runs if each.job.status == "Failed"),
         sum(each.job.interruptions for each in runs),
@@ -168,8 +171,9 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     if offer is None:
         return
     yield from _type(last, offer, market)
-    yield from _spot(last, offer)
-    yield from _warm_pool(last, offer)
+    if not newest.is_processing:
+        yield from _spot(last, offer)
+        yield from _warm_pool(last, offer)
 
 
 def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:

@@ -160,8 +160,8 @@ class AccountBill:
             token = {"nextToken": page["nextToken"]}
 
     def training_runs(self, since: datetime, now: datetime, most: int) -> tuple[TrainingRun, ...]:
-        """The newest `most` training jobs of the window that ended, with the use of their hosts."""
-        return self._history.runs(since, now, most)
+        """The newest `most` training and as many processing jobs that ended, with the use of their hosts."""
+        return self._history.runs(since, now, most) + self._history.processing_runs(since, now, most)
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
         """Billed seconds of the warm pools of each work, of the newest jobs; the most unused first."""

@@ -60,7 +60,7 @@ class AccountReader(Protocol):
         ...
 
     def training_runs(self, since: datetime, now: datetime, most: int) -> tuple[TrainingRun, ...]:
-        """The newest `most` training jobs of the window that ended, with the use of their hosts; one call a job."""
+        """The newest `most` training and as many processing jobs of the window that ended; one call a job."""
         ...
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
