@@ -15,6 +15,7 @@ from rightsizer.advice.answer import (
     Refused,
 )
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
+from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
@@ -223,18 +224,23 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
     batch = workload.task is Task.BATCH_INFERENCE
     loaded = bool(workload.traffic.peak) and not batch
 
+    def in_service(each: Candidate) -> float:
+        """US dollars a month with the second instance that production wants (rule E1)."""
+        two = workload.task is Task.REAL_TIME and needs_two(workload.constraints)
+        return each.monthly / each.count * max(each.count, 2 if two else 1)
+
     def balanced(each: Candidate) -> tuple[float, ...]:
         other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
         untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         memory = each.offer.hardware is HardwareClass.CPU_MEM
-        price = each.per_work if batch and each.speed is not None else each.monthly
+        price = each.per_work if batch and each.speed is not None else in_service(each)
         return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
         untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         late = bool(each.speed and not each.speed.meets)
-        unit = each.per_work if each.speed is not None and not loaded else each.monthly
-        return (untried, late, unit, each.monthly)
+        unit = each.per_work if each.speed is not None and not loaded else in_service(each)
+        return (untried, late, unit, in_service(each))
 
     def fastest(each: Candidate) -> tuple[float, ...]:
         latency = each.speed.latency_s.middle if each.speed and each.speed.latency_s else 0.0
