@@ -23,6 +23,7 @@ KEPT_STARTS = 10
 KEPT_TIMES = 400
 """Stopped times that a record keeps: more than a year of nights."""
 KEPT_ENTRIES = 200
+KEPT_UNTOLD = 20
 BEGINS = "begins"
 """The journal's line with which a stop or a start begins."""
 CONFIG_OUTPUT = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
@@ -101,6 +102,16 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Untold:
+    """A message that no channel took yet."""
+
+    key: str
+    at: datetime
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class HoursRecord:
     """One endpoint with office hours, from the first look to its end."""
 
@@ -125,6 +136,8 @@ class HoursRecord:
     """Why it stands as it does: why it is not stopped, or what the last look waits for."""
     remaining: tuple[str, ...] = ()
     """Commands that bring it back by hand; only when handed over."""
+    untold: tuple[Untold, ...] = ()
+    """Messages that no channel took; each tick sends them again until one does."""
     next_due: datetime | None = None
     lease_until: datetime | None = None
     version: int = 0
@@ -166,6 +179,12 @@ class HoursRecord:
             if entry.step == step.key:
                 count = 0 if entry.status == "done" else count + (entry.status == "failed")
         return count
+
+    def with_untold(self, message: Untold) -> "HoursRecord":
+        """The record with a message that is still to be sent; the same key once, the oldest ones go."""
+        if any(known.key == message.key for known in self.untold):
+            return self
+        return replace(self, untold=(*self.untold, message)[-KEPT_UNTOLD:])
 
     def with_entry(self, entry: Entry) -> "HoursRecord":
         """The record with one more line; the oldest ones go."""

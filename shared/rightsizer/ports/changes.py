@@ -193,6 +193,10 @@ class SavingsLedger(Protocol):
         """Record an occurrence exactly once; False when its key was known already."""
         ...
 
+    def is_noted(self, key: str) -> bool:
+        """Whether an occurrence of that key was recorded. ReadError."""
+        ...
+
     def occurrences(
         self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
     ) -> Iterator[Occurrence]:
