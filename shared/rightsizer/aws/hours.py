@@ -16,14 +16,14 @@ from rightsizer.aws.batches import Batches
 from rightsizer.aws.changes import write_error
 from rightsizer.aws.components import alarm_body
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
-from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.errors import text_of, translate_read_errors
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
-from rightsizer.errors import ConflictError, VanishedError, WriteRefusedError
+from rightsizer.errors import ConflictError, ReadError, VanishedError, WriteRefusedError
 from rightsizer.ports.hours import AlarmsAbout
 
 if TYPE_CHECKING:
@@ -182,7 +182,21 @@ class AwsHoursAccount:
         try:
             getattr(getattr(self, service), method)(**step.params)
         except (ClientError, BotoCoreError) as error:
+            if step.kind is StepKind.DELETE_ENDPOINT and _is_second_answer(error):
+                text = f"{step.key}: an earlier attempt of the same call may have deleted it: {error}"
+                raise ReadError(text) from error
             raise write_error(error, step) from error
+
+
+def _is_second_answer(error: ClientError | BotoCoreError) -> bool:
+    """Whether AWS finds nothing to delete after botocore had sent the call before and got no answer.
+
+    DeleteEndpoint answers ValidationException "Could not find endpoint", or "Cannot update in-progress endpoint" while
+    the endpoint is being deleted; ResponseMetadata.RetryAttempts counts the earlier attempts (botocore, "Retries").
+    """
+    if not isinstance(error, ClientError) or not error.response.get("ResponseMetadata", {}).get("RetryAttempts"):
+        return False
+    return any(said in text_of(error).lower() for said in ("could not find endpoint", "in-progress endpoint"))
 
 
 def _is_about(alarm: Mapping[str, Any], endpoint: str, policies: frozenset[str]) -> bool:

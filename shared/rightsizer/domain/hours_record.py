@@ -102,6 +102,14 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What the last start of ours brought about, as it was first seen in service."""
+
+    config: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Untold:
     """A message that no channel took yet."""
 
@@ -128,6 +136,8 @@ class HoursRecord:
     """When it took its present state."""
     serving_at: datetime | None = None
     """When the present start was first seen in service."""
+    last_start: Start | None = None
+    """None where somebody else created what was last seen in service."""
     starts: tuple[float, ...] = ()
     """Seconds from CreateEndpoint to InService of its own last starts."""
     stopped_times: tuple[StoppedTime, ...] = ()
@@ -171,6 +181,17 @@ class HoursRecord:
     def last_entry_of(self, key: str) -> Entry | None:
         """The newest line about the step of that key in the present stop or start."""
         return next((e for e in reversed(self.present) if e.step == key), None)
+
+    def may_be_done(self, step: Step) -> bool:
+        """Whether AWS may have done the step in the present stop or start: done, unanswered, or nobody lived to see."""
+        is_open = False
+        for entry in (e for e in self.present if e.step == step.key):
+            if is_open and entry.status == "intended":
+                return True
+            is_open = entry.status == "intended"
+            if not is_open and not entry.was_rejected:
+                return True
+        return is_open
 
     def rejections(self, step: Step) -> int:
         """How often AWS rejected the step in the present stop or start since it was last done."""

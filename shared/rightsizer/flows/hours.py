@@ -12,7 +12,7 @@ from functools import partial
 from rightsizer.changes.failure import error_detail
 from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.changes.hours.steps import commands_by_hand, missing_part
+from rightsizer.changes.hours.steps import commands_by_hand, create_step, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import (
@@ -21,6 +21,7 @@ from rightsizer.domain.hours_record import (
     KEPT_TIMES,
     HoursRecord,
     HoursState,
+    Start,
     Untold,
 )
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
@@ -234,6 +235,7 @@ class HoursKeeper:
         return replace(
             record,
             serving_at=now,
+            last_start=Start(endpoint.config_name, made) if _is_ours(record) else None,
             starts=(*record.starts, took)[-KEPT_STARTS:] if took > 0 else record.starts,
             stopped_times=_ended(record.stopped_times, min(endpoint.modified_at, now)),
         )
@@ -338,6 +340,11 @@ def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -
     if not times or isinstance(endpoint, Gone):
         return times
     return (*times[:-1], replace(times[-1], modified_at=endpoint.modified_at))
+
+
+def _is_ours(record: HoursRecord) -> bool:
+    """Whether the present start created the endpoint."""
+    return record.may_be_done(create_step(record.ref, record.before, "")) if record.before is not None else False
 
 
 def _is_anew(record: HoursRecord, created_at: datetime | None) -> bool:

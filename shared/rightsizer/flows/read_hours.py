@@ -170,10 +170,18 @@ class HoursReader:
 
 
 def _own_config(record: HoursRecord, seen: EndpointSight) -> str:
-    """The configuration that it is created from: where it runs the fallback, the one that it had before."""
-    before = record.before
-    was_fallback = before is not None and before.fallback_config and seen.config_name == before.fallback_config
-    return before.config_name if before is not None and was_fallback else seen.config_name
+    """The configuration that it is created from: where our start runs the fallback, the one that it had before.
+
+    A fallback that its owner deployed is what its owner wants.
+    """
+    before, mine = record.before, record.last_start
+    if before is None or mine is None or seen.config_name != before.fallback_config:
+        return seen.config_name
+    return (
+        before.config_name
+        if (mine.config, mine.created_at) == (seen.config_name, seen.created_at)
+        else seen.config_name
+    )
 
 
 def _is_replaced(config: ConfigSight, before: EndpointBefore) -> bool:
