@@ -1,4 +1,4 @@
-"""Answers of AWS that a stop meets, on the simulated account: lost ones, late ones, and a fallback of the owner's own."""
+"""Answers of AWS that a stop meets, on the simulated account: lost ones, late ones, and the owner's own fallback."""
 
 from dataclasses import replace
 from datetime import timedelta

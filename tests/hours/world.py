@@ -201,6 +201,7 @@ def hours_world(
                     session.client("application-autoscaling"),
                     session.client("cloudwatch"),
                     session.client("resourcegroupstaggingapi"),
+                    session.client("s3"),
                 ),
                 changer=changer(session),
                 journal=TableJournal(table, "t"),

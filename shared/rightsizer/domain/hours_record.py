@@ -4,6 +4,7 @@ The record is written before the first write to AWS, and holds everything that b
 `apply`: while a record is not `RUNNING` and not handed over, it holds the endpoint's lock by its own id.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -47,6 +48,20 @@ HOLDS_LOCK = frozenset({HoursState.STOPPING, HoursState.STOPPED, HoursState.STAR
 
 
 @dataclass(frozen=True, slots=True)
+class ModelBefore:
+    """A model as CreateModel takes it, and the files that it names."""
+
+    name: str
+    body: Mapping[str, Any]
+    data: str = ""
+    """Digest of keys and ETags of its files; empty where they are not known, or loaded on demand."""
+    written_at: datetime | None = None
+    """When the newest of its files was written."""
+    missing: tuple[str, ...] = ()
+    """Addresses at which there is no file."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointBefore:
     """Everything that an endpoint was right before it is stopped, enough to bring it back."""
 
@@ -70,6 +85,10 @@ class EndpointBefore:
     """What it ran when it was stopped, where that was the fallback; empty: `config_name`."""
     fallback_config: str = ""
     """Configuration of another type that its owner named for mornings without capacity; empty: none."""
+    fallback_body: Mapping[str, Any] = field(default_factory=dict)
+    """That configuration as DescribeEndpointConfig shows it."""
+    models: tuple[ModelBefore, ...] = ()
+    """The models that its configuration names."""
 
     def __post_init__(self) -> None:
         not_empty("EndpointBefore.config_name", self.config_name)
@@ -236,6 +255,24 @@ def config_command(before: EndpointBefore) -> str:
     tags = [{"Key": k, "Value": v} for k, v in sorted(before.config_tags.items()) if not k.lower().startswith("aws:")]
     whole = {"EndpointConfigName": before.config_name, **body} | ({"Tags": tags} if tags else {})
     return command("sagemaker", "CreateEndpointConfig", whole)
+
+
+def model_command(model: ModelBefore) -> str:
+    """The command that makes a model again, where somebody deleted it."""
+    return command("sagemaker", "CreateModel", {key: value for key, value in model.body.items() if value is not None})
+
+
+def watched_endpoints(alarm: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the endpoints that an alarm names as a dimension, also inside a metric expression."""
+    stats = (query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ()))
+    found = (d for metric in (alarm, *stats) for d in metric.get("Dimensions", ()) if d["Name"] == "EndpointName")
+    return frozenset(str(dimension["Value"]) for dimension in found)
+
+
+def queries(alarm: Mapping[str, Any], endpoint: str) -> bool:
+    """Whether a Metrics Insights query of the alarm names the endpoint; it may see others too."""
+    texts = (str(query.get("Expression") or "") for query in alarm.get("Metrics", ()))
+    return any("SELECT" in text.upper() and endpoint in re.findall(r"['\"]([^'\"]*)['\"]", text) for text in texts)
 
 
 def alarm_step(alarm: Mapping[str, Any], before: EndpointBefore) -> Step:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from rightsizer.changes.failure import error_detail
-from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
+from rightsizer.changes.hours import HoursDemand, Settle, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
 from rightsizer.changes.hours.steps import commands_by_hand, create_step, missing_part
 from rightsizer.domain.change import Entry
@@ -19,6 +19,7 @@ from rightsizer.domain.hours_record import (
     BEGINS,
     KEPT_STARTS,
     KEPT_TIMES,
+    EndpointBefore,
     HoursRecord,
     HoursState,
     Start,
@@ -229,7 +230,7 @@ class HoursKeeper:
             return record
         made = endpoint.created_at or now
         took = (endpoint.modified_at - made).total_seconds()
-        for said in code_differences(before, endpoint):
+        for said in self._differences(record, before, endpoint):
             subject = f"{record.ref.name}: it runs other code since this start"
             record = self._tell(record, f"code#{made.isoformat()}", subject, said, now)
         return replace(
@@ -280,6 +281,12 @@ class HoursKeeper:
             partial(HoursReader(self.ports).is_as_before, record, endpoint),
         )
         return found is True
+
+    def _differences(self, record: HoursRecord, before: EndpointBefore, seen: EndpointSight) -> tuple[str, ...]:
+        """What differs in code and models since the stop; a comparison that fails keeps no endpoint waiting."""
+        read = partial(HoursReader(self.ports).differences, before, seen)
+        found = attempt("comparing code and models with what was stopped", record.ref.name, read)
+        return () if isinstance(found, Failure) else found
 
     def _tell_of_failure(self, name: str, why: str, now: datetime) -> None:
         """AWS or the table did not answer: whoever waits is told with what is stored."""

@@ -158,7 +158,7 @@ class Changer(Protocol):
         ...
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-        """Registry's digests today by image name, for images with a tag and no digest."""
+        """Registry's digests today by image name; of one with a digest, whether it is there."""
         ...
 
     def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:

@@ -252,6 +252,9 @@ def _creating(
     lost = _lost_tries(record)
     config = before.config_name
     usable = live.config_exists and not live.config_replaced
+    if live.model_problem:
+        text = f"{live.model_problem}, so it cannot be created as before"
+        return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
     if before.fallback_config and live.fallback_exists and (not usable or (lost >= 2 and lost % 2 == 0)):
         config = before.fallback_config
     elif not usable:
@@ -300,17 +303,6 @@ def late_notice(
         *commands_by_hand(record, now, live.state),
     )
     return LateNotice(f"late#{demand.serves_at.isoformat()}", f"{name} {said}, {_at(demand)}", "\n".join(lines))
-
-
-def code_differences(before: EndpointBefore, endpoint: EndpointSight) -> tuple[str, ...]:
-    """Sentences about images that mean other code than before the stop; empty where the code is the same."""
-    was = dict(before.images)
-    pairs = dict.fromkeys(pair for variant in endpoint.variants for pair in variant.resolved_images)
-    return tuple(
-        f"the image {name} was {was[name]} before it was stopped, and is {now} since it was created again"
-        for name, now in pairs
-        if name in was and was[name] != now
-    )
 
 
 def _last_answer(record: HoursRecord) -> str:
