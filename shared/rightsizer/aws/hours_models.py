@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
 
 OUTPUT_ONLY = frozenset({"ModelArn", "CreationTime", "ResponseMetadata", "DeploymentRecommendation"})
-PAGES = 5
+LISTED_PAGES = 5
 """Of 1,000 files each; data of more files is not compared."""
 
 
@@ -67,7 +67,7 @@ def _addresses(body: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 def _files(s3: "S3Client", address: str, is_prefix: bool) -> Iterator[tuple[str, str, datetime]]:
     bucket, _, key = address.removeprefix("s3://").partition("/")
     token: dict[str, Any] = {}
-    for _ in range(PAGES):
+    for _ in range(LISTED_PAGES):
         with translate_read_errors("s3:ListBucket", f"listing the model data at {address}"):
             page = s3.list_objects_v2(Bucket=bucket, Prefix=key, **token)
         for row in page.get("Contents", ()):
@@ -76,4 +76,4 @@ def _files(s3: "S3Client", address: str, is_prefix: bool) -> Iterator[tuple[str,
         if not page.get("IsTruncated"):
             return
         token = {"ContinuationToken": page["NextContinuationToken"]}
-    raise ReadError(f"listing the model data at {address}: more than {PAGES * 1000} files")
+    raise ReadError(f"listing the model data at {address}: more than {LISTED_PAGES * 1000} files")

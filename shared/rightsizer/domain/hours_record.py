@@ -202,7 +202,10 @@ class HoursRecord:
         return next((e for e in reversed(self.present) if e.step == key), None)
 
     def may_be_done(self, step: Step) -> bool:
-        """Whether AWS may have done the step in the present stop or start: done, unanswered, or nobody lived to see."""
+        """Whether AWS may have done the step since this stop or start began.
+
+        It was done, it was not answered, or nobody lived to see the answer.
+        """
         is_open = False
         for entry in (e for e in self.present if e.step == step.key):
             if is_open and entry.status == "intended":
