@@ -122,7 +122,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the last start of ours brought about, as it was first seen in service."""
+    """Endpoint that a start of ours brought about, as it was first seen in service."""
 
     config: str
     created_at: datetime

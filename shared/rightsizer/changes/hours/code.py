@@ -19,7 +19,7 @@ def code_differences(before: EndpointBefore, endpoint: EndpointSight) -> tuple[s
 
 
 def model_problem(before: EndpointBefore, now: Mapping[str, ModelBefore]) -> str:
-    """Which of its models is gone or was made anew, as a sentence; empty where none is."""
+    """A sentence about the first of its models that is gone or was made anew; empty where none is."""
     for was in before.models:
         found = now.get(was.name)
         if found is None:
