@@ -303,6 +303,8 @@ class HoursKeeper:
     def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> HoursRecord:
         """Tell people once; the record, which keeps what no channel took, so that the next tick sends it again."""
         message = Untold(key, now, subject, text)
+        if any(known.key == key for known in record.untold):
+            return record  # this tick tried it already
         return record if self._is_taken(record, message) else record.with_untold(message)
 
     def _tell_again(self, record: HoursRecord) -> HoursRecord:

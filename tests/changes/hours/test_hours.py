@@ -176,7 +176,7 @@ def test_a_stopped_endpoint_rests_until_its_lead_before_the_opening() -> None:
 def test_the_lead_follows_its_own_starts() -> None:
     slow = record(STOPPED, starts=(3600.0,))
     assert demand_at(slow, MORNING - timedelta(minutes=99), frozenset()).runs
-    assert not demand_at(slow, MORNING - timedelta(minutes=101), frozenset()).runs
+    assert not demand_at(slow, MORNING - timedelta(minutes=111), frozenset()).runs
 
 
 def test_an_endpoint_that_its_owner_created_again_gets_its_autoscaling_or_is_handed_over() -> None:
