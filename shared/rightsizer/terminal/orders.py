@@ -20,6 +20,7 @@ from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows import report as reporting
+from rightsizer.flows.orders import STANDING
 from rightsizer.render import messages, report_json, sentences, text
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
@@ -276,6 +277,9 @@ def rollback(
     asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})
+        return
+    if asked.state in STANDING and not asked.asked_back_by:
+        tables.say(f"Recorded: {asked.ref.name} is stopped by its office hours, and goes back once it serves again.")
         return
     if asked.before is None or not asked.asked_back_by:  # not begun, or a test that passed and stays as it ended
         tables.say(f"Recorded: what was approved for {asked.ref.name} is stopped before it begins.")
