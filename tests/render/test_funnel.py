@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.money import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Stage
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.domain.report import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOSED, Report, Stage
+from rightsizer.domain.report import Report
 from rightsizer.render import csv, report_tables, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import proposal_blocks, report_blocks
@@ -108,8 +110,8 @@ def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
     assert sum(sums.values()) == totals.identified
     assert totals.open + totals.declined + totals.went_back + totals.applied == totals.identified
     assert totals.open == sum(sums[stage] for stage in OPEN)
-    assert sum((one.still for one in report_tables.by_owner(report)), Decimal(0)) == totals.open
-    assert sum((one.proven for one in report_tables.by_owner(report)), Decimal(0)) == totals.proven
+    assert sum((one.open for one in report.money.by("owner").values()), Decimal(0)) == totals.open
+    assert sum((one.proven for one in report.money.by("owner").values()), Decimal(0)) == totals.proven
     asked = [one.proposal_id for one in report.funnel if one.proposal_id]
     assert len(asked) == len(set(asked))
 
@@ -120,11 +122,10 @@ def test_what_growth_adds_is_in_its_own_sum_and_in_no_saving(
 ) -> None:
     told = make_report(records, *window, NOW)
     booked = [one for one in records.ledger if window[0] <= one.at < window[1]]
-    grown = sum((one.usd for one in booked if one.kind == "growth-cost"), Decimal(0))
-    assert abs(told.totals.growth - grown) <= Decimal("0.005")
-    whole = sum((one.usd for one in booked), Decimal(0))
-    assert abs(told.totals.realised + told.totals.growth - whole) <= Decimal("0.01")
-    assert abs(sum((w.saved for w in report_tables.by_week(told)), Decimal(0)) - told.totals.realised) < Decimal("0.01")
+    grown = sum((one.usd.quantize(CENT) for one in booked if one.kind == "growth-cost"), Decimal(0))
+    assert told.totals.growth == grown
+    assert told.totals.realised + told.totals.growth == sum((one.usd.quantize(CENT) for one in booked), Decimal(0))
+    assert sum((week.saved for week in report_tables.by_week(told)), Decimal(0)) == told.totals.realised
     assert {one.change_id for one in report_tables.kept_promises(told)} <= {
         one.change_id for one in records.ledger if one.kind != "growth-cost"
     }
@@ -136,7 +137,8 @@ def test_what_growth_adds_is_in_its_own_sum_and_in_no_saving(
     )
     with_growth = make_report(more, *window, NOW)
     assert with_growth.funnel == told.funnel
-    assert replace(with_growth.totals, spend=told.totals.spend, endpoints=0) == replace(told.totals, endpoints=0)
+    for name in ("identified", "proposed", "approved", "applied", "proven", "open", "realised", "growth", "wasted"):
+        assert getattr(with_growth.totals, name) == getattr(told.totals, name)
 
 
 def growing(name: str, mode: Mode) -> Recommendation:
@@ -200,7 +202,7 @@ def test_a_window_before_everything_sums_to_zero(records: Records) -> None:
     start = NOW - timedelta(days=200)
     totals = make_report(records, start, start + timedelta(days=30), NOW).totals
     figures = wire.plain(totals)
-    assert {name for name, value in figures.items() if Decimal(value) != 0} == set()
+    assert {name for name, value in figures.items() if Decimal(value or 0) != 0} == set()
 
 
 @given(records=histories(), window=windows())

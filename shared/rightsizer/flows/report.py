@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from rightsizer.domain.history import TEACHES_DAYS, PastEnd
+from rightsizer.domain.history import TEACHES_DAYS, WENT_BACK, PastEnd
 from rightsizer.domain.message import Notice, ReportMessage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
@@ -20,9 +20,12 @@ from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import find_packs
+from rightsizer.reporting.money import Observed
 from rightsizer.reporting.office_hours import hours_savings, types_stopped
 from rightsizer.reporting.totals import (
+    RENEWED,
     Records,
+    is_evaluated_in,
     json_lines,
     make_report,
     running_cost,
@@ -35,6 +38,8 @@ from rightsizer.telemetry import Failure, attempt, logger
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
 """Longer than from a proposal to the end of its change: an older one that ended did so before the window."""
+NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
+"""Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
@@ -117,7 +122,9 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     """The report of a window; nothing is written."""
     unread: list[UnreadRow] = []
     since = end - timedelta(days=TEACHES_DAYS)
-    found = slim_recommendations(sources.store.recommendations(unread))
+    observed = Observed()
+    wanted = partial(is_evaluated_in, start=start, end=end)
+    found = slim_recommendations(observed.watch(sources.store.recommendations(unread), wanted))
     past = list(sources.past.ended_changes(since, max(end, now), unread))
     records = Records(
         account=sources.account,
@@ -128,6 +135,11 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         occurrences=list(sources.ledger.occurrences(start, end, unread)),
         running_cost=_running_cost(sources, found, start, end),
         ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
+        returned={
+            one.change_id for one in past if one.past.ended in WENT_BACK or one.past.ended is PastEnd.HANDED_OVER
+        },
+        later=list(sources.ledger.entries(end, min(now, end + RENEWED), unread)) if end < now else (),
+        observed=observed,
     )
     rest = RestOfBill()
     if sources.bill is not None:

@@ -29,14 +29,14 @@ def report(report: Report) -> str:
     rows = csv.writer(text)
     rows.writerow(HEADS)
     asked = {one.id: one.recommendation for one in report.proposals}
-    latest = {one.ref.name: one for one in report.recommendations}
+    latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
     for saving in report.funnel:
-        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.endpoint)
+        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
         known = _row(found) if found else ["", "", _safe(saving.endpoint), _safe(saving.owner), *[""] * (WIDTH - 4)]
         rows.writerow([*known, saving.stage, saving.usd_per_month, saving.proposal_id])
-    counted = {one.endpoint for one in report.funnel}
+    counted = {one.key for one in report.funnel}
     for one in report.recommendations:
-        if one.ref.name not in counted:
+        if (one.ref.account, one.ref.region, one.ref.name) not in counted:
             rows.writerow([*_row(one), "", "", ""])
     return text.getvalue()
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from rightsizer.domain.money import NOBODY
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -76,17 +77,17 @@ def _cards(report: Report) -> Markup:
 
 
 def _owners(report: Report) -> Markup:
-    owners = report_tables.by_owner(report)
-    spent = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
+    owners = report.money.by("owner")
+    spent = [(name, float(one.spend), sentences.money(one.spend)) for name, one in list(owners.items())[:12]]
     rows = [
         [
-            Cell(one.name),
+            Cell(name),
             Cell(one.endpoints, one.endpoints, "n"),
             Cell(sentences.money(one.spend), float(one.spend), "n"),
-            Cell(sentences.money(one.still), float(one.still), "n"),
+            Cell(sentences.money(one.open), float(one.open), "n"),
             Cell(sentences.money(one.proven), float(one.proven), "n"),
         ]
-        for one in owners
+        for name, one in owners.items()
     ]
     heads = ("Owner", "Endpoints", "Spent a month", "Could still be saved", "Proven")
     drawn = tag("div", bars(spent, "Spend a month by owner"), class_="panel") if spent else None
@@ -195,7 +196,7 @@ def _reason_cell(one: Recommendation) -> HtmlNode:
 
 
 def _name(one: Recommendation) -> Cell:
-    owner = tag("div", one.owner or report_tables.NOBODY, class_="note")
+    owner = tag("div", one.owner or NOBODY, class_="note")
     return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
 
 
