@@ -190,7 +190,7 @@ def test_days_that_are_not_known_are_gaps_and_no_zero() -> None:
     assert table(seen(usd=None)).totals().spent is None
     whole = [seen(f"e{number}") for number in range(10)]
     one_late = table(*whole[:9], seen("late", days=2))
-    assert one_late.days[0].spent == Decimal("216.00"), "nine of ten are known"
+    assert one_late.days[0].spent == Decimal("216.00"), "nine tenths of the spend are known"
     two_late = table(*whole[:8], seen("late", days=2), seen("later", days=2))
     assert two_late.days[0] == DayMoney(MONDAY, None, None, 8)
 

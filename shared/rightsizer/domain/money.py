@@ -174,7 +174,7 @@ class DayMoney:
 
     start: datetime
     spent: Decimal | None
-    """None where too few endpoints are known for the whole day: a gap, never a zero."""
+    """None where too little of the spend is known for the whole day: a gap, never a zero."""
     would_have_cost: Decimal | None
     """The same without our changes."""
     endpoints: int

@@ -85,6 +85,20 @@ class HoursSaving:
 
 
 @dataclass(frozen=True, slots=True)
+class SinceLast:
+    """Figures of the report of the window before, and the endpoints that came, went or changed since."""
+
+    start: datetime
+    end: datetime
+    totals: Totals
+    appeared: tuple[str, ...] = ()
+    """Endpoints that the earlier report had no spend of. Empty, as the next two, where it or this one has too many."""
+    gone: tuple[str, ...] = ()
+    moved: tuple[tuple[str, Decimal], ...] = ()
+    """Endpoints that cost another amount a month now, and how much more, US dollars; the largest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One report of one account and Region over one window."""
 
@@ -109,6 +123,8 @@ class Report:
     """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""
     money: MoneyTable = field(default_factory=MoneyTable)
     """The one table of money, which all sums come from."""
+    since_last: SinceLast | None = None
+    """None where the report of the window before is not stored, or cannot be read."""
     track_record: TrackRecord | None = None
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
     not_shown: int = 0

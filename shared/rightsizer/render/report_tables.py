@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from rightsizer.domain.money import OPEN, MoneyTable, Totals, add_totals, sum_rows
+from rightsizer.domain.money import NOBODY, OPEN, MoneyTable, Totals, add_totals, sum_rows, usd_per_day
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.render import sentences
+
+UNKNOWN = "not known"
+MOST_WAITS = 5
+"""Owners that are named in an e-mail; the page has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,32 @@ class KeptPromise:
 def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
     """The stages in their order with their sums, each a part of the one before."""
     return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
+
+
+def lead_text(report: Report) -> str:
+    """The first sentence of a report: what is paid and proven saved, who is waited for, and what that costs."""
+    totals, waits = report.totals, report.money.waits
+    paid = f"You pay {_whole_usd(totals.spend)} a month for {sentences.count(totals.endpoints, 'endpoint')}."
+    proven = f"{_whole_usd(totals.proven)} a month is proven saved."
+    if not totals.waiting:
+        return f"{paid} {proven} Nothing waits for an answer."
+    named = sum(1 for one in waits if one.owner)
+    people = sentences.count(named, "owner") if named else "somebody: no owner is named"
+    cost = _whole_usd(usd_per_day(totals.waiting))
+    return f"{paid} {proven} {_whole_usd(totals.waiting)} a month waits for {people} and costs {cost} a day."
+
+
+def wait_lines(report: Report) -> list[str]:
+    """Who is waited for and what that costs a day, a line each; the largest first."""
+    return [
+        f"Waits for {one.owner or NOBODY}: {sentences.count(one.proposals, 'proposal')},"
+        f" {sentences.exact_money(one.usd_per_month)} a month, {sentences.exact_money(one.usd_per_day)} a day"
+        for one in report.money.waits[:MOST_WAITS]
+    ]
+
+
+def _whole_usd(usd: Decimal) -> str:
+    return f"${usd.quantize(Decimal(1)):,}"
 
 
 def growth_added(totals: Totals) -> list[tuple[str, Decimal]]:

@@ -16,25 +16,56 @@ from rightsizer.domain.money import (
     DayMoney,
     MoneyRow,
     MoneyTable,
+    OwnerWait,
     Saving,
     Stage,
+    Totals,
     UseMethod,
-    OwnerWait,
     WeekHour,
 )
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
+from rightsizer.domain.report import SinceLast
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 WEEK_HOURS = 168
-KNOWN_SHARE = 0.9
-"""Share of the priced endpoints that must be known for a whole day; below it the day is a gap, not a drop."""
+KNOWN_SHARE = Decimal("0.9")
+"""Share of the spend that must be known for a whole day; below it the day is a gap, not a drop."""
 LAG = timedelta(days=2)
 """A change whose hours were booked so lately is still in force: it is booked once a day."""
 NO_USD = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierReport:
+    """Figures of the report before; all else in its JSON is passed over."""
+
+    start: datetime
+    end: datetime
+    totals: Totals
+    money: MoneyTable
+
+    def against(self, now: MoneyTable) -> SinceLast:
+        """The earlier figures, and the endpoints that came, went or cost another amount."""
+        if self.money.rest is not None or now.rest is not None:
+            return SinceLast(self.start, self.end, self.totals)
+        old, new = _spends(self.money), _spends(now)
+        moved = [(name, new[name] - old[name]) for name in new if name in old and new[name] != old[name]]
+        return SinceLast(
+            self.start,
+            self.end,
+            self.totals,
+            appeared=tuple(sorted(new.keys() - old.keys())),
+            gone=tuple(sorted(old.keys() - new.keys())),
+            moved=tuple(sorted(moved, key=lambda pair: (-abs(pair[1]), pair[0]))),
+        )
+
+
+def _spends(money: MoneyTable) -> dict[str, Decimal]:
+    return {row.endpoint: row.spend for row in money.rows if row.spend is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +172,9 @@ def money_table(
     changes = _changes(sources.ledger, sources.returned)
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
-    known = {name: _known_days(one, days, made_at) for name, one in judged.items() if one.usd_per_month is not None}
-    shown = _shown_days(known.values(), len(days))
+    spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
+    known = {name: _known_days(judged[name], days, made_at) for name in spends}
+    shown = _shown_days(known, spends, len(days))
     courses = {name: _course(judged[name], changes[name], days, whole & shown) for name, whole in known.items()}
     booked = _booked(sources.ledger, start, end)
     savings: dict[str, list[Saving]] = defaultdict(list)
@@ -182,11 +214,12 @@ class _Row:
         stages: dict[Stage, Decimal] = defaultdict(Decimal)
         for saving in self.savings:
             stages[saving.stage] += saving.usd_per_month
+        account, region = self._place()
         owners = [one.owner for one in self.savings] + [entry.owner for entry in self.booked]
         growth = (abs(entry.usd).quantize(CENT) for entry in self.booked if entry.kind == "growth-cost")
         common = MoneyRow(
-            account=self.sources.account,
-            region=self.sources.region,
+            account=account,
+            region=region,
             endpoint=self.name,
             owner=self.found.owner if self.found else next(filter(None, owners), ""),
             savings=dict(stages),
@@ -196,6 +229,13 @@ class _Row:
             would_have_cost=sum((would for _, would in course.values()), NO_USD) if course else None,
         )
         return common if self.found is None else _judged(common, self.found, self.sources.observed, changes)
+
+    def _place(self) -> tuple[str, str]:
+        """Account and Region of the endpoint, as its recommendation or its savings have them."""
+        if self.found is not None:
+            return self.found.ref.account, self.found.ref.region
+        named = next((one for one in self.savings if one.account), None)
+        return (named.account, named.region) if named else (self.sources.account, self.sources.region)
 
 
 def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Sequence[_InForce]) -> MoneyRow:
@@ -264,10 +304,15 @@ def _known_days(one: Recommendation, days: Sequence[tuple[datetime, datetime]], 
     return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
 
 
-def _shown_days(known: Collection[frozenset[int]], days: int) -> frozenset[int]:
-    """The days of which nearly all endpoints are known, so that a fall of the sum is a fall of the spend."""
-    least = KNOWN_SHARE * len(known)
-    return frozenset(number for number in range(days) if known and sum(number in one for one in known) >= max(least, 1))
+def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decimal], days: int) -> frozenset[int]:
+    """The days of which nearly all the spend is known, so that a fall of the sum is a fall of the spend."""
+    least = KNOWN_SHARE * sum(spends.values(), NO_USD)
+
+    def is_shown(number: int) -> bool:
+        seen = [spends[name] for name, whole in known.items() if number in whole]
+        return bool(seen) and sum(seen, NO_USD) >= least
+
+    return frozenset(filter(is_shown, range(days)))
 
 
 def _course(
