@@ -83,12 +83,13 @@ def report_png(report: Report) -> bytes:
     days.set_xticks(range(len(report.money.days)), [f"{day.start:%d %b}" for day in report.money.days], rotation=45)
     days.set_ylabel("US dollars a day")
     days.set_title("Spend by day, and what it would have been (days without a bar are not known)")
-    days.legend()
+    days.legend(loc="lower right")
     wasting = sorted((row for row in report.money.rows if row.wasted), key=lambda row: row.wasted or 0)[-FEW:]
     names, lost = [row.endpoint for row in wasting], [float(row.wasted or 0) for row in wasting]
     needed = [float(row.spend or 0) - usd for row, usd in zip(wasting, lost, strict=True)]
-    waste.barh(names, needed, color=COLOURS[1], label="needed")
-    waste.barh(names, lost, left=needed, color=COLOURS[2], label="wasted")
+    waste.barh(range(len(names)), needed, color=COLOURS[1], label="needed")
+    waste.barh(range(len(names)), lost, left=needed, color=COLOURS[2], label="wasted")
+    waste.set_yticks(range(len(names)), names, parse_math=False)
     waste.set_xlabel("US dollars a month")
     waste.set_title(
         f"{sentences.money(report.totals.wasted)} of {sentences.money(report.totals.spend)} a month is wasted"
@@ -96,10 +97,10 @@ def report_png(report: Report) -> bytes:
     waste.legend()
     stages = list(reversed(report_tables.funnel(report.totals)))
     drawn = funnel.barh([name for name, _ in stages], [float(usd) for _, usd in stages], color=COLOURS[0])
-    funnel.bar_label(drawn, [sentences.exact_money(usd) for _, usd in stages], padding=3)
+    funnel.bar_label(drawn, [sentences.exact_money(usd) for _, usd in stages], padding=3, parse_math=False)
     funnel.margins(x=0.2)
     funnel.set_title("Savings, US dollars a month")
-    figure.suptitle(report_tables.lead_text(report), wrap=True)
+    figure.suptitle(report_tables.lead_text(report), wrap=True, parse_math=False)
     made = io.BytesIO()
     figure.savefig(made, format="png", metadata={"Software": "rightsizer"})
     return made.getvalue()
