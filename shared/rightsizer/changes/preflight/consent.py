@@ -31,6 +31,8 @@ def mode_refusal(inputs: PreflightInput) -> Reason | None:
         return Reason(
             Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {said!r}"
         )
+    if is_by_policy(inputs) and not inputs.limits.automatic:
+        return Reason(Code.NOT_OPTED_IN, "the policy document lets nothing of this endpoint change by itself any more")
     if said in (Mode.PROPOSE, Mode.AUTO) or (not said and inputs.limits.change_untagged):
         return None
     text = f"the tag {MODE_TAG} is {said or 'absent'}; the role may change endpoints tagged propose or auto"
@@ -103,37 +105,67 @@ def growth_refusal(inputs: PreflightInput) -> Reason | None:
     return budget_refusal(inputs.tags, option.growth_usd or Decimal(0))
 
 
-def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
+def approver_refusal(by: str, approvers: Approvers, asked_by: str = "") -> Reason | None:
     """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does.
 
-    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets whoever decided at a
-    terminal, where IAM is the wall, and nobody who decided in Slack (`may_decide`): who empties the list takes
-    everybody off it.
+    `by` is what the decision claims. `asked_by` asked for the test or the order that is decided on. Automatic mode is
+    held by other rules. An empty list lets whoever decided at a terminal, where IAM is the wall, and nobody who decided
+    in Slack (`may_decide`): who empties the list takes everybody off it.
     """
     decider = DecidedBy.read(by)
     if decider.source is DecisionSource.POLICY:
         return None
+    if approvers.unreadable:
+        return Reason(Code.NOT_APPROVER, f"nobody decides until it is put right: {approvers.unreadable}")
     who = decider.person
     is_slack = decider.source is DecisionSource.SLACK
     caller = Caller.from_arn(who) if decider.source is DecisionSource.CLI else None
     is_listed = who in approvers.slack_users if is_slack else caller is not None and approvers.has_entry_for(caller)
     if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=not is_slack):
-        return None
+        return _four_eyes_refusal(decider, approvers, asked_by)
     if is_slack:
         empty = "" if approvers.entries else ", which is empty, so that nobody decides in Slack"
-        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers{empty}")
+        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on {approvers.title}{empty}")
     if caller is None:
         who = f"{who or by or 'nobody'}"[:200]
-        return Reason(
-            Code.NOT_APPROVER, f"{who} is no identity that the list Approvers can name; {_approvers_text(approvers)}"
-        )
+        text = f"{who} is no identity that {approvers.title} can name; {_approvers_text(approvers)}"
+        return Reason(Code.NOT_APPROVER, text)
     entry = caller.entry(approvers.home)
+    where = f"{approvers.place} of the policy document" if approvers.place else "the stack's parameter Approvers"
     return Reason(
         Code.NOT_APPROVER,
-        f"{entry if entry == who else f'{entry} ({who})'} is not on the list Approvers; {_approvers_text(approvers)}; "
-        f"whoever deploys rightsizer adds {entry} to the stack's parameter Approvers"
+        f"{entry if entry == who else f'{entry} ({who})'} is not on {approvers.title}; {_approvers_text(approvers)}; "
+        f"whoever deploys rightsizer adds {entry} to {where}"
         + (", or somebody on the list answers in Slack" if approvers.slack_users else ""),
     )
+
+
+def _four_eyes_refusal(decider: DecidedBy, approvers: Approvers, asked_by: str) -> Reason | None:
+    """Why somebody on the list may not be the only one who approves: they own it, or asked for it themselves."""
+    if not approvers.four_eyes:
+        return None
+    who = decider.person[:200]
+    if approvers.is_owner(decider.person):
+        text = f"four eyes: {who} owns what is decided on, so that somebody else on {approvers.title} has to approve"
+        return Reason(Code.NOT_APPROVER, text)
+    if asked_by and is_same_person(decider, DecidedBy.read(asked_by)):
+        text = f"four eyes: {who} asked for this, so that somebody else on {approvers.title} has to approve"
+        return Reason(Code.NOT_APPROVER, text)
+    return None
+
+
+def is_same_person(one: DecidedBy, other: DecidedBy) -> bool:
+    """Whether two deciders may be one person: the same Slack user, or the same AWS role or user.
+
+    Sessions of one role count as one person, since whoever assumes a role chooses the name of the session. A Slack user
+    and an AWS identity are not known to be one person.
+    """
+    if one.source is not other.source:
+        return False
+    callers = Caller.from_arn(one.person), Caller.from_arn(other.person)
+    if callers[0] is not None and callers[1] is not None:
+        return (callers[0].home, callers[0].what) == (callers[1].home, callers[1].what)
+    return one.person == other.person
 
 
 def _approvers_text(approvers: Approvers) -> str:
