@@ -40,6 +40,8 @@ class Settings:
     slack_endpoint: str = "https://slack.com/api"
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
+    policy_parameter: str = ""
+    """Name of the SSM parameter that holds the policy document; empty where the stack has none."""
     account: str = ""
     """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.preflight import consent
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Option, OptionKind, Target
@@ -36,6 +36,13 @@ def test_automatic_mode_needs_nobody_on_the_list() -> None:
     w = world(limits=LIST, by="policy", tags=AUTO, gate=Gate.APPLY)
     w.start()
     assert w.run(12).state is ChangeState.PROVEN
+
+
+def test_automatic_mode_begins_nothing_where_the_policy_document_says_no_by_then() -> None:
+    w = world(limits=replace(LIMITS, automatic=False), by="policy", tags=AUTO, gate=Gate.APPLY)
+    assert w.start().state is ChangeState.REFUSED
+    assert "the policy document lets nothing of this endpoint change by itself" in w.shown().outcome
+    assert world(limits=replace(LIST, automatic=False), by="slack:U1").start().state is ChangeState.RUNNING
 
 
 @pytest.mark.parametrize("by", [DEV, "slack:U2", "somebody", "cli:role/ml-oncall"])
@@ -155,11 +162,11 @@ def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
 
 
 def test_a_list_that_names_nobody_at_a_terminal_says_so() -> None:
-    reason = consent.approver_refusal(DEV, Approvers.parse("U1", HOME))
+    reason = approver_refusal(DEV, Approvers.parse("U1", HOME))
     assert reason is not None
     assert "the list names Slack users only" in reason.sentence
     assert "or somebody on the list answers in Slack" in reason.sentence
-    assert consent.approver_refusal(DEV, Approvers.parse("", HOME)) is None
+    assert approver_refusal(DEV, Approvers.parse("", HOME)) is None
 
 
 def test_a_deletion_needs_a_person() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import sleep
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import build_once, now, session, settings
+from rightsizer.bootstrap import build_once, build_per_policy, misread, now, session, settings
 
 if TYPE_CHECKING:
     from rightsizer.channels.notifier import Channels
@@ -23,21 +23,21 @@ def channels() -> tuple[Notifier, ...]:
     return tuple(told)
 
 
-@build_once
+@build_per_policy
 def notifier() -> Channels:
     """All channels that are told each thing once, as one."""
     from rightsizer.channels.notifier import Channels
 
-    return Channels(channels(), settings().misread)
+    return Channels(channels(), misread())
 
 
-@build_once
+@build_per_policy
 def board() -> Channels:
     """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
     from rightsizer.channels.notifier import Channels
 
     known = slack()
-    return Channels((known,) if known is not None else (), settings().misread)
+    return Channels((known,) if known is not None else (), misread())
 
 
 @build_once

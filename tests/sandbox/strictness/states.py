@@ -22,6 +22,7 @@ from tests.sandbox.strictness.situations import (
     composites,
     deleted_secret,
     endpoint,
+    existing_parameter,
     failed,
     guarded_to_others,
     insights,
@@ -198,6 +199,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("lambda", "GetEventSourceMapping"): {"unknown": {}},
     ("scheduler", "GetSchedule"): {"unknown": {}},
     ("secretsmanager", "GetSecretValue"): {"unknown": {}, "deleted": deleted_secret},
+    ("ssm", "GetParameter"): {"unknown": {"Name": "/none"}},
+    ("ssm", "PutParameter"): {"exists": existing_parameter},
     ("sns", "Publish"): {"topic": {}},
     ("events", "PutEvents"): {
         "entry": {"Entries": [{"Source": "s", "DetailType": "d"}]},
