@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.approval import approver_refusal
+from rightsizer.changes.preflight import consent
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Option, OptionKind, Target
@@ -16,6 +17,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from tests.changes.account import OLD_TYPE
 from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
+from tests.changes.test_preflight import POLICY, preflight_input, proposed
 
 HOME = "aws:111122223333"
 DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
@@ -175,3 +177,10 @@ def test_a_deletion_needs_a_person() -> None:
     assert change.state is ChangeState.REFUSED
     assert "only after a person approved it" in change.outcome
     assert world(option).start().state is ChangeState.APPLIED
+
+
+def test_a_document_that_cannot_be_understood_withdraws_no_automatic_decision() -> None:
+    auto = preflight_input(proposal=proposed(POLICY, gate=Gate.APPLY), tags=AUTO)
+    closed = replace(auto.limits, automatic=False)
+    assert consent.mode_refusal(replace(auto, limits=replace(closed, misread=("policy document: gone",)))) is None
+    assert consent.mode_refusal(replace(auto, limits=closed)) is not None

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from rightsizer.domain.policy_key import KEYS
 from rightsizer.policy_reader import read_policy
+from rightsizer.terminal.policy_page import key_lines
 from rightsizer.terminal.policy_schema import policy_model, policy_schema
 from tests.test_policy_reader import JSON, PLACES, WHOLE, WRONG, broken_at
 
@@ -80,3 +81,10 @@ def test_both_refuse_what_is_wrong(said: dict[str, Any]) -> None:
 def test_both_take_a_whole_document() -> None:
     assert model_takes(WHOLE)
     assert read_policy(json.dumps(WHOLE)).problems == ()
+
+
+def test_the_page_lists_every_key_as_the_program_knows_it_and_shows_the_example() -> None:
+    page = (DOCS / "policy.md").read_text()
+    assert [line for line in key_lines() if line not in page] == []
+    example = (DOCS / "policy-example.yaml").read_text().split("version: 1\n", 1)[1].strip()
+    assert example in page

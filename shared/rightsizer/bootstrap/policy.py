@@ -63,10 +63,15 @@ class StackPolicy:
 
 def policy_of_stack(account: Session, deployed: Deployed) -> StackPolicy:
     """The policy of the stack as it is in force."""
+    return policy_of_parameters(account, deployed.parameters, deployed.approvers.home)
+
+
+def policy_of_parameters(account: Session, parameters: Mapping[str, str], home: str = "") -> StackPolicy:
+    """The policy that the parameters of a stack in `home` (``aws:111122223333``) mean."""
     from rightsizer.aws.policy_parameter import fetch_policy
 
-    given = dict(deployed.parameters)
-    known = from_environment(_environment(given, deployed.approvers))
+    given = dict(parameters)
+    known = from_environment(_environment(given, home))
     name = given.get("PolicyParameter", "")
     if not name:
         return StackPolicy(known, PolicyDocument(), given)
@@ -84,10 +89,10 @@ def policy_with(known: StackPolicy, text: str) -> StackPolicy:
     return StackPolicy(known.settings, read_policy(text), known.parameters)
 
 
-def _environment(given: Mapping[str, Any], approvers: Approvers) -> dict[str, str]:
+def _environment(given: Mapping[str, Any], home: str) -> dict[str, str]:
     """The variables that the template makes of these parameters."""
     return {
         "RIGHTSIZER_LIMITS": str(given.get("Limits", "{}")),
         "RIGHTSIZER_APPROVERS": str(given.get("Approvers", "")),
-        "RIGHTSIZER_ACCOUNT": approvers.home,
+        "RIGHTSIZER_ACCOUNT": home,
     }

@@ -54,6 +54,8 @@ class PolicyKey:
 
 APPROVERS, FOUR_EYES, AUTOMATIC, CHANNEL, OBJECTIVE = "approvers", "four_eyes", "automatic", "channel", "objective"
 MINIMUM_SAVING = "minimum_saving_usd"
+POLICY_DOCUMENT = "policy document"
+"""The first words of each sentence about what cannot be understood in it."""
 PEOPLE = "people"
 """The key of an owner that names the persons who own, and no value of a section."""
 

@@ -31,7 +31,7 @@ UP_TO_NOW = "Nothing would change."
 
 policy = typer.Typer(
     name="policy",
-    help="Who decides, and how far changes go: check, show and change the policy document (docs/policy.md).",
+    help="Check, show and change who decides and how far.",
     no_args_is_help=True,
     rich_markup_mode=None,
     epilog=examples(
@@ -102,10 +102,11 @@ def _compact(text: str) -> str:
 )
 @order
 def check(options: StackOptions, file: OptionalFile = "") -> None:
-    """Say what of a document cannot be understood, with its place and what is allowed.
+    """Say what of a document cannot be understood.
 
-    With a file nothing is asked of AWS; without one it is the document that the stack reads. Nothing is stored. Every
-    key is listed in docs/policy.md; the schema for editors comes from rightsizer policy schema.
+    Each problem names its place and what is allowed. With a file nothing is asked of AWS; without one it is the
+    document that the stack reads. Nothing is stored. Every key is listed in docs/policy.md; the schema for editors
+    comes from rightsizer policy schema.
     """
     if file:
         text = read_file(file)

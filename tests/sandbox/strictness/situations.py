@@ -331,13 +331,6 @@ def deleted_secret(box: Sandbox) -> Change:
     return {"SecretId": made}
 
 
-def existing_parameter(box: Sandbox) -> Change:
-    """A parameter that exists, without leave to write over it."""
-    made = f"/{name('parameter')}"
-    box.client("ssm").put_parameter(Name=made, Value="{}", Type="String")
-    return {"Name": made, "Value": "{}", "Type": "String", "Overwrite": False}
-
-
 def written_object(box: Sandbox) -> Change:
     """An object on the condition that it is not there, where it is."""
     box.client("s3").put_object(Bucket="reports", Key="taken", Body=b"x")

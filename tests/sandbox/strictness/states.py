@@ -22,7 +22,6 @@ from tests.sandbox.strictness.situations import (
     composites,
     deleted_secret,
     endpoint,
-    existing_parameter,
     failed,
     guarded_to_others,
     insights,
@@ -75,6 +74,13 @@ def asleep(box: Sandbox) -> Change:
         ExecutionRoleArn=request["ExecutionRoleArn"],
     )
     return {"EndpointName": "asleep", "EndpointConfigName": "awake", "RetainAllVariantProperties": True}
+
+
+def existing_parameter(box: Sandbox) -> Change:
+    """A parameter that exists, without leave to write over it."""
+    made = f"/{name('parameter')}"
+    box.client("ssm").put_parameter(Name=made, Value="{}", Type="String")
+    return {"Name": made, "Value": "{}", "Type": "String", "Overwrite": False}
 
 
 _NO_TABLE: Change = {"TableName": "nowhere"}
