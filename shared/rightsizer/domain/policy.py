@@ -281,6 +281,8 @@ class ChangeLimits:
     """Who may decide; a change that somebody else approved does not begin."""
     automatic: bool = True
     """Whether automatic mode may begin a change; the policy document can say no."""
+    is_live: bool = False
+    """Whether a policy document says them, which may be changed while a change waits."""
     objective_p95_s: float | None = None
     """The p95 to keep where no tag says it, seconds, by the policy document; None: as today."""
     misread: tuple[str, ...] = ()

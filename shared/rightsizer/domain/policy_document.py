@@ -206,6 +206,7 @@ def effective_limits(base: ChangeLimits, document: PolicyDocument, subject: Subj
     return replace(
         found,
         misread=tuple(dict.fromkeys((*base.misread, *held))),
+        is_live=bool(document),
         automatic=base.automatic and not asks_because(document, subject),
         objective_p95_s=objective.value if objective is not None and not objective.problem else None,
     )

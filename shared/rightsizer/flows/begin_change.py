@@ -80,6 +80,8 @@ class ChangeStarter:
             other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
             return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.preflight_deferral(inputs, now, window.next_open(limits.window, now))
+        if deferred is not None and limits.is_live:
+            return self._wait_hourly(change, deferred, now)
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
@@ -313,6 +315,10 @@ class ChangeStarter:
         if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
+        return self._wait_hourly(change, later, now)
+
+    def _wait_hourly(self, change: Change, later: Deferral, now: datetime) -> Change:
+        """Waits, and looks each hour whether it may begin by then; the same reason is noted once."""
         until = min(later.until, now + LOOK_AGAIN)
         if later.sentence == change.outcome:
             return self._save_waiting(replace(change, next_due=until, lease_until=None))
