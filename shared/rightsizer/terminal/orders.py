@@ -272,6 +272,9 @@ def rollback(
             return
         tables.say(f"Recorded: {capacity_change.subject} gets its old policy back within minutes.")
         return
+    known = at.journal.load(change)
+    if known is not None:
+        at.require_decider(known.proposal_id)
     asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})

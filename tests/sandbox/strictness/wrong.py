@@ -303,6 +303,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     },
     **OF_A_STACK,
     ("secretsmanager", "GetSecretValue"): {"shape": {"VersionId": "1"}},
+    ("ssm", "GetParameter"): {"shape": {"Name": ""}},
+    ("ssm", "PutParameter"): {"shape": {"Description": "x" * 1025}, "size": {"Value": "x" * 4097}},
     ("sns", "Publish"): {
         "place": {"PhoneNumber": "+100"},
         "empty": {"Message": ""},
