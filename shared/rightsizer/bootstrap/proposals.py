@@ -33,14 +33,14 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier
+    from rightsizer.bootstrap.channels import board, notifier, slack
     from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
     require_settings(settings(), "bucket")
     pages = StoredDetailsPages(BucketReports(session().client("s3"), settings().bucket))
     events = EventBus(session().client("events"))
-    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events)
+    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack())
     return lambda moves: flow.propose(ports, moves, now())
 
 
@@ -51,6 +51,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     from rightsizer.aws.light import LightSession, PageLinks, SlackSecret
     from rightsizer.aws.table import Table
     from rightsizer.channels.response_url import ResponseUrls
+    from rightsizer.channels.views import Views
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
@@ -61,6 +62,8 @@ def respond() -> Callable[[Any, datetime], Answer]:
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
+    views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
+    links = PageLinks(light, known.bucket)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         return decisions.decide(one_table, proposal, decision, at)
@@ -68,12 +71,17 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
         return decisions.request_rollback(one_table, proposal, by, at)
 
+    def take(proposal: str, revision: int, place: int, by: str, at: datetime) -> dict[str, Any]:
+        return decisions.take_option(one_table, proposal, revision, place, by, at)
+
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
-    ports = flow.RespondPorts(
-        known.limits.approvers.slack_users, decide, ask_back, PageLinks(light, known.bucket).link, tell
-    )
+    def show_details(click: Click, page: str) -> None:
+        views.show_details(click, links.link(f"pages/{click.proposal_id}.json"), page)
+
+    people = known.limits.approvers.slack_users
+    ports = flow.RespondPorts(people, decide, ask_back, links.link, tell, take, views.ask_why, show_details, views.say)
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 
