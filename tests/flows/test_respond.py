@@ -58,7 +58,7 @@ class Person:
         self.taken.append((proposal_id, revision, place, by))
         return {"state": "pending"}
 
-    def ask_why(self, click: Click) -> None:
+    def open_reason_form(self, click: Click) -> None:
         self._open(f"why {click.proposal_id}")
 
     def show_details(self, click: Click, link: str) -> None:
@@ -93,7 +93,9 @@ def answered(
     link: Any = no_link,
 ) -> Answer:
     one = person or Person()
-    ports = RespondPorts(approvers, decide, ask_back, link, one.tell, one.take, one.ask_why, one.show_details, one.say)
+    ports = RespondPorts(
+        approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say
+    )
     return respond(interaction, ports, NOW)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rightsizer.domain.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.render.blocks import Block, why_form
+from rightsizer.render.blocks import Block, reason_form
 from rightsizer.render.details_view import other_sizes, proposal_view
 from sandbox.strict import judge
 from tests.render.test_slack import spoilt
@@ -65,4 +65,4 @@ def test_no_text_of_others_breaks_a_limit_of_slacks(words: str) -> None:
 
 
 def test_the_form_that_asks_why_is_one_that_slack_takes() -> None:
-    assert judge("slack", "views.open", {"trigger_id": "1.2.a", "view": why_form("{}")}) is None
+    assert judge("slack", "views.open", {"trigger_id": "1.2.a", "view": reason_form("{}")}) is None

@@ -195,8 +195,9 @@ def taking_refusal(option: Any, *, approvable: bool) -> str:
         return "the endpoint may not be changed by rightsizer; its message says what would allow that"
     if option.get("in_place") is not True:
         return f"its owner carries it out: {option.get('client_change') or 'it is not done on the same endpoint'}"
-    if not isinstance(option.get("risk"), int) or option["risk"] > MOST_RISK_TAKEN:
-        return f"its performance risk is {option.get('risk')} of 4, and at most {int(MOST_RISK_TAKEN)} may be taken"
+    risk = option.get("risk")
+    if not isinstance(risk, int) or risk > MOST_RISK_TAKEN:
+        return f"its performance risk is {risk} of 4, and at most {int(MOST_RISK_TAKEN)} may be taken"
     return ""
 
 

@@ -332,7 +332,7 @@ class Messages:
         return replace(known, picture=text(kept, "file")) if kept is not None and is_its else known
 
     def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
-        """Store the picture of the message that was posted at `ts`, in a row of its own: nobody else writes it."""
+        """Store the picture of the message that was posted at `ts`. Its row is its own: nobody else writes it."""
         row: Row = {"pk": f"{PICTURE}{proposal_id}", "sk": "MESSAGE", "ts": ts, "file": file}
         self._table.put(row)
 

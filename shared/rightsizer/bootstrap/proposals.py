@@ -48,7 +48,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
 def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
-    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret
+    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret, stored_page
     from rightsizer.aws.table import Table
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.channels.views import Views
@@ -78,10 +78,12 @@ def respond() -> Callable[[Any, datetime], Answer]:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
     def show_details(click: Click, page: str) -> None:
-        views.show_details(click, links.link(f"pages/{click.proposal_id}.json"), page)
+        views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
     people = known.limits.approvers.slack_users
-    ports = flow.RespondPorts(people, decide, ask_back, links.link, tell, take, views.ask_why, show_details, views.say)
+    ports = flow.RespondPorts(
+        people, decide, ask_back, links.link, tell, take, views.open_reason_form, show_details, views.say
+    )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 

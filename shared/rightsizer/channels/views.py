@@ -1,8 +1,8 @@
 """Modals of Slack, opened and changed within three seconds of a click. Over urllib3, which botocore brings anyway.
 
-On the path of `respond`. The details of a proposal were made by `propose` and are fetched from the bucket, by a link
-that the function signs for itself. Source: Slack API documentation, "views.open" (a trigger opens one view within three
-seconds), "views.update", "View object" (private_metadata 3,000 characters).
+On the path of `respond`. The details of a proposal were made by `propose`, which stored them as a view.
+Source: Slack API documentation, "views.open" (a trigger opens one view within three seconds), "views.update", "View
+object" (private_metadata 3,000 characters).
 """
 
 import json
@@ -29,17 +29,22 @@ class Views:
         self._endpoint = endpoint.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
 
-    def ask_why(self, click: Click) -> None:
+    def open_reason_form(self, click: Click) -> None:
         """Open the form that asks why. WriteRefusedError or ThrottledError where Slack did not open it."""
         value = f"{click.proposal_id}~{click.revision}"
-        self._open(click, blocks.why_form(_kept(click, value)))
+        self._open(click, blocks.reason_form(_kept(click, value)))
 
-    def show_details(self, click: Click, view_link: str, page_link: str) -> None:
-        """Open the details that lie at a signed link, with a button to the whole page where its link is short enough.
+    def show_details(self, click: Click, stored: bytes, page_link: str) -> None:
+        """Open stored details, with a button to the whole page where its link is short enough.
 
-        ReadError where there are none, as for messages of earlier releases.
+        ReadError where they are no view.
         """
-        view = self._fetch(view_link)
+        try:
+            view = json.loads(stored)
+        except ValueError:
+            view = None
+        if not isinstance(view, dict) or not isinstance(view.get("blocks"), list):
+            raise ReadError("opening the details of a proposal: what is stored is no view")
         if page_link and len(page_link) <= blocks.SHORT_LINK:
             opened = blocks.link_button("Open the whole page", page_link, "rightsizer_open")
             view["blocks"] = [*view["blocks"][: blocks.VIEW_BLOCKS - 1], {"type": "actions", "elements": [opened]}]
@@ -61,22 +66,6 @@ class Views:
         if not click.trigger_id:
             raise InputError("opening a modal: the click carries no trigger")
         self._call("views.open", {"trigger_id": click.trigger_id, "view": view}, click)
-
-    def _fetch(self, link: str) -> dict[str, Any]:
-        doing = "reading the details of a proposal"
-        try:
-            answer = self._pool.request("GET", link, timeout=urllib3.Timeout(total=1.0), redirect=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise ReadError(f"{doing}: no answer ({type(error).__name__})") from None
-        if answer.status != 200:
-            raise ReadError(f"{doing}: HTTP {answer.status}")
-        try:
-            found = json.loads(answer.data)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict) or not isinstance(found.get("blocks"), list):
-            raise ReadError(f"{doing}: they are no view")
-        return found
 
     def _call(self, method: str, body: Mapping[str, Any], click: Click) -> None:
         doing = f"calling Slack's {method}"

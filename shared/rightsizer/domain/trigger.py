@@ -240,6 +240,8 @@ class Received:
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
 
 
+REASON_FORM = "rightsizer_why"
+"""Callback of the form that asks why a proposal is rejected."""
 type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report"]
 
 

@@ -54,7 +54,7 @@ class RespondPorts:
     tell: Callable[[Click, str, str], None]
     """Tells the person who clicked: text, and a link or nothing. RightsizerError when it was not taken."""
     take: Take
-    ask_why: Callable[[Click], None]
+    open_reason_form: Callable[[Click], None]
     """Opens the form that asks why. RightsizerError where Slack did not open it."""
     show_details: Callable[[Click, str], None]
     """Opens the details as a modal, with a link to the page or nothing. RightsizerError where it did not open."""
@@ -113,14 +113,14 @@ def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
         whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
         return Answer(403, _approver_refusal(click, ports.approvers), f"{_what(click)}: {whom}")
     if click.verb == "reject" and not click.is_form:
-        return _ask_why(click, ports)
+        return _open_reason_form(click, ports)
     return _record(click, ports, now)
 
 
-def _ask_why(click: Click, ports: RespondPorts) -> Answer:
+def _open_reason_form(click: Click, ports: RespondPorts) -> Answer:
     what = f"{click.user} was asked why {click.proposal_id[:80]} is rejected"
     try:
-        ports.ask_why(click)
+        ports.open_reason_form(click)
     except RightsizerError as error:
         return Answer(200, FORM_LOST, f"{what}: {error}")
     return Answer(200, "", what, is_told=True)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from rightsizer.domain.approvers import SlackKeys
-from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
+from rightsizer.domain.trigger import REASON_FORM, Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""
@@ -33,11 +33,9 @@ VERBS: Mapping[str, Verb] = {
     "report": "report",
 }
 TAKE = re.compile(r"rightsizer_take_[0-9]{1,2}")
-WHY = "rightsizer_why"
-"""Callback of the form that asks why, and of its one input (`render.blocks.why_form`)."""
 VALUE = re.compile(r"(?P<id>[^~]{1,200})(?:~(?P<revision>[0-9]{1,4})(?:~(?P<number>[0-9]{1,4}))?)?")
 """What a button carries: the id, the revision that the message shows, and a number of days or of an option."""
-MOST_REASON = 600
+LONGEST_REASON = 600
 SIGNATURE = re.compile(r"v0=[0-9a-f]{64}")
 
 
@@ -179,7 +177,7 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
     """A form that was sent: so far the one that asks why a proposal is rejected."""
     callback = _at(payload, "view", "callback_id")
     value, user = VALUE.fullmatch(kept.get("value", "")), _at(payload, "user", "id")
-    if callback != WHY or value is None or not user:
+    if callback != REASON_FORM or value is None or not user:
         return NotClicked(f"the form {callback[:40]!r} is not one of ours, or names no proposal")
     said = _at(payload, "view", "state", "values", "why", "why", "value")
     return Click(
@@ -194,7 +192,7 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
         int(value["revision"] or 0),
         view_id=_at(payload, "view", "id"),
         is_form=True,
-        comment=said[:MOST_REASON].strip(),
+        comment=said[:LONGEST_REASON].strip(),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rightsizer.domain.proposal import SNOOZE_DAYS
 from rightsizer.domain.reason import clean_text, one_line, shorten
+from rightsizer.domain.trigger import REASON_FORM
 
 SECTION = 2900
 FIELD = 1900
@@ -24,8 +25,6 @@ ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 LONGEST = 2000
 ALT_TEXT = 1900
 VIEW_TITLE, VIEW_BLOCKS = 24, 100
-WHY = "rightsizer_why"
-"""Callback of the form that asks why."""
 MOST_REASON = 500
 
 type Block = dict[str, Any]
@@ -111,7 +110,7 @@ def modal(title: str, blocks: list[Block], *, submit: str = "", callback: str = 
     return made | ({"private_metadata": kept} if kept else {})
 
 
-def why_form(kept: str, name: str = "") -> Block:
+def reason_form(kept: str, name: str = "") -> Block:
     """The form that asks why a proposal is rejected."""
     asked: Block = {
         "type": "input",
@@ -128,7 +127,7 @@ def why_form(kept: str, name: str = "") -> Block:
         },
     }
     said = [section(escape(name, SECTION))] if name else []
-    return modal("Reject", [*said, asked], submit="Reject", callback=WHY, kept=kept)
+    return modal("Reject", [*said, asked], submit="Reject", callback=REASON_FORM, kept=kept)
 
 
 def said_view(text: str) -> Block:

@@ -66,7 +66,7 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
 
 
 def picture_text(proposal: Proposal) -> str:
-    """What a screen reader says of the picture."""
+    """Text of the picture for a screen reader."""
     found = proposal.recommendation
     days = f"{found.evidence.days:.0f} days" if found.evidence else "the past days"
     option = found.chosen_option
@@ -75,7 +75,7 @@ def picture_text(proposal: Proposal) -> str:
 
 
 def standing_line(proposal: Proposal) -> str:
-    """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
+    """The state in bold. A Slack user who decided is mentioned, so that a name is shown and not an id."""
     said = escape(sentences.standing_sentence(proposal), SECTION - 100)
     decider = proposal.decision.decider if proposal.decision else None
     if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
