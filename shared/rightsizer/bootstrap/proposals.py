@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @build_once
 def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
-    from rightsizer.aws.messaging import EventBus
+    from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier, slack
@@ -40,8 +40,33 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     require_settings(settings(), "bucket")
     pages = StoredDetailsPages(BucketReports(session().client("s3"), settings().bucket))
     events = EventBus(session().client("events"))
-    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack())
+    drawn_by = settings().picture_function
+    draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
+    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
     return lambda moves: flow.propose(ports, moves, now())
+
+
+@build_once
+def picture() -> Callable[[str], bool]:
+    """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
+    from time import sleep
+
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.proposals import Messages, Proposals
+    from rightsizer.bootstrap import catalogue
+    from rightsizer.bootstrap.channels import slack
+    from rightsizer.errors import SettingsError
+    from rightsizer.flows import picture as flow
+    from rightsizer.render.pictures import figure_class
+    from rightsizer.render.slack import picture_text
+    from rightsizer.render.two_weeks import draw
+
+    known = slack()
+    if known is None:
+        raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
+    store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
+    ports = flow.PicturePorts(store, book, metrics, catalogue(), draw, picture_text, known, sleep, figure_class)
+    return lambda proposal: flow.show_picture(ports, proposal)
 
 
 @build_once

@@ -88,7 +88,8 @@ def realised_usd(change: Change, hours: float) -> Decimal:
 def measured_usd_per_month(change: Change, now: datetime) -> Decimal | None:
     """Saving of a change that stands, measured at the hours that ran since it arrived.
 
-    US dollars a month in whole cents. None while it runs, where it does not stand, and where it promised no saving, as growth does.
+    US dollars a month in whole cents. None while it runs, where it does not stand, and where it promised no saving, as
+    growth does.
     """
     stands = change.is_closed and change.state in (ChangeState.PROVEN, ChangeState.APPLIED)
     plain = change.plan.kind is PlanKind.CHANGE and not change.option.grows and change.option.kind not in ORDERED
