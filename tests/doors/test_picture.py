@@ -3,7 +3,7 @@
 from unittest.mock import patch
 
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import WeekSignals
+from rightsizer.domain.week_signals import WeekSignals
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 

@@ -14,13 +14,14 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.message import ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import MetricStatistic, MetricWindow, WeekSignals
+from rightsizer.domain.usage import MetricStatistic, MetricWindow
+from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.ports.evaluation import MessageBook, MetricReader, MetricRequest
 from rightsizer.telemetry import count, logger
 
 HOUR_S = 3600
-DAYS = 14
+DRAWN_DAYS = 14
 GPU = MetricStatistic("GPUUtilization", "Average")
 MEMORY = MetricStatistic("GPUMemoryUtilization", "Maximum")
 P95 = MetricStatistic("ModelLatency", "p95")
@@ -120,12 +121,12 @@ def read_series(ports: PicturePorts, found: Recommendation) -> WeekSignals | Non
     if evidence is None:
         return None
     end = _whole_hour(evidence.end)
-    start = end - timedelta(days=DAYS)
+    start = end - timedelta(days=DRAWN_DAYS)
     asked = MetricRequest(found.ref.name, found.variant, (GPU, MEMORY, P95))
     (window,) = ports.metrics.read([asked], start, end, HOUR_S)
     if not isinstance(window, MetricWindow):
         return None
-    option, hours = found.chosen_option, DAYS * 24
+    option, hours = found.chosen_option, DRAWN_DAYS * 24
     now = ports.catalogue.find(found.instance_type)
     then = ports.catalogue.find(option.target.instance_type) if option is not None else None
     gpus, card = (now.accelerator_count, now.accelerator) if now is not None else (0, None)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from rightsizer.domain.option import fleet
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.usage import WeekSignals
+from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.render import sentences
 from rightsizer.render.pictures import Panel, TwoWeeks, two_weeks_png
 
