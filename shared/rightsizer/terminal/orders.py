@@ -192,8 +192,9 @@ def reject(
 ) -> None:
     """Reject a proposal, or stop what has not begun.
 
-    The same change is not proposed again for 180 days, and the reason of a proposal that waited is kept. Between a
-    shadow test and the change that follows it, this stops the change; of one that has begun, rightsizer rollback does.
+    The same change is not proposed again for 90 days, unless the requests a day move by 25 %; the reason of a proposal
+    that waited is kept. Between a shadow test and the change that follows it, this stops the change; of one that has
+    begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
