@@ -238,19 +238,23 @@ def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
     return frozenset(known[one] for one in value)
 
 
+def _zone(key: str, zone: Any, whole: Any = None) -> str:
+    """An IANA name; `whole` is the value that it is a part of."""
+    try:
+        ZoneInfo(zone)
+    except (KeyError, TypeError, ValueError, OSError):
+        said = f"Limits has {key}: {_shorten(zone if whole is None else whole)}"
+        raise SettingsError(f"{said}; there is no time zone {zone!r} (IANA names)") from None
+    return str(zone)
+
+
 def _window(key: str, value: Any) -> ChangeWindow:
     """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
     wanted = f"Limits has {key}: {_shorten(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
-    zone = parts[2] if len(parts) == 3 else "UTC"
-    try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
-        raise SettingsError(
-            f"Limits has {key}: {_shorten(value)}; there is no time zone {zone!r} (IANA names)"
-        ) from None
+    zone = _zone(key, parts[2] if len(parts) == 3 else "UTC", value)
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:
@@ -305,6 +309,7 @@ _HOURS: Mapping[str, tuple[str, Reader]] = {
     "stop_grace_minutes": ("grace", lambda k, v: timedelta(minutes=float(_number(k, v)))),
     "wakes_per_day": ("wakes_a_day", lambda k, v: int(_number(k, v))),
     "longest_wake_hours": ("longest_wake", lambda k, v: timedelta(hours=float(_number(k, v)))),
+    "hours_zone": ("zone", _zone),
 }
 """Key of the same parameter: field of `HoursLimits`, and how its value is read."""
 _DECIDING: Mapping[str, Reader] = {

@@ -11,6 +11,7 @@ from rightsizer.bootstrap import (
     bill_ports,
     build_once,
     catalogue,
+    hours_zone,
     now,
     price_sources,
     reading_ports,
@@ -268,7 +269,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
         misread=known.misread,
-        bill=bill_ports(account, prices, HoursTable(table)),
+        bill=bill_ports(account, prices, HoursTable(table), hours_zone(known.limits)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.bootstrap import (
     bill_ports,
     build_once,
+    hours_zone,
     now,
     price_sources,
     session,
@@ -108,7 +109,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
             policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
             misread=settings().misread,
-            bill=bill_ports(session(), prices, HoursTable(table())),
+            bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(settings().limits)),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

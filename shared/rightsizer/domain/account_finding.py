@@ -16,6 +16,7 @@ class AccountFindingCode(StrEnum):
     BATCH_TRANSFORM = "batch-transform"
     SERVERLESS = "serverless-or-real-time"
     SAVINGS_PLAN = "savings-plan"
+    OFFICE_HOURS = "office-hours"
     ORPHAN_CONFIGURATIONS = "orphan-endpoint-configurations"
     ORPHAN_MODELS = "orphan-models"
 
