@@ -49,6 +49,7 @@ def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.aws.changes import AwsChanger
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.metrics import CloudWatchMetrics
@@ -78,6 +79,7 @@ def apply() -> Apply:
         limits=known.limits,
         notifier=notifier(),
         capacity_changes=_capacity_changes(),
+        stopped=HoursTable(table()).stopped_times,
     )
 
 

@@ -18,6 +18,7 @@ from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.hours_record import hours_id
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -71,6 +72,8 @@ class Apply:
     """Gets a notice of what a person should know: an end that is not proof, a change that cannot be read."""
     capacity_changes: CapacityChanges | None = None
     """Small changes outside the endpoints; None where nobody asked for them."""
+    stopped: Callable[[str], Sequence[StoppedTime]] = lambda _: ()
+    """When office hours had an endpoint stopped, by its name."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
         """Begin the change of an approved proposal and advance it; the same approval twice is one change.
