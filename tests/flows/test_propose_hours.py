@@ -13,7 +13,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from rightsizer.errors import ThrottledError
-from rightsizer.flows.propose_hours import MOST_READ, propose_hours
+from rightsizer.flows.propose_hours import MOST_READ, HoursSources, propose_hours
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, read_rest_of_bill
 from rightsizer.ports.account import AccountReader
 from rightsizer.ports.evaluation import MetricRequest
@@ -68,7 +68,7 @@ def quiet(name: str, **more: object) -> Recommendation:
 
 def test_hours_are_proposed_from_four_weeks_and_in_development_from_two() -> None:
     metrics, account = Metrics(), Tagged(tags={"lab": {"environment": "dev"}})
-    found = propose_hours(cast("AccountReader", account), metrics, [quiet("chat"), quiet("lab")], "UTC", NOW)
+    found = propose_hours(HoursSources(cast("AccountReader", account), metrics), [quiet("chat"), quiet("lab")], NOW)
     assert [(one.endpoint, one.usd_per_month != 0) for one in found] == [("chat", True), ("lab", True)]
     assert [(names, (end - start).days) for names, start, end in metrics.asked] == [(("chat",), 28), (("lab",), 14)]
     assert {end for _, _, end in metrics.asked} == {NOW.replace(hour=0)}
@@ -79,7 +79,7 @@ def test_of_what_cannot_have_hours_no_metric_is_read_and_the_reason_is_said() ->
     tags: dict[str, Tags] = {"stack": {"aws:cloudformation:stack-name": "ml"}, "said": {"rightsizer:hours": "x"}}
     account = Tagged(tags=tags | {"dark": Reason(Code.PERMISSION_MISSING, "tags may not be read")})
     endpoints = [quiet("stack"), quiet("said"), quiet("dark"), quiet("parts", kind=EndpointKind.INFERENCE_COMPONENTS)]
-    found = propose_hours(cast("AccountReader", account), metrics, endpoints, "UTC", NOW)
+    found = propose_hours(HoursSources(cast("AccountReader", account), metrics), endpoints, NOW)
     assert metrics.asked == []
     assert {one.endpoint: one.evidence["reason"] for one in found} == {
         "stack": "owned-by-stack",
@@ -90,17 +90,17 @@ def test_of_what_cannot_have_hours_no_metric_is_read_and_the_reason_is_said() ->
 
 def test_what_was_read_in_part_or_not_at_all_is_no_evidence_and_stops_no_other() -> None:
     lost = Metrics(lost={"chat": Reason(Code.READ_FAILED, "partial data")})
-    found = propose_hours(cast("AccountReader", Tagged()), lost, [quiet("chat"), quiet("bert")], "UTC", NOW)
+    found = propose_hours(HoursSources(cast("AccountReader", Tagged()), lost), [quiet("chat"), quiet("bert")], NOW)
     told = {one.endpoint: one.evidence.get("reason") for one in found}
     assert told == {"chat": "read-failed", "bert": None}
-    slow = propose_hours(cast("AccountReader", Tagged()), Metrics(fails=True), [quiet("chat")], "UTC", NOW)
+    slow = propose_hours(HoursSources(cast("AccountReader", Tagged()), Metrics(fails=True)), [quiet("chat")], NOW)
     assert [one.evidence["reason"] for one in slow] == ["throttled"]
 
 
 def test_a_large_account_has_its_dearest_endpoints_looked_at() -> None:
     metrics = Metrics()
     endpoints = [quiet(f"e-{number:03}") for number in range(MOST_READ + 5)]
-    assert len(propose_hours(cast("AccountReader", Tagged()), metrics, endpoints, "UTC", NOW)) == MOST_READ
+    assert len(propose_hours(HoursSources(cast("AccountReader", Tagged()), metrics), endpoints, NOW)) == MOST_READ
 
 
 def test_the_rest_of_the_bill_tells_them_unless_the_endpoint_has_hours() -> None:

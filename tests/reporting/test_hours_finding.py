@@ -156,3 +156,22 @@ def test_the_command_sets_the_tag_of_the_endpoint() -> None:
         " arn:aws:sagemaker:eu-west-1:111122223333:endpoint/chat"
         ' --tags \'[{"Key": "rightsizer:hours", "Value": "mon-fri 08:00-19:00 Europe/Berlin"}]\''
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "said"),
+    [
+        ((), (), "45 minutes are taken until one was measured"),
+        (
+            (),
+            (300.0, 540.0),
+            "45 minutes are taken until one was measured; 2 of this account's other endpoints took 9 at most",
+        ),
+        ((240.0, 420.0), (540.0,), "7 minutes at most, by its own last 2"),
+    ],
+)
+def test_a_start_is_said_by_own_measurements(own: tuple[float, ...], others: tuple[float, ...], said: str) -> None:
+    evidence = HoursEvidence({}, of_words({"requests": ["mon-fri 09:00-17:00"]}), own, others)
+    told = hours_finding(endpoint({}), evidence, "UTC")
+    assert told is not None
+    assert told.evidence["a start takes"] == said

@@ -153,6 +153,7 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
         mean_instances=mean,
         day_counts=target.day_counts,
         tracked=target.metric is not None,
+        wake_s=figures.get("wake_s"),
     )
 
 

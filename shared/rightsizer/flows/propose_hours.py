@@ -6,6 +6,7 @@ is written: the owner sets the tag.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from rightsizer.domain.account_finding import AccountFinding
@@ -30,25 +31,37 @@ MOST_READ = 100
 """Quiet endpoints that are looked at, the dearest first: two metrics each."""
 
 
-def propose_hours(
-    account: AccountReader, metrics: MetricReader, found: Sequence[Recommendation], zone: str, now: datetime
-) -> list[AccountFinding]:
+@dataclass(frozen=True, slots=True)
+class HoursSources:
+    """Where office hours are proposed from."""
+
+    account: AccountReader
+    metrics: MetricReader
+    zone: str = "UTC"
+    """IANA name of the time zone of the hours."""
+    starts: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Seconds of measured starts, by endpoint."""
+
+
+def propose_hours(sources: HoursSources, found: Sequence[Recommendation], now: datetime) -> list[AccountFinding]:
     """Office hours for each quiet endpoint, or why there are none. ReadError where the tags cannot be read."""
     quiet = list(quiet_endpoints(found))[:MOST_READ]
     if not quiet:
         return []
-    tags = account.endpoint_tags([one.ref.arn for one in quiet])
+    tags = sources.account.endpoint_tags([one.ref.arn for one in quiet])
     known = {one.ref.name: said for one in quiet if not isinstance(said := tags[one.ref.arn], Reason)}
     plain = [one for one in quiet if one.ref.name in known and _may_have_hours(one, known[one.ref.name])]
-    seen = _read_requests(metrics, plain, known, zone, now)
+    seen = _read_requests(sources, plain, known, now)
     findings: list[AccountFinding] = []
     for one in quiet:
         unread = tags[one.ref.arn]
         evidence = HoursEvidence(
             known.get(one.ref.name, {}),
             unread if isinstance(unread, Reason) else seen.get(one.ref.name, Reason(Code.OTHER_KIND, "not looked at")),
+            sources.starts.get(one.ref.name, ()),
+            [each for name, starts in sources.starts.items() if name != one.ref.name for each in starts],
         )
-        if (finding := hours_finding(one, evidence, zone)) is not None:
+        if (finding := hours_finding(one, evidence, sources.zone)) is not None:
             findings.append(finding)
     return findings
 
@@ -58,11 +71,7 @@ def _may_have_hours(one: Recommendation, tags: Mapping[str, str]) -> bool:
 
 
 def _read_requests(
-    metrics: MetricReader,
-    found: Sequence[Recommendation],
-    tags: Mapping[str, Mapping[str, str]],
-    zone: str,
-    now: datetime,
+    sources: HoursSources, found: Sequence[Recommendation], tags: Mapping[str, Mapping[str, str]], now: datetime
 ) -> dict[str, RequestTimes | Reason]:
     """The requests of whole days by the clock of the zone; endpoints with the same look-back share their reads."""
     groups: dict[int, list[Recommendation]] = defaultdict(list)
@@ -70,10 +79,10 @@ def _read_requests(
         groups[evidence_days(tags[one.ref.name])].append(one)
     read: dict[str, RequestTimes | Reason] = {}
     for days, some in groups.items():
-        start, end = look_back(zone, days, now)
+        start, end = look_back(sources.zone, days, now)
         requests = [MetricRequest(one.ref.name, one.variant, EVIDENCE) for one in some]
         try:
-            for window in metrics.read(requests, start, end, SLOT_S):
+            for window in sources.metrics.read(requests, start, end, SLOT_S):
                 read[window.endpoint] = _times_or_reason(window)
         except RightsizerError as error:
             read |= {one.ref.name: reason_of(error) for one in some if one.ref.name not in read}

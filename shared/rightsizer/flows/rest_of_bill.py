@@ -15,7 +15,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.propose_hours import propose_hours
+from rightsizer.flows.propose_hours import HoursSources, propose_hours
 from rightsizer.ports.account import AccountReader
 from rightsizer.ports.evaluation import MetricReader, PriceBook
 from rightsizer.ports.hours import HoursBook
@@ -66,6 +66,8 @@ class BillScope:
     """Endpoints that were not looked at, or are being deployed."""
     resting: frozenset[str] = frozenset()
     """Endpoints with office hours: they do not run at every hour."""
+    starts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Seconds of the starts after stopped hours, by endpoint."""
     finds_orphans: bool = True
     """False where it is not known what stopped endpoints need."""
     is_whole: bool = True
@@ -122,7 +124,8 @@ def _with_hours(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> Bil
         models = frozenset(str(each["ModelName"]) for each in variants if each.get("ModelName"))
         kept = kept.joined(ServedResources(frozenset(names), models))
     resting = scope.resting | {record.ref.name for record in records if record.hours}
-    return replace(scope, kept=scope.kept.joined(kept), resting=resting, finds_orphans=not rows)
+    starts = {record.ref.name: record.starts for record in records if record.starts}
+    return replace(scope, kept=scope.kept.joined(kept), resting=resting, starts=starts, finds_orphans=not rows)
 
 
 def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
@@ -146,7 +149,7 @@ def _office_hours(ports: BillPorts, scope: BillScope, now: datetime) -> list[Acc
     if ports.metrics is None:
         return []
     found = [one for one in scope.recommendations if one.ref.name not in scope.resting]
-    return propose_hours(ports.account, ports.metrics, found, ports.zone, now)
+    return propose_hours(HoursSources(ports.account, ports.metrics, ports.zone, scope.starts), found, now)
 
 
 def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:

@@ -4,8 +4,8 @@ The program sets no tag. Where hours could not be applied anyway, the finding sa
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rightsizer.changes.hours.refusals import SCARCE
@@ -49,6 +49,10 @@ class HoursEvidence:
     tags: Mapping[str, str]
     seen: RequestTimes | Reason
     """Whole days by the clock of the zone, as many as `evidence_days` asks for; a reason where they were not read."""
+    starts: Sequence[float] = ()
+    """Seconds of its own starts after stopped hours."""
+    other_starts: Sequence[float] = ()
+    """The same of the account's other endpoints."""
 
 
 def quiet_endpoints(found: Iterable[Recommendation]) -> Iterator[Recommendation]:
@@ -108,7 +112,7 @@ def hours_finding(one: Recommendation, evidence: HoursEvidence, zone_name: str) 
     if saving is not None and saving < max(LEAST_USD, LEAST_SHARE * (one.usd_per_month or Decimal(0))):
         text = f"{fitted.text} would save USD {saving:,.2f} a month, too little to be asked about"
         return _refused(one, Reason(Code.SAVING_TOO_SMALL, text))
-    return _proposed(one, fitted, saving, zone_name)
+    return _with_start(_proposed(one, fitted, saving, zone_name), evidence)
 
 
 def _refused(one: Recommendation, why: Reason) -> AccountFinding:
@@ -161,6 +165,19 @@ def _proposed(one: Recommendation, fitted: FittedHours, saving: Decimal | None, 
         ),
         not_checked=tuple(_not_checked(fitted, zone_name)),
     )
+
+
+def _with_start(found: AccountFinding, evidence: HoursEvidence) -> AccountFinding:
+    """The finding with how long a start takes, by own measurements where there are any."""
+    billed = f"{FIRST_LEAD.total_seconds() / 60:.0f} minutes are taken until one was measured"
+    if evidence.starts:
+        said = f"{max(evidence.starts) / 60:.0f} minutes at most, by its own last {len(evidence.starts)}"
+    elif evidence.other_starts:
+        longest = max(evidence.other_starts) / 60
+        said = f"{billed}; {len(evidence.other_starts)} of this account's other endpoints took {longest:.0f} at most"
+    else:
+        said = billed
+    return replace(found, evidence={**found.evidence, "a start takes": said})
 
 
 def _with_saving(one: Recommendation, saving: Decimal | None) -> str:
