@@ -166,6 +166,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "DescribeInferenceComponent"): {"InferenceComponentName": "small"},
     ("sagemaker", "DescribeTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "ListTrainingJobs"): {},
+    ("sagemaker", "DescribeProcessingJob"): {"ProcessingJobName": "job"},
+    ("sagemaker", "ListProcessingJobs"): {},
     ("sagemaker", "UpdateTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "DescribeCluster"): {"ClusterName": "cluster"},
 }

@@ -330,6 +330,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
     ("sagemaker", "DescribeTrainingJob"): {"unknown": {}},
     ("sagemaker", "ListTrainingJobs"): {"token": TOKEN},
+    ("sagemaker", "DescribeProcessingJob"): {"unknown": {}},
+    ("sagemaker", "ListProcessingJobs"): {"token": TOKEN},
     ("sagemaker", "UpdateTrainingJob"): {"unknown": {}, "pool": no_pool},
     ("sagemaker", "DescribeCluster"): {"unknown": {}},
 }  # fmt: skip

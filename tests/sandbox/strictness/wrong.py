@@ -390,6 +390,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"shape": {"InferenceComponentName": "small_1"}},
     ("sagemaker", "DescribeTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "ListTrainingJobs"): {"shape": {"NameContains": "job_1"}},
+    ("sagemaker", "DescribeProcessingJob"): {"shape": {"ProcessingJobName": "job_1"}},
+    ("sagemaker", "ListProcessingJobs"): {"shape": {"MaxResults": 101}},
     ("sagemaker", "UpdateTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "DescribeCluster"): {"shape": {"ClusterName": "cluster_1"}},
 }  # fmt: skip
