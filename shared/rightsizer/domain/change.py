@@ -261,6 +261,8 @@ class Change:
     """Those of them that ran on another pool than the first, which saves nothing."""
     unseen_hours: float = 0.0
     """Those of them of which AWS did not show the pool; they are booked as saving nothing, and as unproven."""
+    asleep_hours: float = 0.0
+    """Hours since the turn in which office hours had the endpoint stopped."""
     counted_until: datetime | None = None
     tries: int = 0
     """Earlier tries that ended for want of capacity."""

@@ -18,6 +18,7 @@ from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.hours_record import hours_id
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.policy import TICK, ChangeLimits
@@ -75,6 +76,8 @@ class Apply:
     """Small changes outside the endpoints; None where nobody asked for them."""
     policy: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from `limits` for an endpoint."""
+    stopped: Callable[[str], Sequence[StoppedTime]] = lambda _: ()
+    """When office hours had an endpoint stopped, by its name."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
         """Begin the change of an approved proposal and advance it; the same approval twice is one change.

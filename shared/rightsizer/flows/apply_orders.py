@@ -159,7 +159,7 @@ def _book_savings(apply: Apply, now: datetime, left: TimeLeft) -> None:
 
 def _book_change(apply: Apply, change_id: str, now: datetime) -> None:
     try:
-        book_savings(apply.journal, apply.changer, LedgerEntries(apply.ledger), change_id, now)
+        book_savings(apply.journal, apply.changer, LedgerEntries(apply.ledger, apply.stopped), change_id, now)
     except UnreadableError as error:
         apply.journal.park(change_id, str(error), now, catch_send_errors(apply.notifier))
     except Exception:

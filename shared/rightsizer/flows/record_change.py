@@ -5,6 +5,7 @@ stands. Each part begins where the last one ended, and its id names its end. The
 already, so that a part that is booked again after a crash is the same part.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,9 +21,9 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Journal
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.next_action import Finish, Steer
+from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.flows.notify import SafeTell
@@ -193,7 +194,8 @@ class ChangeRecorder:
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
             if not after.option.grows:
-                self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
+                hours = float(after.option.price.hours_per_month)
+                self._book_entry(after, "estimated", saving, hours, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, shown_outcome(after))
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
@@ -269,6 +271,8 @@ class LedgerEntries:
     """Books the hours of the cheaper fleet, each hour once."""
 
     ledger: SavingsLedger
+    stopped: Callable[[str], Sequence[StoppedTime]] = lambda _: ()
+    """When office hours had an endpoint stopped, by its name."""
 
     def book_to_end(self, change: Change, now: datetime) -> Change:
         """The closed change with everything booked up to its last step, or to the return that ended its saving."""
@@ -285,7 +289,7 @@ class LedgerEntries:
         end = max(end, since)
         if end == since and change.booked_until is not None:
             return change
-        hours = (end - since).total_seconds() / 3600
+        hours = (end - since).total_seconds() / 3600 - stopped_hours(self.stopped(change.ref.name), since, end)
         total, grows = realised_usd(change, (end - change.turned_at).total_seconds() / 3600), change.option.grows
         part = total - change.booked_usd
         kind: Literal["growth-cost", "realised"] = "growth-cost" if grows else "realised"
@@ -326,9 +330,10 @@ def book_savings(
     if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
         journal.save_booking(replace(change, saves=False))
         return None
-    end = change.booked_until + PART
+    end, stopped = change.booked_until + PART, ledger_entries.stopped(change.ref.name)
     while end <= now:
-        change = journal.save_booking(ledger_entries.book_until(add_instance_hours(change, sight, end), end))
+        counted = add_instance_hours(change, sight, end, stopped)
+        change = journal.save_booking(ledger_entries.book_until(counted, end))
         end += PART
     return change
 

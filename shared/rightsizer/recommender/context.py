@@ -17,7 +17,7 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
+from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.latency_objective import allowed_slowdown, share_of_late_requests
@@ -27,6 +27,7 @@ from rightsizer.recommender.queueing import ServiceTime, service_bins
 from rightsizer.recommender.replay import replay_requests, stream_of
 from rightsizer.recommender.shadow_test import hours_of_test, shadow_test_refusal, share_of_wanted_requests
 from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
+from rightsizer.recommender.stopped_hours import running_hours
 
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
@@ -46,8 +47,9 @@ class AccountInputs:
     now: datetime
 
     def for_endpoint(self, endpoint: Endpoint) -> "AccountInputs":
-        """The inputs with the policy as it holds in the environment of the endpoint."""
-        return replace(self, policy=policy_for(endpoint, self.policy))
+        """The inputs with the policy of the endpoint's environment, and prices of the hours that it runs."""
+        hours = running_hours(endpoint.tags, self.history.stopped, self.now)
+        return replace(self, policy=policy_for(endpoint, self.policy), prices=self.prices.running(hours))
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,8 @@ class EvaluationContext:
         """Monthly US dollars above which an option is of no interest."""
         if self.growth_ceiling_usd is not None or not self.is_fleet_too_small:
             return self.growth_ceiling_usd or float(self.usd_per_month)
-        fleet = (
-            sum(self.reference_counts) / 24 * float((self._usd_per_hour(self.reference.name) or 0) * HOURS_PER_MONTH)
-        )
+        known = self.inputs.prices.find(self.reference.name)
+        fleet = sum(self.reference_counts) / 24 * float(known.usd_per_instance_month if known else 0)
         return max(float(self.usd_per_month), fleet) * self.policy.count_factor
 
     @property
