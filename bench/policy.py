@@ -276,7 +276,9 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         resource = f"endpoint/{view.endpoint_name}/variant/{view.variant_name}"
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
-        scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
+        done = memory.option.target if memory.option is not None else None
+        ours = ({"ScheduledActionName": "rightsizer-c-00"},) if done is not None and done.hourly_counts else ()
+        scaling = (ScalableTarget(resource, dimension, least, top, policies=policies, scheduled=ours),)
     managed = None
     if kind is EndpointKind.INFERENCE_COMPONENTS:  # instances follow the copies, down to one until a change
         managed = 0 if view.scale_to_zero_minutes is not None else 1
