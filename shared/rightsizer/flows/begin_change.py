@@ -12,6 +12,7 @@ from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.changes.reconcile import approval_age_reason
+from rightsizer.changes.stages import proposal_of
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
@@ -116,7 +117,7 @@ class ChangeStarter:
         if proposal is None:
             return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
         not_theirs = approver_refusal(proposal.decision.by if proposal.decision else "", limits.approvers)
-        return not_theirs if not_theirs is not None else proposal
+        return not_theirs if not_theirs is not None else proposal_of(proposal, change.stage_before)
 
     def plan_again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
@@ -129,6 +130,7 @@ class ChangeStarter:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
+        proposal = proposal_of(proposal, change.stage_before)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from rightsizer.autoscaling.scheduled_actions import change_due_now
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
+from rightsizer.changes.stages import UNDONE, change_id_of_next, proven_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
@@ -53,7 +54,8 @@ class Orders:
     def request_rollback(self, change_id: str, by: str, now: datetime) -> Change:
         """Bring the endpoint back to its old configuration, also after the change was proven.
 
-        Of a shadow test that passed, stop the change that follows it. A change that was not begun does not begin.
+        Of a shadow test that passed, stop the change that follows it; of a plan of several stages, the last one that
+        stands goes back. A change that was not begun does not begin.
 
         Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
         """
@@ -67,6 +69,7 @@ class Orders:
                 self.stop(change.proposal_id, by, now)
                 return change
             change = following or change
+        change = self._last_stage(change)
         if change.is_closed:
             self._require_standing(change)
         note = Entry(now, JournalEvent.ASK_BACK, "noted", by)
@@ -77,6 +80,12 @@ class Orders:
         if asked.course is Course.BACK:
             asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
+
+    def _last_stage(self, change: Change) -> Change:
+        """The last stage of its plan that stands or is under way: it goes back before those before it."""
+        stage = proven_stage(change)
+        following = self.journal.load(change_id_of_next(stage)) if stage is not None else None
+        return change if following is None or following.state in UNDONE else self._last_stage(following)
 
     def _require_standing(self, change: Change) -> None:
         """Raises InputError unless the endpoint still runs what the closed change made."""
