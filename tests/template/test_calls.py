@@ -35,6 +35,7 @@ SERVICES = {
     "service-quotas": "servicequotas",
     "sns": "sns",
     "sqs": "sqs",
+    "ssm": "ssm",
 }
 """Service names of botocore, and what IAM calls them."""
 ONE_ACTION = {
@@ -54,9 +55,10 @@ AT_A_TERMINAL = frozenset(
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
         "sns:ListSubscriptionsByTopic",
+        "ssm:PutParameter",
     }
 )
-"""What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
+"""What no function calls: whoever runs `rightsizer doctor`, `components` or `policy put` needs it."""
 
 
 @cache

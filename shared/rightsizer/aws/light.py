@@ -21,6 +21,7 @@ from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_secretsmanager import SecretsManagerClient
+    from types_boto3_ssm import SSMClient
 
 FRESH = timedelta(minutes=5)
 """A secret is read again after this long, without a call for each click."""
@@ -56,6 +57,11 @@ class LightSession:
     def secrets(self) -> "SecretsManagerClient":
         """The Secrets Manager client."""
         client: SecretsManagerClient = self._client("secretsmanager")
+        return client
+
+    def ssm(self) -> "SSMClient":
+        """The Systems Manager client."""
+        client: SSMClient = self._client("ssm")
         return client
 
     def credentials(self) -> Any:

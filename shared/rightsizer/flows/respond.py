@@ -14,7 +14,7 @@ from typing import Any, assert_never
 from rightsizer.domain.approvers import may_decide
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
-from rightsizer.errors import ConflictError, RightsizerError, VanishedError
+from rightsizer.errors import ConflictError, NotApproverError, RightsizerError, VanishedError
 
 DECIDES: Mapping[str, ProposalState] = {
     "approve": ProposalState.APPROVED,
@@ -123,7 +123,7 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
             decision = Decision(DECIDES[click.verb], by, now, test_first=test_first)
             stops = _is_stop(ports.decide(click.proposal_id, decision, now))
             said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {DECIDES[click.verb]}."
-    except (ConflictError, VanishedError) as error:
+    except (ConflictError, VanishedError, NotApproverError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
         text = (
