@@ -17,6 +17,7 @@ from rightsizer.changes.reconcile import differences, leftover_configs, may_have
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
 from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
+from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
@@ -47,19 +48,33 @@ NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 
 
 def shown_proposal_state(change: Change) -> ProposalState:
-    """State that the proposal shows; applied only once nothing is watched any more."""
+    """State that the proposal shows; applied only once nothing is watched any more.
+
+    Of a later stage that did not come to stand it is that of the stage before it, which stands.
+    """
+    if change.stage_before is not None and change.state in UNDONE:
+        return ProposalState.PROVEN
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
     if change.state is ChangeState.REFUSED and change.asked_back_by:
         return ProposalState.REJECTED
-    if passed_test(change) is not None:
-        return ProposalState.APPROVED  # it waits for the change that follows the test
+    if passed_test(change) is not None or proven_stage(change) is not None:
+        return ProposalState.APPROVED  # it waits for the change that follows the test, or for the next stage
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
 
 
 def shown_outcome(change: Change) -> str:
     """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
-    return f"{change.outcome}; before it {change.after.result}" if change.after is not None else change.outcome
+    whole = number_of(change) + len(change.stages)
+    stage = f"stage {number_of(change)} of {whole}: " if whole > 1 else ""
+    before = f"; before it {change.after.result}" if change.after is not None else ""
+    return f"{stage}{change.outcome}{before}{stands_text(change)}"
+
+
+def shown_change_id(change: Change) -> str:
+    """Id of the change that the proposal shows, which is what a rollback undoes: the last stage that stands."""
+    before = change.stage_before
+    return before.change_id if before is not None and change.state in UNDONE else change.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +148,7 @@ class ChangeRecorder:
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
         ended = replace(change, state=move.state, reason=move.reason)
-        sentence += follow_up_text(ended)
+        sentence += follow_up_text(ended) + next_stage_text(ended)
         notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftover_configs(change)
         if left:
@@ -152,8 +167,9 @@ class ChangeRecorder:
 
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
-        shown, measured = shown_proposal_state(change), measured_usd_per_month(change, now)
-        self.store.follow(change.proposal_id, shown, change.id, shown_outcome(change), measured=measured)
+        state, shown = shown_proposal_state(change), shown_change_id(change)
+        measured = measured_usd_per_month(change, now)
+        self.store.follow(change.proposal_id, state, shown, shown_outcome(change), measured=measured)
         if change.is_closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",
@@ -164,7 +180,7 @@ class ChangeRecorder:
             )
             change = LedgerEntries(self.ledger).book_to_end(change, now)
             self._remember(change, now)
-            if change.state is not ChangeState.PROVEN or change.remaining:
+            if change.state is not ChangeState.PROVEN or change.remaining or change.stages:
                 self.tell(_end_subject(change), _end_text(change))
             self.ledger.note(occurred)
         return change
@@ -234,7 +250,7 @@ def _is_too_old(change: Change) -> bool:
 def _end_text(change: Change) -> str:
     """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
-        return change.outcome
+        return f"{change.outcome}{stands_text(change)}"
     return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
 
 
@@ -258,6 +274,8 @@ def _end_subject(change: Change) -> str:
         return f"{name}: stopped before it began"
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
+    if proven_stage(change) is not None:
+        return f"{name}: stage {number_of(change)} proven, the next one follows"
     if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:

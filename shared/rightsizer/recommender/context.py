@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
+from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.environment import policy_for
@@ -299,9 +300,18 @@ class EvaluationContext:
         return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
-        """Whether counts by the hour may be set on that type: they are a change of their own."""
-        alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
-        return alone and self.may_change(OptionKind.SCHEDULE)
+        """Whether counts by the hour may be set on that type: they are a change of their own.
+
+        In place of counts by the hour that are ours only larger ones may.
+        """
+        alone = candidate == self.runs.name and (not self.endpoint.scaling or self.is_schedule_too_small)
+        return alone and not rerouted and self.may_change(OptionKind.SCHEDULE)
+
+    @property
+    def is_schedule_too_small(self) -> bool:
+        """Whether the fleet that has to grow has counts by the hour of ours, and nothing else scales it."""
+        ours = bool(self.endpoint.scaling) and all(map(has_only_hourly_counts, self.endpoint.scaling))
+        return ours and self.is_fleet_too_small
 
 
 SHARED = (

@@ -35,6 +35,7 @@ from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_o
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.late_share import with_accepted_share
+from rightsizer.recommender.later_stages import with_later_stages
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
 from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until, last_modified
 from rightsizer.recommender.variants import join_variants
@@ -193,6 +194,7 @@ def _recommend(
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
     context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
     found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    found = with_later_stages(found, context)
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
 
