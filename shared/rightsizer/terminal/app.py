@@ -118,6 +118,13 @@ LookBack = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text; docs/cli.md explains its keys.")]
 
 
+def open_session(region: str | None, profile: str | None, endpoint_url: str | None) -> Session:
+    """The session of a command; SettingsError for a Region that is unknown, with those that are known."""
+    session = Session(region, profile, endpoint_url)
+    session.require_known_region()
+    return session
+
+
 def _money(text: str) -> Decimal:
     try:
         value = Decimal(text)
@@ -155,7 +162,7 @@ def scan(
     Reads only, and needs nothing deployed. The largest saving comes first. An endpoint without datapoints is unknown,
     not idle.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     found = _survey(session, min_saving, look_back)
     if as_json:
         print_json(document.survey_document(found))
@@ -184,7 +191,7 @@ def explain(
 
     Reads only. Each option has its saving, its risk and how it is undone; each type that was ruled out has its reason.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     found = _survey(session, Decimal(50), look_back, endpoint)
     errors = Screen(stderr=True)
     for lost in found.unobserved:
@@ -223,7 +230,7 @@ def doctor(
     it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
     schedules, queues, subscriptions, table and roles are looked at from here.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     if deployed:
         errors = Screen(stderr=True)
         tested = checkup.deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))

@@ -11,7 +11,7 @@ import typer
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.flows.report import ReportSources
-from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, open_session
 from rightsizer.terminal.tables import Screen
 
 Stack = Annotated[
@@ -52,7 +52,7 @@ class StackOptions:
 
     @property
     def _session(self) -> Session:
-        return Session(self.region, self.profile, self.endpoint_url)
+        return open_session(self.region, self.profile, self.endpoint_url)
 
 
 def require_approver(at: Desk, doing: str) -> None:

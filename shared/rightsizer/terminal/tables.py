@@ -15,7 +15,7 @@ from rich.text import Text
 from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, clean_text, one_line
+from rightsizer.domain.reason import Code, Reason, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
@@ -30,6 +30,7 @@ COLOURS = {
     Finding.OPTIMIZED: "green",
     Finding.NOT_ENOUGH_DATA: "dim",
 }
+NOT_READ_BELOW = "its metrics were not read: see “not read” below"
 NARROW, PIPED = 130, 160
 """Columns below which the table becomes a list, and of what goes into a pipe or a log."""
 
@@ -97,7 +98,7 @@ def _lines(found: Survey) -> RenderableType:
         saves = f", {_saving_text(option)}, risk {int(option.risk)}" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
-        parts += [Padding(_reason_text(each), (0, 0, 0, 2))]
+        parts += [Padding(_reason_text(each, found.incomplete), (0, 0, 0, 2))]
     for lost in found.unobserved:
         parts += [Text.assemble((lost.ref.name, "bold"), ("  not read", "red"))]
         parts += [Padding(Text(lost.reason.sentence), (0, 0, 0, 2))]
@@ -128,7 +129,7 @@ def table(found: Survey) -> RenderableType:
             Text(each.finding.value, style=COLOURS[each.finding]),
             f"{option.saving_usd_per_month:,.0f}" if option else "",
             str(int(option.risk)) if option else "",
-            _reason_text(each),
+            _reason_text(each, found.incomplete),
         )
     for lost in found.unobserved:
         rows.add_row(Text(lost.ref.name), "", "", Text("not read", style="red"), "", "", Text(lost.reason.sentence))
@@ -194,10 +195,11 @@ def _runs(each: Recommendation) -> Text:
     return Text(sentences.today(each) if each.instance_type else each.kind.value)
 
 
-def _reason_text(each: Recommendation) -> Text:
+def _reason_text(each: Recommendation, told_below: Sequence[Reason]) -> Text:
+    """The reason of a row; what could not be read for the whole account is told once, below the table."""
     option = each.chosen_option
     if option is None:
-        return Text(each.reason.sentence)
+        return Text(NOT_READ_BELOW if each.reason in told_below else each.reason.sentence)
     return Text.assemble(
         (sentences.change(option), "bold"), f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}"
     )
