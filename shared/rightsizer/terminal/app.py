@@ -200,7 +200,8 @@ def explain(
         if as_json:
             print_json(document.explanation_document(each, found.rest.findings))
         else:
-            tables.output().print(tables.explanation(each, found.rest.findings))
+            console = tables.output()
+            console.print(tables.explanation(each, found.rest.findings, console.width))
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 

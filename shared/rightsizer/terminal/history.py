@@ -36,8 +36,6 @@ TOLD = {
 }
 """Journal lines beside writes that a person wants to see; --json has all."""
 UPDATE = "sagemaker:UpdateEndpoint"
-NARROW = 100
-"""Columns below which the table becomes a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ def event_document(one: Event) -> dict[str, Any]:
 
 
 def _page(found: Sequence[Event], width: int) -> Iterator[Grid | Text]:
-    if width < NARROW:
+    if width < tables.SLIM:
         for one in found:
             yield Text.assemble((sentences.time_text(one.at), "bold"), f"  {one_line(one.actor)}")
             yield Text(f"  {one_line(one.text)}")
