@@ -78,6 +78,22 @@ class UseMethod(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class MonthMoney:
+    """Part of a window that lies in one calendar month, UTC: the known days of one endpoint in it."""
+
+    start: datetime
+    end: datetime
+    """The month and the window both end no earlier."""
+    hours: Decimal
+    """Hours of the known days."""
+    spent: Decimal
+    would_have_cost: Decimal
+
+    def __post_init__(self) -> None:
+        aware("MonthMoney.start", self.start)
+
+
+@dataclass(frozen=True, slots=True)
 class MoneyRow:
     """Money of one endpoint in one window: US dollars a month in whole cents, unless named otherwise."""
 
@@ -113,6 +129,8 @@ class MoneyRow:
     """US dollars of the days of the window that are known; None where no day is."""
     would_have_cost: Decimal | None = None
     """US dollars of the same days without our changes; never below `spent`."""
+    months: tuple[MonthMoney, ...] = ()
+    """`spent` and `would_have_cost` by calendar month, as bills are cut."""
 
     def __post_init__(self) -> None:
         not_empty("MoneyRow.endpoint", self.endpoint)

@@ -21,7 +21,8 @@ from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import find_packs
-from rightsizer.reporting.money import EarlierReport, Observed
+from rightsizer.reporting.merge import EarlierReport
+from rightsizer.reporting.money import Observed
 from rightsizer.reporting.office_hours import hours_savings, types_stopped
 from rightsizer.reporting.totals import (
     RENEWED,
@@ -144,7 +145,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     )
     rest = RestOfBill()
     if sources.bill is not None:
-        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found), now)
+        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found, reads_training_runs=True), now)
     savings, hours_unread = _office_hours(sources, start, min(end, now), unread)
     return replace(
         make_report(records, start, end, now),

@@ -2,9 +2,11 @@
 
 import csv
 import io
+from collections.abc import Mapping
+from dataclasses import fields
 from unicodedata import normalize
 
-from rightsizer.domain.money import MoneyRow
+from rightsizer.domain.money import MoneyRow, Totals
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
@@ -51,8 +53,20 @@ def report(report: Report) -> str:
     return text.getvalue()
 
 
+def groups(by: str, found: Mapping[str, Totals]) -> str:
+    """The sums of each group, a row each; the head row names the figures as the JSON does."""
+    text = io.StringIO()
+    rows = csv.writer(text)
+    names = [each.name for each in fields(Totals)]
+    rows.writerow([by, *names])
+    for group, totals in found.items():
+        amounts = (getattr(totals, name) for name in names)
+        rows.writerow([safe_cell(group), *("" if amount is None else amount for amount in amounts)])
+    return text.getvalue()
+
+
 def _bare_row(key: tuple[str, str, str], owner: str) -> list[object]:
-    return [*map(_safe, key), _safe(owner), *[""] * (WIDTH - 4)]
+    return [*map(safe_cell, key), safe_cell(owner), *[""] * (WIDTH - 4)]
 
 
 def _money_cells(row: MoneyRow | None) -> list[object]:
@@ -60,16 +74,16 @@ def _money_cells(row: MoneyRow | None) -> list[object]:
     if row is None:
         return [""] * 7
     amounts = (row.spend, row.without_changes, row.wasted, row.utilised, row.reserve, row.realised)
-    return [_safe(row.environment), *("" if usd is None else usd for usd in amounts)]
+    return [safe_cell(row.environment), *("" if usd is None else usd for usd in amounts)]
 
 
 def _row(one: Recommendation) -> list[object]:
     ref = one.ref
     named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
     cost = "" if one.usd_per_month is None else one.usd_per_month
-    today = [_safe(one.instance_type), one.instance_count, cost]
+    today = [safe_cell(one.instance_type), one.instance_count, cost]
     return [
-        *(_safe(str(part)) for part in named),
+        *(safe_cell(str(part)) for part in named),
         *today,
         *_target_cells(one.chosen_option),
         one.evaluated_at.isoformat(),
@@ -80,12 +94,12 @@ def _target_cells(option: Option | None) -> list[object]:
     if option is None:
         return [""] * 7
     target = option.target
-    what = [_safe(str(option.kind)), _safe(target.instance_type), target.instance_count, option.usd_per_month]
+    what = [safe_cell(str(option.kind)), safe_cell(target.instance_type), target.instance_count, option.usd_per_month]
     return [*what, option.saving_usd_per_month, int(option.risk), option.confidence]
 
 
-def _safe(text: str) -> str:
-    """The text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
+def safe_cell(text: str) -> str:
+    """Text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
     said = one_line(text)
     return f"'{said}" if normalize("NFKC", said).lstrip().startswith(DANGEROUS) else said
 

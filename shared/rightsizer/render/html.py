@@ -64,6 +64,7 @@ td svg{width:150px;height:32px}
 .bars i{background:var(--accent);min-width:1px;print-color-adjust:exact}
 .lead{font-size:1.5rem;line-height:1.3;margin:20px 0 10px;max-width:52rem;letter-spacing:-.01em}
 .alert{color:var(--bad);font-weight:600}
+@media(min-width:960px){.two{display:grid;grid-template-columns:1fr 1fr;gap:12px}.two figure{margin:0}}
 figure{margin:12px 0}figcaption{font-weight:600;margin-bottom:8px}figcaption .note{font-weight:400}
 details{margin:12px 0}summary{cursor:pointer;color:var(--accent)}section>details>summary,.fold>summary{font-weight:600}
 td details{margin:4px 0 0}summary:focus-visible{outline:2px solid var(--accent);outline-offset:2px}

@@ -11,15 +11,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from itertools import groupby
 
 from rightsizer.domain.money import (
     DayMoney,
     MoneyRow,
     MoneyTable,
+    MonthMoney,
     OwnerWait,
     Saving,
     Stage,
-    Totals,
     UseMethod,
     WeekHour,
 )
@@ -27,7 +28,6 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
-from rightsizer.domain.report import SinceLast
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -37,35 +37,6 @@ KNOWN_SHARE = Decimal("0.9")
 LAG = timedelta(days=2)
 """A change whose hours were booked so lately is still in force: it is booked once a day."""
 NO_USD = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierReport:
-    """Figures of the report before; all else in its JSON is passed over."""
-
-    start: datetime
-    end: datetime
-    totals: Totals
-    money: MoneyTable
-
-    def against(self, now: MoneyTable) -> SinceLast:
-        """The earlier figures, and the endpoints that came, went or cost another amount."""
-        if self.money.rest is not None or now.rest is not None:
-            return SinceLast(self.start, self.end, self.totals)
-        old, new = _spends(self.money), _spends(now)
-        moved = [(name, new[name] - old[name]) for name in new if name in old and new[name] != old[name]]
-        return SinceLast(
-            self.start,
-            self.end,
-            self.totals,
-            appeared=tuple(sorted(new.keys() - old.keys())),
-            gone=tuple(sorted(old.keys() - new.keys())),
-            moved=tuple(sorted(moved, key=lambda pair: (-abs(pair[1]), pair[0]))),
-        )
-
-
-def _spends(money: MoneyTable) -> dict[str, Decimal]:
-    return {row.endpoint: row.spend for row in money.rows if row.spend is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +154,7 @@ def money_table(
     names = {*judged, *savings, *booked}
     rows = [
         _Row(sources, name, judged.get(name), savings[name], booked.get(name, ())).money_row(
-            changes[name], courses.get(name, {})
+            changes[name], courses.get(name, {}), days
         )
         for name in names
     ]
@@ -195,6 +166,7 @@ def money_table(
     )
 
 
+type _Stretch = tuple[datetime, datetime]
 type _Amounts = Mapping[int, tuple[Decimal, Decimal]]
 """By the number of the day: spent, and what it would have cost."""
 
@@ -209,7 +181,7 @@ class _Row:
     savings: Sequence[Saving]
     booked: Sequence[LedgerEntry]
 
-    def money_row(self, changes: Sequence[_InForce], course: _Amounts) -> MoneyRow:
+    def money_row(self, changes: Sequence[_InForce], course: _Amounts, days: Sequence[_Stretch]) -> MoneyRow:
         """The row."""
         stages: dict[Stage, Decimal] = defaultdict(Decimal)
         for saving in self.savings:
@@ -227,6 +199,7 @@ class _Row:
             growth=sum(growth, NO_USD),
             spent=sum((spent for spent, _ in course.values()), NO_USD) if course else None,
             would_have_cost=sum((would for _, would in course.values()), NO_USD) if course else None,
+            months=tuple(_months(course, days)),
         )
         return common if self.found is None else _judged(common, self.found, self.sources.observed, changes)
 
@@ -236,6 +209,20 @@ class _Row:
             return self.found.ref.account, self.found.ref.region
         named = next((one for one in self.savings if one.account), None)
         return (named.account, named.region) if named else (self.sources.account, self.sources.region)
+
+
+def _months(course: _Amounts, days: Sequence[_Stretch]) -> Iterator[MonthMoney]:
+    """The known days of a course by calendar month."""
+    for _, numbers in groupby(range(len(days)), key=lambda number: (days[number][0].year, days[number][0].month)):
+        part = list(numbers)
+        known = [number for number in part if number in course]
+        if known:
+            yield MonthMoney(
+                days[part[0]][0],
+                days[part[-1]][1],
+                sum((_hours(*days[number]) for number in known), NO_USD),
+                *(sum((course[number][at] for number in known), NO_USD) for at in (0, 1)),
+            )
 
 
 def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Sequence[_InForce]) -> MoneyRow:
@@ -289,7 +276,7 @@ def _changes(ledger: Sequence[LedgerEntry], returned: Collection[str]) -> Mappin
     return found
 
 
-def _days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
     """The UTC days of a window; the first and the last may be parts."""
     while start < end:
         following = datetime.combine(start.date(), time(), UTC) + DAY
@@ -297,7 +284,7 @@ def _days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]
         start = following
 
 
-def _known_days(one: Recommendation, days: Sequence[tuple[datetime, datetime]], made_at: datetime) -> frozenset[int]:
+def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime) -> frozenset[int]:
     """Numbers of the days in which the endpoint is known from their first hour to their last."""
     first = one.evidence.start if one.evidence else one.evaluated_at
     last = min(one.evaluated_at + DAY, made_at)
@@ -318,7 +305,7 @@ def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decima
 def _course(
     one: Recommendation,
     changes: Sequence[_InForce],
-    days: Sequence[tuple[datetime, datetime]],
+    days: Sequence[_Stretch],
     numbers: Iterable[int],
 ) -> dict[int, tuple[Decimal, Decimal]]:
     """Spent, and what it would have cost, on each of these days, in whole cents."""
@@ -357,7 +344,7 @@ def _booked(ledger: Sequence[LedgerEntry], start: datetime, end: datetime) -> Ma
 
 
 def _day_sums(
-    days: Sequence[tuple[datetime, datetime]],
+    days: Sequence[_Stretch],
     shown: Collection[int],
     courses: Mapping[str, _Amounts],
     known: Mapping[str, frozenset[int]],
