@@ -24,6 +24,7 @@ from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
+from sandbox.demo_end import files, headline, story
 from sandbox.demo_table import Row, inserted, reasons, rows, table
 from sandbox.seed import PYTORCH, drive, seed
 from sandbox.slack import CHANNEL, Message, Workspace, listening
@@ -244,10 +245,10 @@ class Demo:
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """The table, the files, and what failed if anything did."""
         print(f"\n{table(result)}\n\nLeft alone, and why:\n\n{reasons(result)}\n")
-        for told in SavingsTable(bootstrap.table()).occurrences(START, MONDAY):
-            print(f"{told.at:%a %H:%M}  {told.kind:20}  {told.text}", flush=True)
-        for path in written:
-            self.console.print(f"  {path}")
+        told = SavingsTable(bootstrap.table()).occurrences(START, MONDAY)
+        print("What happened:\n", *story(told), "", headline(result), "", sep="\n", flush=True)
+        for line in files(written):
+            self.console.print(line, soft_wrap=True)
         self.console.print(f"[dim]{len(stack.invocations)} invocations, {time.monotonic() - self.began:.0f} s[/]")
         for run in stack.failures:
             self.console.print(f"[red]{run.door} failed: {run.error!r}[/]")

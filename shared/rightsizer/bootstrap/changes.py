@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.live_state import EndpointSight, Gone
     from rightsizer.domain.policy import ChangeLimits
-    from rightsizer.domain.proposal import ProposalState
+    from rightsizer.domain.proposal import Proposal, ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
     from rightsizer.flows.hours import HoursKeeper
@@ -220,6 +220,10 @@ class Desk:
         at = now()
         self.require_decider(proposal_id, approves=state is ProposalState.APPROVED)
         return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
+
+    def proposals(self) -> Sequence[Proposal]:
+        """Every proposal that is stored and can be read."""
+        return tuple(self.store.proposals((), []))
 
     def wake_orders(self) -> WakeOrders:
         """Orders to wake endpoints, within the limits of the stack; the default ones where no stack can be asked."""

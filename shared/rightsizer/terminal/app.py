@@ -139,6 +139,13 @@ Zone = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text; docs/cli.md explains its keys.")]
 
 
+def open_session(region: str | None, profile: str | None, endpoint_url: str | None) -> Session:
+    """The session of a command; SettingsError for a Region that is unknown, with those that are known."""
+    session = Session(region, profile, endpoint_url)
+    session.require_known_region()
+    return session
+
+
 def _money(text: str) -> Decimal:
     try:
         value = Decimal(text)
@@ -177,7 +184,7 @@ def scan(
     Reads only, and needs nothing deployed. The largest saving comes first. An endpoint without datapoints is unknown,
     not idle.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=min_saving), zone)
     if as_json:
         print_json(document.survey_document(found))
@@ -207,7 +214,7 @@ def explain(
 
     Reads only. Each option has its saving, its risk and how it is undone; each type that was ruled out has its reason.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=Decimal(50)), zone, endpoint)
     errors = Screen(stderr=True)
     for lost in found.unobserved:
@@ -216,7 +223,8 @@ def explain(
         if as_json:
             print_json(document.explanation_document(each, found.rest.findings))
         else:
-            tables.output().print(tables.explanation(each, found.rest.findings))
+            console = tables.output()
+            console.print(tables.explanation(each, found.rest.findings, console.width))
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
@@ -246,7 +254,7 @@ def doctor(
     it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
     schedules, queues, subscriptions, table and roles are looked at from here.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     if deployed:
         errors = Screen(stderr=True)
         tested = checkup.deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))
