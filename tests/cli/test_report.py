@@ -9,7 +9,7 @@ import pytest
 
 from rightsizer import bootstrap
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.render import pictures
+from rightsizer.render import report_picture
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
@@ -124,5 +124,5 @@ def test_a_picture_is_drawn_of_a_name_with_dollars_in_it(tmp_path: Path) -> None
     pytest.importorskip("matplotlib", reason="needs the extra pictures")
     made = sample_report()
     row = replace(made.money.rows[0], endpoint="$x^2$ and $")
-    drawn = pictures.report_png(replace(made, money=replace(made.money, rows=(row, *made.money.rows[1:]))))
+    drawn = report_picture.report_png(replace(made, money=replace(made.money, rows=(row, *made.money.rows[1:]))))
     assert drawn.startswith(b"\x89PNG")

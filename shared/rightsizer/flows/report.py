@@ -145,7 +145,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     )
     rest = RestOfBill()
     if sources.bill is not None:
-        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found), now)
+        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found, reads_training_runs=True), now)
     savings, hours_unread = _office_hours(sources, start, min(end, now), unread)
     return replace(
         make_report(records, start, end, now),
