@@ -23,9 +23,9 @@ def deployed() -> Stack:
     return stack(**EVERYTHING)
 
 
-def test_at_most_twelve_parameters_and_two_to_adopt_each_described_and_with_a_default() -> None:
+def test_at_most_thirteen_parameters_and_two_to_adopt_each_described_and_with_a_default() -> None:
     parameters = source()["Parameters"]
-    assert len(set(parameters) - {"AdoptTable", "AdoptBucket"}) <= 12
+    assert len(set(parameters) - {"AdoptTable", "AdoptBucket"}) <= 13
     for name, parameter in parameters.items():
         assert {"Description", "Default", "Type"} <= set(parameter), name
 

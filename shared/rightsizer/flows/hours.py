@@ -32,12 +32,13 @@ from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
-from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
+from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger, WakeAsked
+from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
-from rightsizer.telemetry import Failure, attempt, count
+from rightsizer.flows.wake import WakeOrders
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 MOVES = 30
 """Moves of one invocation for one endpoint."""
@@ -70,6 +71,8 @@ class HoursKeeper:
         if isinstance(trigger, EndpointMoved):
             record = self.advance_endpoint(trigger.endpoint, now)
             return [record.ref.name] if record is not None else []
+        if isinstance(trigger, WakeAsked):
+            return self._wake(trigger, now)
         return [record.ref.name for record in self.tick(now, left)] if isinstance(trigger, TickDue) else []
 
     def tick(self, now: datetime, left: TimeLeft = unlimited_ms) -> tuple[HoursRecord, ...]:
@@ -90,6 +93,21 @@ class HoursKeeper:
             record = self.advance(name, tagged.get(name), now)
             done += [record] if record is not None else []
         return tuple(done)
+
+    def _wake(self, asked: WakeAsked, now: datetime) -> list[str]:
+        """Take the order of an event and act on it at once; people are told where it is refused, once an event."""
+        orders = WakeOrders(self.ports.book, self.ports.limits.hours, self.ports.journal.switch)
+        stay, by = timedelta(minutes=asked.minutes), f"event of account {asked.account}"
+        try:
+            answer = orders.wake(asked.endpoint, stay, by, now)
+        except InputError as error:  # no record, so nobody is asleep under that name
+            logger.warning("not woken", extra={"endpoint": asked.endpoint, "by": by, "why": str(error)})
+            return []
+        if answer.times is None and answer.reason is not None:
+            text = "\n".join((f"{by} asked for it: {answer.reason.sentence}", *answer.by_hand))
+            self._is_taken(answer.record, Untold(f"wake#{asked.key}", now, f"{asked.endpoint} was not woken", text))
+        self.advance_endpoint(asked.endpoint, now)
+        return [asked.endpoint]
 
     def advance_endpoint(self, name: str, now: datetime) -> HoursRecord | None:
         """An event says that the endpoint moved: look at it now where a stop or start is under way."""
