@@ -115,6 +115,14 @@ def test_an_endpoint_that_runs_has_nothing_to_wake(night: HoursWorld, said: Said
     assert night.record.wakes == ()
 
 
+def test_for_good_takes_one_endpoint_out_of_its_hours(night: HoursWorld, said: Said) -> None:
+    code, found, _ = said("wake", NAME, "--for-good")
+    assert (code, found["let_go"]) == (Exit.NOTHING_TO_DO, {"endpoint": NAME, "state": "stopped"})
+    night.until(NIGHT + HOUR)
+    assert night.exists()
+    assert run(["wake", "--all", "--for-good"]) == Exit.USAGE
+
+
 def test_all_says_why_the_one_sleeper_is_not_woken(night: HoursWorld, capsys: pytest.CaptureFixture[str]) -> None:
     spent = (Wake(NIGHT - 3 * HOUR, NIGHT - 2 * HOUR, "U1"),) * 3
     with night.box.gate.unrecorded():
@@ -277,11 +285,3 @@ def test_doctor_names_what_was_handed_over_until_somebody_creates_it(closed: Sce
         (after,) = of_hours(said("doctor")[1])
     assert (check["outcome"], check["detail"]) == ("failed", "chat was handed over, and does not exist")
     assert (after["outcome"], after["detail"]) == ("ok", "none is asleep")
-
-
-def test_for_good_takes_one_endpoint_out_of_its_hours(night: HoursWorld, said: Said) -> None:
-    code, found, _ = said("wake", NAME, "--for-good")
-    assert (code, found["let_go"]) == (Exit.NOTHING_TO_DO, {"endpoint": NAME, "state": "stopped"})
-    night.until(NIGHT + HOUR)
-    assert night.exists()
-    assert run(["wake", "--all", "--for-good"]) == Exit.USAGE
