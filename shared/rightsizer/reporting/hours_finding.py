@@ -25,6 +25,7 @@ from rightsizer.reporting.hours_fit import (
     fit_hours,
     zone_of,
 )
+from rightsizer.reporting.rest_of_bill import MIN_SAVING
 
 ALWAYS_OPEN = "daily 00:00-24:00 UTC"
 """The value by which an owner says no: the endpoint always runs, and hours are not proposed again."""
@@ -32,8 +33,6 @@ QUIET_SHARE = 0.15
 """Share of the hours without a request from which an endpoint is looked at: five hours of each night are more."""
 LEAST_SHARE = Decimal("0.10")
 """Of its cost that hours must save: less is what a bill differs by from month to month."""
-LEAST_USD = Decimal(5)
-"""US dollars a month below which nothing is proposed."""
 OF_KINDS: Mapping[EndpointKind, str] = {
     EndpointKind.ASYNC: "it is asynchronous: it scales to zero by itself, and office hours would drop its queue",
     EndpointKind.SERVERLESS: "it is serverless and costs nothing while nobody calls",
@@ -109,7 +108,7 @@ def hours_finding(one: Recommendation, evidence: HoursEvidence, zone_name: str) 
     if isinstance(fitted, Reason):
         return _refused(one, fitted)
     saving = _saving(one, fitted)
-    if saving is not None and saving < max(LEAST_USD, LEAST_SHARE * (one.usd_per_month or Decimal(0))):
+    if saving is not None and saving < max(MIN_SAVING, LEAST_SHARE * (one.usd_per_month or Decimal(0))):
         text = f"{fitted.text} would save USD {saving:,.2f} a month, too little to be asked about"
         return _refused(one, Reason(Code.SAVING_TOO_SMALL, text))
     return _with_start(_proposed(one, fitted, saving, zone_name), evidence)
