@@ -38,8 +38,12 @@ class Settings:
     slack_secret: str = ""
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
     slack_endpoint: str = "https://slack.com/api"
+    picture_function: str = ""
+    """Name of the function that draws; only `propose` is told it, and only where the stack has Slack."""
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
+    policy_parameter: str = ""
+    """Name of the SSM parameter that holds the policy document; empty where the stack has none."""
     account: str = ""
     """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"
@@ -238,23 +242,27 @@ def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
     return frozenset(known[one] for one in value)
 
 
-def _zone(key: str, zone: Any, whole: Any = None) -> str:
-    """An IANA name; `whole` is the value that it is a part of."""
-    try:
-        ZoneInfo(zone)
-    except (KeyError, TypeError, ValueError, OSError):
-        said = f"Limits has {key}: {_shorten(zone if whole is None else whole)}"
-        raise SettingsError(f"{said}; there is no time zone {zone!r} (IANA names)") from None
-    return str(zone)
-
-
 def _window(key: str, value: Any) -> ChangeWindow:
-    """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
-    wanted = f"Limits has {key}: {_shorten(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
+    try:
+        return parse_window(value)
+    except SettingsError as error:
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {error}") from None
+
+
+def parse_window(value: Any) -> ChangeWindow:
+    """The window of ``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone.
+
+    SettingsError says what it should be.
+    """
+    wanted = "it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
-    zone = _zone(key, parts[2] if len(parts) == 3 else "UTC", value)
+    zone = parts[2] if len(parts) == 3 else "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise SettingsError(f"there is no time zone {zone[:80]!r} (IANA names)") from None
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:
@@ -265,7 +273,7 @@ def _window(key: str, value: Any) -> ChangeWindow:
     if window.length < 2 * TICK:
         least = f"it should last {2 * TICK // timedelta(minutes=1)} minutes or more"
         why = f"changes begin at ticks, {TICK // timedelta(minutes=1)} minutes apart, which may miss it"
-        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {least}: {why}")
+        raise SettingsError(f"{least}: {why}")
     return window
 
 
@@ -309,7 +317,6 @@ _HOURS: Mapping[str, tuple[str, Reader]] = {
     "stop_grace_minutes": ("grace", lambda k, v: timedelta(minutes=float(_number(k, v)))),
     "wakes_per_day": ("wakes_a_day", lambda k, v: int(_number(k, v))),
     "longest_wake_hours": ("longest_wake", lambda k, v: timedelta(hours=float(_number(k, v)))),
-    "hours_zone": ("zone", _zone),
 }
 """Key of the same parameter: field of `HoursLimits`, and how its value is read."""
 _DECIDING: Mapping[str, Reader] = {

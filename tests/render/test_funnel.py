@@ -169,9 +169,9 @@ def test_what_needs_more_stands_before_what_could_be_saved_in_every_form() -> No
 def test_the_message_about_growth_is_red_and_says_its_cost_until_it_is_done() -> None:
     waits = proposal(recommendation=growing("grows", Mode.PROPOSE))
     shown = proposal_blocks(waits)[0]["text"]["text"]
-    assert shown.startswith("\N{LARGE RED CIRCLE} grows needs more: it can run on 2")
-    assert shown.endswith("which costs $822 a month more")
-    assert text.proposal(waits)[0] == f"rightsizer: {shown.partition(' ')[2]}"
+    assert shown.startswith("\N{LARGE RED CIRCLE} *grows needs more: it can run on 2")
+    assert "which costs $822 a month more* · " in shown
+    assert text.proposal(waits)[0] == f"rightsizer: {shown.partition('*')[2].partition('*')[0]}"
     done = replace(waits, state=ProposalState.PROVEN)
     assert not proposal_blocks(done)[0]["text"]["text"].startswith("\N{LARGE RED CIRCLE}")
 

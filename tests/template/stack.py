@@ -4,7 +4,7 @@ from sandbox.stack import ROOT, Stack, listed, source, stack
 
 __all__ = ["BY_DEFAULT", "DOORS", "EVERYTHING", "ROOT", "Stack", "listed", "source", "stack"]
 
-DOORS = ("sweep", "evaluate", "propose", "respond", "apply", "hours", "interruption", "report")
+DOORS = ("sweep", "evaluate", "propose", "respond", "picture", "apply", "hours", "interruption", "report")
 BY_DEFAULT = tuple(door for door in DOORS if door != "hours")
 """The functions of a stack without office hours."""
 EVERYTHING = {
@@ -16,5 +16,6 @@ EVERYTHING = {
     "SlackSecretArn": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:slack-AbCdEf",
     "SlackChannel": "C0123456789",
     "Approvers": "U1,U2,role/ml-*",
+    "PolicyParameter": "/rightsizer/policy",
 }
 """Parameters that switch everything on: the widest permissions that the template can give."""

@@ -26,6 +26,7 @@ SERVICES = {
     "ecr": "ecr",
     "events": "events",
     "iam": "iam",
+    "lambda": "lambda",
     "pricing": "pricing",
     "resourcegroupstaggingapi": "tag",
     "s3": "s3",
@@ -35,6 +36,7 @@ SERVICES = {
     "service-quotas": "servicequotas",
     "sns": "sns",
     "sqs": "sqs",
+    "ssm": "ssm",
 }
 """Service names of botocore, and what IAM calls them."""
 ONE_ACTION = {
@@ -42,6 +44,7 @@ ONE_ACTION = {
     "dynamodb:TransactWriteItems": "dynamodb:PutItem",
     "dynamodb:TransactGetItems": "dynamodb:GetItem",
     "events:PutEvents": "events:PutEvents",
+    "lambda:Invoke": "lambda:InvokeFunction",
     "s3:HeadObject": "s3:GetObject",
     "s3:ListObjectsV2": "s3:ListBucket",
     "sqs:SendMessageBatch": "sqs:SendMessage",
@@ -53,10 +56,13 @@ AT_A_TERMINAL = frozenset(
     {
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
+        "lambda:GetEventSourceMapping",
+        "lambda:GetFunctionConfiguration",
         "sns:ListSubscriptionsByTopic",
+        "ssm:PutParameter",
     }
 )
-"""What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
+"""What no function calls: whoever runs `rightsizer doctor`, `components` or `policy put` needs it."""
 
 
 @cache

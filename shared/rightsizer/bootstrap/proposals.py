@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import (
     bill_ports,
     build_once,
-    hours_zone,
+    build_per_policy,
+    misread,
     now,
+    policy_document,
     price_sources,
     session,
     settings,
@@ -28,30 +31,59 @@ if TYPE_CHECKING:
     from rightsizer.flows.respond import Answer
 
 
-@build_once
+@build_per_policy
 def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
-    from rightsizer.aws.messaging import EventBus
+    from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier
+    from rightsizer.bootstrap.channels import board, notifier, slack
     from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
     require_settings(settings(), "bucket")
     pages = StoredDetailsPages(BucketReports(session().client("s3"), settings().bucket))
     events = EventBus(session().client("events"))
-    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events)
+    drawn_by = settings().picture_function
+    draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
+    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
     return lambda moves: flow.propose(ports, moves, now())
+
+
+@build_once
+def picture() -> Callable[[str], bool]:
+    """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
+    from time import sleep
+
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.proposals import Messages, Proposals
+    from rightsizer.bootstrap import catalogue
+    from rightsizer.bootstrap.channels import slack
+    from rightsizer.errors import SettingsError
+    from rightsizer.flows import picture as flow
+    from rightsizer.render.pictures import figure_class
+    from rightsizer.render.slack import picture_text
+    from rightsizer.render.two_weeks import draw
+
+    known = slack()
+    if known is None:
+        raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
+    store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
+    ports = flow.PicturePorts(store, book, metrics, catalogue(), draw, picture_text, known, sleep, figure_class)
+    return lambda proposal: flow.show_picture(ports, proposal)
 
 
 @build_once
 def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
-    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret
+    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret, stored_page
+    from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.aws.table import Table
+    from rightsizer.bootstrap.deciders import require_decider, slack_approvers
     from rightsizer.channels.response_url import ResponseUrls
+    from rightsizer.channels.views import Views
+    from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
@@ -62,23 +94,53 @@ def respond() -> Callable[[Any, datetime], Answer]:
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
+    views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
+    links = PageLinks(light, known.bucket)
+
+    policy = PolicyParameter(light.ssm, known.policy_parameter, now)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
+        approves = decision.state is ProposalState.APPROVED
+        require_decider(
+            one_table, proposal, decision.by, (known.limits.approvers, policy.document()), approves=approves
+        )
         return decisions.decide(one_table, proposal, decision, at)
 
     def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
+        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
         return decisions.request_rollback(one_table, proposal, by, at)
+
+    def take(proposal: str, revision: int, place: int, by: str, at: datetime) -> dict[str, Any]:
+        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
+        return decisions.take_option(one_table, proposal, revision, place, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
+    def show_details(click: Click, page: str) -> None:
+        views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
+
     ports = flow.RespondPorts(
-        known.limits.approvers.slack_users, decide, ask_back, PageLinks(light, known.bucket).link, tell
+        known.limits.approvers.slack_users,
+        decide,
+        ask_back,
+        links.link,
+        tell,
+        take,
+        views.open_reason_form,
+        show_details,
+        views.say,
     )
-    return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
+
+    def answer(event: Any, at: datetime) -> Answer:
+        click = parse_interaction(event, secret, at)
+        people = slack_approvers(known.limits.approvers, policy.document())
+        return flow.respond(click, replace(ports, approvers=people), at)
+
+    return answer
 
 
-@build_once
+@build_per_policy
 def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
@@ -88,6 +150,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
+    from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
     from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
@@ -99,6 +162,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     @build_once
     def ports() -> flow.ReportPorts:
         prices = OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))
+        limits = effective_limits(settings().limits, policy_document(), Subject())
         sources = flow.ReportSources(
             account=session().account(),
             region=session().region,
@@ -107,9 +171,11 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             past=HistoryTable(table()),
             own=LambdaUse(session().client("cloudwatch"), settings().functions),
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
-            policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
-            misread=settings().misread,
-            bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(settings().limits)),
+            policy=effective_policy(
+                Policy(minimum_saving_usd=settings().minimum_saving_usd), policy_document(), Subject()
+            ),
+            misread=misread(),
+            bill=bill_ports(session(), prices, HoursTable(table()), limits.window.zone),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

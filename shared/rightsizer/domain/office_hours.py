@@ -193,8 +193,6 @@ class HoursLimits:
     """The longest stay of one wake."""
     least_rest: timedelta = timedelta(hours=2)
     """An endpoint is not stopped for less than this, beside the time that its start takes."""
-    zone: str = ""
-    """IANA name of the time zone in which hours are proposed; empty: that of the change window."""
 
     def __post_init__(self) -> None:
         if self.grace < timedelta(minutes=10):

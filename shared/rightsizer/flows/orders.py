@@ -285,4 +285,5 @@ def _proposal(endpoint: Endpoint, variant: Variant, option: Option, price: Price
         expires_at=now + timedelta(days=DAYS),
         state=ProposalState.PENDING,
         approvable=True,
+        ordered_by=by,
     )

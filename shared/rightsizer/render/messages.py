@@ -7,9 +7,13 @@ not load the rest.
 from collections.abc import Sequence
 from typing import assert_never
 
-from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.domain.message import CapacityChangeMessage, Digest, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.domain.policy_key import POLICY_DOCUMENT
 from rightsizer.render import blocks
 
+SHOWN = 3
+"""Problems of the policy document that a message names; the terminal names them all."""
+LEAD_OF_DOCUMENT = "A value of rightsizer's policy cannot be understood"
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 
 
@@ -47,8 +51,19 @@ def slack_line(message: Message) -> str:
             return text.report_subject(report)
         case Notice(subject):
             return blocks.escape(subject, blocks.SECTION)
+        case Digest():
+            from rightsizer.render import slack
+
+            return slack.digest_line(message)
         case _:
             assert_never(message)
+
+
+def thread_line(message: ProposalMessage) -> str:
+    """Where a proposal stands, as a line of Slack's markdown for the thread of its message."""
+    from rightsizer.render import slack
+
+    return slack.standing_line(message.proposal)
 
 
 def _plain(message: Message) -> tuple[str, str]:
@@ -69,16 +84,20 @@ def _plain(message: Message) -> tuple[str, str]:
             return subject, f"{body}\n{undelivered}\n" if undelivered else body
         case Notice(subject, body):
             return subject, body
+        case Digest(lines):
+            from rightsizer.render import slack
+
+            return f"rightsizer: {slack.digest_line(message)}", "\n".join((*map(slack.digest_item, lines), ""))
         case _:
             assert_never(message)
 
 
 def _blocks(message: Message) -> list[blocks.Block]:
     match message:
-        case ProposalMessage(proposal, page):
+        case ProposalMessage(proposal, page, _, owner, file):
             from rightsizer.render import slack
 
-            return slack.proposal_blocks(proposal, page)
+            return slack.proposal_blocks(proposal, page, owner, file)
         case CapacityChangeMessage(asked, page):
             from rightsizer.render import capacity_change
 
@@ -87,6 +106,10 @@ def _blocks(message: Message) -> list[blocks.Block]:
             from rightsizer.render import slack
 
             return slack.report_blocks(report, page)
+        case Digest():
+            from rightsizer.render import slack
+
+            return slack.digest_blocks(message)
         case Notice(subject, body):
             return [blocks.header(subject), blocks.section(blocks.escape_lines(body, blocks.SECTION))]
         case _:
@@ -99,5 +122,11 @@ def misread_block(misread: Sequence[str]) -> blocks.Block:
 
 
 def misread_line(misread: Sequence[str]) -> str:
-    """The same in plain text."""
-    return f"{LEAD}: {'. '.join(misread)}."
+    """The same in plain text. Sentences about the policy document say themselves what holds until then."""
+    of_document = [each for each in misread if each.startswith(POLICY_DOCUMENT)]
+    of_stack = [each for each in misread if not each.startswith(POLICY_DOCUMENT)]
+    told = [f"{LEAD}: {'. '.join(of_stack)}."] if of_stack else []
+    if of_document:
+        more = f". {len(of_document) - SHOWN} more: rightsizer policy check" if len(of_document) > SHOWN else ""
+        told.append(f"{LEAD_OF_DOCUMENT}: {'. '.join(of_document[:SHOWN])}{more}.")
+    return " ".join(told)

@@ -192,8 +192,9 @@ def reject(
 ) -> None:
     """Reject a proposal, or stop what has not begun.
 
-    The same change is not proposed again for 180 days, and the reason of a proposal that waited is kept. Between a
-    shadow test and the change that follows it, this stops the change; of one that has begun, rightsizer rollback does.
+    The same change is not proposed again for 90 days, unless the requests a day move by 25 %; the reason of a proposal
+    that waited is kept. Between a shadow test and the change that follows it, this stops the change; of one that has
+    begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
@@ -272,6 +273,9 @@ def rollback(
             return
         tables.say(f"Recorded: {capacity_change.subject} gets its old policy back within minutes.")
         return
+    known = at.journal.load(change)
+    if known is not None:
+        at.require_decider(known.proposal_id)
     asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})

@@ -75,6 +75,7 @@ def wake(
     if everything:
         answers = orders.wake_all(stay, at.decider, now, unread)
     else:
+        at.require_waker(endpoint)
         answers = (orders.wake(endpoint, stay, at.decider, now),)
     if options.as_json:
         rows = [answer_document(each, orders.limits) for each in answers]

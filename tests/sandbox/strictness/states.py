@@ -59,6 +59,7 @@ from tests.sandbox.strictness.situations import (
     written_item,
     written_object,
 )
+from tests.sandbox.strictness.wrong_slack import IMAGE
 
 
 def asleep(box: Sandbox) -> Change:
@@ -74,6 +75,13 @@ def asleep(box: Sandbox) -> Change:
         ExecutionRoleArn=request["ExecutionRoleArn"],
     )
     return {"EndpointName": "asleep", "EndpointConfigName": "awake", "RetainAllVariantProperties": True}
+
+
+def existing_parameter(box: Sandbox) -> Change:
+    """A parameter that exists, without leave to write over it."""
+    made = f"/{name('parameter')}"
+    box.client("ssm").put_parameter(Name=made, Value="{}", Type="String")
+    return {"Name": made, "Value": "{}", "Type": "String", "Overwrite": False}
 
 
 _NO_TABLE: Change = {"TableName": "nowhere"}
@@ -198,6 +206,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("lambda", "GetEventSourceMapping"): {"unknown": {}},
     ("scheduler", "GetSchedule"): {"unknown": {}},
     ("secretsmanager", "GetSecretValue"): {"unknown": {}, "deleted": deleted_secret},
+    ("ssm", "GetParameter"): {"unknown": {"Name": "/none"}},
+    ("ssm", "PutParameter"): {"exists": existing_parameter},
     ("sns", "Publish"): {"topic": {}},
     ("events", "PutEvents"): {
         "entry": {"Entries": [{"Source": "s", "DetailType": "d"}]},
@@ -213,11 +223,37 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "channel": {"channel": "C1"},
     },
     ("slack", "response_url"): {"unknown": {"number": "none"}, "late": {"minutes": 31}, "used": {"used": 5}},
-    ("slack", "chat.postMessage"): {"token": {"token": "Bearer other"}, "channel": {"channel": "C1"}},
+    ("slack", "chat.postMessage"): {
+        "token": {"token": "Bearer other"},
+        "channel": {"channel": "C1"},
+        "file": {"blocks": [IMAGE]},
+        "thread": {"thread_ts": "1.1"},
+    },
+    ("slack", "views.open"): {
+        "token": {"token": "Bearer other"},
+        "expired": {"pressed": 4},
+        "used": {"pressed": 1, "opened": True},
+    },
+    ("slack", "views.update"): {"token": {"token": "Bearer other"}, "gone": {"view_id": "V9"}},
+    ("slack", "users.lookupByEmail"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+        "unknown": {"email": "nobody@example.com"},
+    },
+    ("slack", "files.getUploadURLExternal"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+    },
+    ("slack", "files.completeUploadExternal"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+        "unknown": {"files": '[{"id": "F999999999"}]'},
+    },
     ("slack", "chat.update"): {
         "token": {"token": "Bearer other"},
         "channel": {"channel": "C1"},
         "message": {"ts": "1.1"},
+        "file": {"blocks": [IMAGE]},
     },
     ("s3", "PutObject"): {"condition": written_object, "bucket": {"Bucket": "nowhere"}},
     ("s3", "GetObject"): {"unknown": {"Key": "nothing"}, "bucket": {"Bucket": "nowhere"}},
