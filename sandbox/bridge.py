@@ -79,7 +79,8 @@ class _Every(frozenset[str]):
 _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "sagemaker": (
         "sagemaker",
-        frozenset({"CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "CreateCluster", "DescribeCluster",
+        frozenset({"CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "DescribeProcessingJob",
+                   "ListProcessingJobs", "CreateCluster", "DescribeCluster",
                    "ListClusters", "DescribeClusterNode", "ListClusterNodes", "DeleteCluster"}),
     ),
     "cloudwatch": ("cloudwatch", frozenset()),

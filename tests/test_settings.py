@@ -254,7 +254,7 @@ def test_every_setting_is_read_by_code() -> None:
 
 
 def test_every_key_of_limits_is_documented() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "policy.md").read_text()
     with pytest.raises(SettingsError) as told:
         change_limits('{"unknown": 1}')
     keys = str(told.value).partition("it may have ")[2].split(", ")

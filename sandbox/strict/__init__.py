@@ -86,6 +86,7 @@ SHAPED_AT_THE_GATE = frozenset(
         "secretsmanager",
         "sns",
         "sqs",
+        "ssm",
     }
 )
 """Services whose answers are moto's, in part or whole; the others check shapes where they parse the request."""

@@ -7,12 +7,17 @@ from sandbox.strict import Check, Key, Params, moto, shape, state
 from sandbox.strict.words import longer, outside, together
 
 TAGS, IAM, STACKS, SECRETS = "resourcegroupstaggingapi", "iam", "cloudformation", "secretsmanager"
+PARAMETERS, TOO_LONG = "ssm", "ValidationException"
 PARAMETER = "InvalidParameterException"
 _ENTITY = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(user|group|role)/.+")
 
 
 def _no_action(p: Params) -> bool:
     return any(not re.fullmatch(r"[a-z0-9-]+:[A-Za-z0-9*]+", action) for action in p.get("ActionNames") or [])
+
+
+def _too_long(p: Params) -> bool:
+    return len(p.get("Value") or "") > (4096 if p.get("Tier", "Standard") == "Standard" else 8192)
 
 
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
@@ -75,5 +80,19 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         shape(SECRETS, "an empty id, a version id of fewer than 32 characters"),
         moto("unknown", "a secret that does not exist", "ResourceNotFoundException"),
         moto("deleted", "a secret that is to be deleted", "InvalidRequestException"),
+    ),
+    (PARAMETERS, "GetParameter"): (
+        shape(PARAMETERS, "an empty name"),
+        moto("unknown", "a parameter that does not exist", "ParameterNotFound"),
+    ),
+    (PARAMETERS, "PutParameter"): (
+        shape(PARAMETERS, "an empty name, a description of more than 1,024 characters"),
+        Check(
+            "size",
+            "a value of more than 4,096 characters in the standard tier, or 8,192 in another",
+            TOO_LONG,
+            _too_long,
+        ),
+        moto("exists", "a name that exists, without Overwrite", "ParameterAlreadyExists"),
     ),
 }

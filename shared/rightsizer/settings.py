@@ -42,6 +42,8 @@ class Settings:
     """Name of the function that draws; only `propose` is told it, and only where the stack has Slack."""
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
+    policy_parameter: str = ""
+    """Name of the SSM parameter that holds the policy document; empty where the stack has none."""
     account: str = ""
     """Partition and account of the stack, ``aws:111122223333``."""
     alarm_prefix: str = "rightsizer-"
@@ -241,8 +243,18 @@ def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
 
 
 def _window(key: str, value: Any) -> ChangeWindow:
-    """``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone."""
-    wanted = f"Limits has {key}: {_shorten(value)}; it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
+    try:
+        return parse_window(value)
+    except SettingsError as error:
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {error}") from None
+
+
+def parse_window(value: Any) -> ChangeWindow:
+    """The window of ``DAYS HH:MM-HH:MM ZONE``; days as ``mon-fri``, ``mon,wed`` or ``daily``. Wall time of the zone.
+
+    SettingsError says what it should be.
+    """
+    wanted = "it should look like 'mon-fri 09:00-17:00 Europe/Berlin'"
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
@@ -250,9 +262,7 @@ def _window(key: str, value: Any) -> ChangeWindow:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise SettingsError(
-            f"Limits has {key}: {_shorten(value)}; there is no time zone {zone!r} (IANA names)"
-        ) from None
+        raise SettingsError(f"there is no time zone {zone[:80]!r} (IANA names)") from None
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:
@@ -263,7 +273,7 @@ def _window(key: str, value: Any) -> ChangeWindow:
     if window.length < 2 * TICK:
         least = f"it should last {2 * TICK // timedelta(minutes=1)} minutes or more"
         why = f"changes begin at ticks, {TICK // timedelta(minutes=1)} minutes apart, which may miss it"
-        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {least}: {why}")
+        raise SettingsError(f"{least}: {why}")
     return window
 
 

@@ -203,6 +203,9 @@ class Kept:
     def note(self, occurrence: Occurrence) -> bool:
         return self.noted.setdefault(occurrence.key, occurrence) is occurrence
 
+    def is_noted(self, key: str) -> bool:
+        return key in self.noted
+
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         self.past[change_id] = past
 

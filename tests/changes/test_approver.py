@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rightsizer.changes.preflight.consent import approver_refusal
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.domain.approvers import Approvers, Caller, is_match, may_decide
 from rightsizer.domain.reason import Code
 from rightsizer.flows.respond import is_approver

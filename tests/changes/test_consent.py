@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.preflight import consent
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import ChangeState
@@ -16,6 +17,7 @@ from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from tests.changes.account import OLD_TYPE
 from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
+from tests.changes.test_preflight import POLICY, preflight_input, proposed
 
 HOME = "aws:111122223333"
 DEV = "cli:arn:aws:sts::111122223333:assumed-role/dev/ml-oncall"
@@ -36,6 +38,13 @@ def test_automatic_mode_needs_nobody_on_the_list() -> None:
     w = world(limits=LIST, by="policy", tags=AUTO, gate=Gate.APPLY)
     w.start()
     assert w.run(12).state is ChangeState.PROVEN
+
+
+def test_automatic_mode_begins_nothing_where_the_policy_document_says_no_by_then() -> None:
+    w = world(limits=replace(LIMITS, automatic=False), by="policy", tags=AUTO, gate=Gate.APPLY)
+    assert w.start().state is ChangeState.REFUSED
+    assert "the policy document lets nothing of this endpoint change by itself" in w.shown().outcome
+    assert world(limits=replace(LIST, automatic=False), by="slack:U1").start().state is ChangeState.RUNNING
 
 
 @pytest.mark.parametrize("by", [DEV, "slack:U2", "somebody", "cli:role/ml-oncall"])
@@ -155,11 +164,11 @@ def test_a_minimum_that_was_raised_since_is_never_lowered() -> None:
 
 
 def test_a_list_that_names_nobody_at_a_terminal_says_so() -> None:
-    reason = consent.approver_refusal(DEV, Approvers.parse("U1", HOME))
+    reason = approver_refusal(DEV, Approvers.parse("U1", HOME))
     assert reason is not None
     assert "the list names Slack users only" in reason.sentence
     assert "or somebody on the list answers in Slack" in reason.sentence
-    assert consent.approver_refusal(DEV, Approvers.parse("", HOME)) is None
+    assert approver_refusal(DEV, Approvers.parse("", HOME)) is None
 
 
 def test_a_deletion_needs_a_person() -> None:
@@ -168,3 +177,10 @@ def test_a_deletion_needs_a_person() -> None:
     assert change.state is ChangeState.REFUSED
     assert "only after a person approved it" in change.outcome
     assert world(option).start().state is ChangeState.APPLIED
+
+
+def test_a_document_that_cannot_be_understood_withdraws_no_automatic_decision() -> None:
+    auto = preflight_input(proposal=proposed(POLICY, gate=Gate.APPLY), tags=AUTO)
+    closed = replace(auto.limits, automatic=False)
+    assert consent.mode_refusal(replace(auto, limits=replace(closed, misread=("policy document: gone",)))) is None
+    assert consent.mode_refusal(replace(auto, limits=closed)) is not None

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.preflight.consent import (
     approval_refusal,
-    approver_refusal,
     deletion_refusal,
     dimension_refusal,
     is_by_policy,

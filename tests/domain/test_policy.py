@@ -64,4 +64,4 @@ def test_each_setting_is_one_key_of_limits_and_is_documented(name: str) -> None:
     known = from_environment({"RIGHTSIZER_LIMITS": f'{{"{key}": {given}}}'})
     assert known.misread == ()
     assert getattr(policy_of(known), name) != getattr(Policy(), name)
-    assert f"`{key}`" in (ROOT / "docs" / "limits.md").read_text()
+    assert f"`{key}`" in (ROOT / "docs" / "policy.md").read_text()

@@ -16,5 +16,6 @@ EVERYTHING = {
     "SlackSecretArn": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:slack-AbCdEf",
     "SlackChannel": "C0123456789",
     "Approvers": "U1,U2,role/ml-*",
+    "PolicyParameter": "/rightsizer/policy",
 }
 """Parameters that switch everything on: the widest permissions that the template can give."""

@@ -36,6 +36,7 @@ SERVICES = {
     "service-quotas": "servicequotas",
     "sns": "sns",
     "sqs": "sqs",
+    "ssm": "ssm",
 }
 """Service names of botocore, and what IAM calls them."""
 ONE_ACTION = {
@@ -58,9 +59,10 @@ AT_A_TERMINAL = frozenset(
         "lambda:GetEventSourceMapping",
         "lambda:GetFunctionConfiguration",
         "sns:ListSubscriptionsByTopic",
+        "ssm:PutParameter",
     }
 )
-"""What no function calls: whoever runs `rightsizer doctor` or `components` needs it."""
+"""What no function calls: whoever runs `rightsizer doctor`, `components` or `policy put` needs it."""
 
 
 @cache

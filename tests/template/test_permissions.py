@@ -257,6 +257,7 @@ def test_respond_can_record_a_decision_on_a_proposal_read_its_secret_and_link_pa
         "kms:Decrypt",
         "s3:GetObject",
         "secretsmanager:GetSecretValue",
+        "ssm:GetParameter",
     }
     (record,) = granting(deployed, "respond", "dynamodb:PutItem")
     assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
@@ -296,3 +297,15 @@ def test_only_alarms_of_this_account_may_invoke_evaluate(deployed: Stack) -> Non
         ("lambda.alarms.cloudwatch.amazonaws.com", "111122223333")
     ]
     assert permissions[0]["SourceArn"] == "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:*"
+
+
+def test_every_door_reads_the_one_policy_document_and_none_writes_it(deployed: Stack) -> None:
+    for door in DOORS:
+        (statement,) = granting(deployed, door, "ssm:GetParameter")
+        assert statement["Resource"] == "arn:aws:ssm:eu-west-1:111122223333:parameter/rightsizer/policy"
+        assert {action for action in deployed.actions(door) if action.startswith("ssm:")} == {"ssm:GetParameter"}
+
+
+def test_a_stack_without_a_policy_document_may_read_no_parameter() -> None:
+    for door in set(DOORS) - {"respond", "hours"}:
+        assert not [action for action in stack().actions(door) if action.startswith("ssm:")]

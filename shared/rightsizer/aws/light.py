@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
     from types_boto3_secretsmanager import SecretsManagerClient
+    from types_boto3_ssm import SSMClient
 
 FRESH = timedelta(minutes=5)
 """A secret is read again after this long, without a call for each click."""
@@ -62,6 +63,11 @@ class LightSession:
     def s3(self) -> "S3Client":
         """The S3 client."""
         client: S3Client = self._client("s3")
+        return client
+
+    def ssm(self) -> "SSMClient":
+        """The Systems Manager client."""
+        client: SSMClient = self._client("ssm")
         return client
 
     def credentials(self) -> Any:

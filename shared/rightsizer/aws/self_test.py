@@ -41,6 +41,8 @@ BILL = (
     "sagemaker:DescribeInferenceComponent",
     "sagemaker:ListTrainingJobs",
     "sagemaker:DescribeTrainingJob",
+    "sagemaker:ListProcessingJobs",
+    "sagemaker:DescribeProcessingJob",
     "cloudwatch:ListMetrics",
     "savingsplans:DescribeSavingsPlansOfferingRates",
     "savingsplans:DescribeSavingsPlans",

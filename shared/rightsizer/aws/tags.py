@@ -18,7 +18,7 @@ from rightsizer.domain.endpoint import (
     allowed_errors,
     may_grow_usd,
 )
-from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.ownership import named_owner, owner_of
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.errors import RightsizerError
 from rightsizer.telemetry import logger
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 PAGE = 100
 """ARNs in one GetResources request (API limit)."""
-OWNER_TAGS = ("rightsizer:owner", "owner", "Owner", "team", "Team")
 
 
 type Tags = Mapping[str, str]
@@ -112,7 +111,7 @@ def parse_tags(tags: Mapping[str, str]) -> TagWishes:
             error_share=errors,
             min_instances=None if least is None else int(least),
         ),
-        owner=next((tags[key].strip() for key in OWNER_TAGS if tags.get(key, "").strip()), ""),
+        owner=named_owner(tags),
         owned_by=owner_of(tags),
         bad=tuple(bad),
     )

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.settings import Settings, from_environment, require_settings
 
 if TYPE_CHECKING:
+    from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
     from rightsizer.domain.hardware import Catalogue
+    from rightsizer.domain.policy_document import PolicyDocument
     from rightsizer.flows.evaluate import EvaluatePorts
     from rightsizer.flows.rest_of_bill import BillPorts
     from rightsizer.ports.evaluation import PriceBook, PriceSource
@@ -30,6 +32,8 @@ def _wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
+POLICY_WAIT_S = 2.0
+"""Seconds for one answer of Parameter Store: a door that waits for it does nothing else."""
 _clock: Callable[[], datetime] = _wall_clock
 _built: list[Callable[[], None]] = []
 
@@ -58,6 +62,20 @@ def build_once[T](build: Callable[[], T]) -> Callable[[], T]:
     return kept
 
 
+def build_per_policy[T](build: Callable[[], T]) -> Callable[[], T]:
+    """As `build_once`, and anew where the policy document was changed since."""
+    kept: list[tuple[PolicyDocument, T]] = []
+
+    def built() -> T:
+        document = policy_document()
+        if not kept or kept[0][0] is not document:
+            kept[:] = [(document, build())]
+        return kept[0][1]
+
+    _built.append(kept.clear)
+    return built
+
+
 def reset() -> None:
     """Forget every flow and adapter, and go back to the wall clock."""
     set_clock(_wall_clock)
@@ -78,6 +96,28 @@ def session() -> Session:
 
     warn_about_botocore()
     return Session()
+
+
+@build_once
+def _policy_parameter() -> PolicyParameter:
+    from rightsizer.aws.policy_parameter import PolicyParameter
+
+    return PolicyParameter(lambda: session().client("ssm", seconds=POLICY_WAIT_S), settings().policy_parameter, now)
+
+
+def policy_document() -> PolicyDocument:
+    """The stack's policy document, at most a minute old. In a stack without one it is empty, and nothing is read."""
+    from rightsizer.domain.policy_document import PolicyDocument
+
+    return _policy_parameter().document() if settings().policy_parameter else _NO_POLICY.setdefault(0, PolicyDocument())
+
+
+_NO_POLICY: dict[int, PolicyDocument] = {}
+
+
+def misread() -> tuple[str, ...]:
+    """Sentences about what could not be understood of the stack's settings and of its policy document."""
+    return (*settings().misread, *policy_document().problems)
 
 
 def warn_about_botocore() -> None:

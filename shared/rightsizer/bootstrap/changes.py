@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import (
     bill_ports,
-    build_once,
+    build_per_policy,
     catalogue,
+    deciders,
     now,
+    policy_document,
     price_sources,
     reading_ports,
     session,
@@ -20,7 +22,7 @@ from rightsizer.bootstrap import (
     table,
 )
 from rightsizer.bootstrap.channels import notifier
-from rightsizer.changes.preflight.consent import approver_refusal
+from rightsizer.domain.policy_document import Subject, effective_approvers
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require_settings
 
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
+    from rightsizer.bootstrap.policy import StackPolicy
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.live_state import EndpointSight, Gone
+    from rightsizer.domain.policy import ChangeLimits
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from rightsizer.ports.hours import HoursBook
 
 
-@build_once
+@build_per_policy
 def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
@@ -77,10 +81,11 @@ def apply() -> Apply:
         limits=known.limits,
         notifier=notifier(),
         capacity_changes=_capacity_changes(),
+        policy=policy_document(),
     )
 
 
-@build_once
+@build_per_policy
 def hours() -> HoursKeeper:
     """The flow of the hours door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
@@ -95,10 +100,11 @@ def hours() -> HoursKeeper:
     known, client = settings(), session().client
     require_settings(known, "table")
     sagemaker, autoscaling, cloudwatch = (client(s) for s in ("sagemaker", "application-autoscaling", "cloudwatch"))
+    tagging, s3 = client("resourcegroupstaggingapi"), client("s3")
     return HoursKeeper(
         HoursPorts(
             book=HoursTable(table()),
-            account=AwsHoursAccount(sagemaker, autoscaling, cloudwatch, client("resourcegroupstaggingapi")),
+            account=AwsHoursAccount(sagemaker, autoscaling, cloudwatch, tagging, s3),
             changer=AwsChanger(
                 sagemaker, autoscaling, cloudwatch, client("ec2"), client("iam"), client("ecr"), client("sts")
             ),
@@ -108,9 +114,16 @@ def hours() -> HoursKeeper:
             quotas=EndpointQuotas(session(), now, BEFORE_A_WRITE),
             ledger=SavingsTable(table()),
             notifier=notifier(),
-            limits=known.limits,
+            limits=account_limits(),
         )
     )
+
+
+def account_limits() -> ChangeLimits:
+    """The limits as they hold where an endpoint's environment and owner say nothing else."""
+    from rightsizer.domain.policy_document import Subject, effective_limits
+
+    return effective_limits(settings().limits, policy_document(), Subject())
 
 
 def _capacity_changes() -> ErrandFlow:
@@ -125,7 +138,7 @@ def _capacity_changes() -> ErrandFlow:
     journal = TableJournal(client("dynamodb"), settings().table)
     ledger, known = SavingsTable(table()), settings()
     return CapacityChanges(
-        Book(table()), calls, calls, journal.switch, ledger, notifier(), known.limits.approvers, known.dry_run
+        Book(table()), calls, calls, journal.switch, ledger, notifier(), account_limits().approvers, known.dry_run
     )
 
 
@@ -145,45 +158,76 @@ class Desk:
     stack: Callable[[], Deployed | str]
     """The stack, or why no stack can be asked for its list and its settings."""
 
-    def require_approver(self, doing: str) -> str:
-        """Let nobody give an order whom the stack's list does not let decide: NotApproverError.
+    policy: Callable[[], StackPolicy | str]
+    """The policy of that stack as it is in force, or why no stack can be asked for it."""
 
-        Returns why no stack could be asked for its list, empty where one was. IAM alone decides here then; `apply`
-        holds who approved against its own list anyway.
+    def require_approver(self, doing: str, *, of_account: bool = False) -> str:
+        """Let nobody give an order whom the stack's lists do not let decide: NotApproverError.
+
+        `of_account`: the order is about everything, so that the list of `defaults` counts; else each of the lists, and
+        the order asks again for what it is about. Returns why no stack could be asked for its lists, empty where one
+        was. IAM alone decides here then; `apply` holds who approved against its own lists anyway.
         """
-        stack = self.stack()
-        if isinstance(stack, str):
-            return stack
-        found = approver_refusal(self.decider, stack.approvers)
-        if found is not None:
-            raise NotApproverError(f"{doing}: nothing was recorded: {found.sentence}")
+        lists = self._lists()
+        if isinstance(lists, str):
+            return lists
+        try:
+            if of_account:
+                deciders.require_of_list(effective_approvers(*lists, Subject()), self.decider, approves=False)
+            else:
+                deciders.require_any_list(self.decider, lists)
+        except NotApproverError as error:
+            raise NotApproverError(f"{doing}: {error}") from None
         return ""
+
+    def require_decider(self, proposal_id: str, *, approves: bool = False) -> None:
+        """Let nobody decide on a proposal whom its own list does not let: NotApproverError.
+
+        Where the lists cannot be asked the warning of `require_approver` was shown, and `apply` asks them.
+        """
+        lists = self._lists()
+        if not isinstance(lists, str):
+            deciders.require_decider(self.table, proposal_id, self.decider, lists, approves=approves)
+
+    def require_waker(self, endpoint: str) -> None:
+        """Let nobody wake an endpoint whom its own list does not let: NotApproverError."""
+        lists, record = self._lists(), self.hours.load(endpoint)
+        if isinstance(lists, str) or record is None or not lists[1]:
+            return
+        tags = record.before.tags if record.before is not None else {}
+        subject = lists[1].subject(endpoint, tags, record.owner)
+        deciders.require_of_list(effective_approvers(*lists, subject), self.decider, approves=False)
+
+    def _lists(self) -> deciders.Lists | str:
+        """The lists of approvers of the stack, or why no stack can be asked for them."""
+        known = self.policy()
+        return known if isinstance(known, str) else known.unread or (known.approvers, known.document)
 
     def decide(
         self, proposal_id: str, state: ProposalState, comment: str = "", *, test_first: bool = False
     ) -> dict[str, Any]:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document.
 
-        `test_first`: of an approval, that the shadow test runs before the change.
+        `test_first`: of an approval, that the shadow test runs before the change. NotApproverError where the
+        endpoint's own list does not let the caller decide.
         """
         from rightsizer.aws import decisions
-        from rightsizer.domain.proposal import Decision
+        from rightsizer.domain.proposal import Decision, ProposalState
 
         at = now()
+        self.require_decider(proposal_id, approves=state is ProposalState.APPROVED)
         return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
 
     def wake_orders(self) -> WakeOrders:
         """Orders to wake endpoints, within the limits of the stack; the default ones where no stack can be asked."""
         from rightsizer.domain.office_hours import HoursLimits
         from rightsizer.flows.wake import WakeOrders
-        from rightsizer.settings import from_environment
 
-        stack = self.stack()
-        if isinstance(stack, str):
+        known = self.policy()
+        if isinstance(known, str):
             return WakeOrders(self.hours, HoursLimits(), self.journal.switch)
-        known = from_environment({"RIGHTSIZER_LIMITS": stack.parameters.get("Limits", "{}")})
-        may_stop = stack.parameters.get("MayStop", "nothing") == "tagged"
-        return WakeOrders(self.hours, known.limits.hours, self.journal.switch, may_stop)
+        may_stop = known.parameters.get("MayStop", "nothing") == "tagged"
+        return WakeOrders(self.hours, known.account_limits.hours, self.journal.switch, may_stop)
 
     def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
         """Record that the old policy of a group is wanted back; None where the id is not a capacity change's."""
@@ -221,7 +265,17 @@ def desk(account: Session, stack: str, table_name: str) -> Desk:
         reading.fleet, reading.prices, store, lambda endpoint: components_of_endpoint(sagemaker, endpoint)
     )
     capacity_changes, hours_book = CapacityChangeTable(table), HoursTable(table)
-    return Desk(store, journal, orders, capacity_changes, table, decider_of(account), asking, hours_book, deployed)
+    found = cache(deployed)
+    policy = cache(lambda: _stack_policy(account, found()))
+    who = decider_of(account)
+    return Desk(store, journal, orders, capacity_changes, table, who, asking, hours_book, found, policy)
+
+
+def _stack_policy(account: Session, stack: Deployed | str) -> StackPolicy | str:
+    """The policy of the stack, or why no stack can be asked for it."""
+    from rightsizer.bootstrap.policy import policy_of_stack
+
+    return stack if isinstance(stack, str) else policy_of_stack(account, stack)
 
 
 def _stack_of_table(account: Session, stack: str, table_name: str) -> Deployed | str:
@@ -243,20 +297,19 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     What the stack itself costs is not known there: its functions are named in their own settings alone. Nor is the
     smallest saving that counts where `table_name` names the table and skips the search: the default stands for it.
     """
-    from rightsizer.aws.account import LambdaUse, limits_of, table_of
+    from rightsizer.aws.account import LambdaUse, stack_of
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.table import Table
-    from rightsizer.domain.policy import Policy
+    from rightsizer.bootstrap.policy import StackPolicy, policy_of_stack
     from rightsizer.domain.report import Stack
     from rightsizer.flows.report import ReportSources
-    from rightsizer.settings import from_environment
 
-    table = Table(account.client("dynamodb"), table_name or table_of(account, stack))
-    limits = None if table_name else limits_of(account, stack)
-    known = from_environment({"RIGHTSIZER_LIMITS": limits} if limits else {})
+    deployed = None if table_name else stack_of(account, stack)
+    table = Table(account.client("dynamodb"), deployed.table if deployed else table_name)
+    known = policy_of_stack(account, deployed) if deployed else StackPolicy()
     prices = OrderedPrices(price_sources(None), now, SavingsPlans(account, now))
     return ReportSources(
         account=account.account(),
@@ -266,7 +319,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         past=HistoryTable(table),
         own=LambdaUse(account.client("cloudwatch"), {}),
         stack=Stack(),
-        policy=Policy(minimum_saving_usd=known.minimum_saving_usd),
+        policy=known.account_policy,
         misread=known.misread,
         bill=bill_ports(account, prices, HoursTable(table)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import sleep
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import build_once, now, session, settings
+from rightsizer.bootstrap import build_once, build_per_policy, misread, now, policy_document, session, settings
 
 if TYPE_CHECKING:
     from rightsizer.channels.notifier import Channels
@@ -23,31 +23,38 @@ def channels() -> tuple[Notifier, ...]:
     return tuple(told)
 
 
-@build_once
+@build_per_policy
 def notifier() -> Channels:
     """All channels that are told each thing once, as one."""
     from rightsizer.channels.notifier import Channels
 
-    return Channels(channels(), settings().misread)
+    return Channels(channels(), misread())
 
 
-@build_once
+@build_per_policy
 def board() -> Channels:
     """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
     from rightsizer.channels.notifier import Channels
+    from rightsizer.channels.routing import RoutedSlack
 
     known = slack()
-    return Channels((known,) if known is not None else (), settings().misread)
+    if known is None:
+        return Channels((), misread())
+    routed = RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
+    return Channels((routed,) if policy_document() else (known,), misread())
 
 
 @build_once
 def slack() -> Slack | None:
     """The channel of the stack; None where it has no Slack."""
+    known = settings()
+    return _slack_channel(known.slack_channel) if known.slack_secret and known.slack_channel else None
+
+
+def _slack_channel(channel: str) -> Slack:
     from rightsizer.aws.light import SlackSecret
     from rightsizer.channels.slack import Slack
 
     known = settings()
-    if not (known.slack_secret and known.slack_channel):
-        return None
     secret = SlackSecret(session().client("secretsmanager"), known.slack_secret, now)
-    return Slack(lambda: secret.keys().bot_token, known.slack_channel, sleep, known.slack_endpoint)
+    return Slack(lambda: secret.keys().bot_token, channel, sleep, known.slack_endpoint)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from rightsizer.bootstrap import (
     build_once,
+    build_per_policy,
     catalogue,
     now,
+    policy_document,
     price_sources,
     reading_ports,
     session,
@@ -36,7 +38,7 @@ SWIFT_S = 5.0
 """Seconds for one answer while a Spot instance has two minutes left; a hung connection must not eat them."""
 
 
-@build_once
+@build_per_policy
 def sweep() -> Callable[[Trigger], SweepResult]:
     """The flow of the sweep door."""
     from rightsizer.aws.alarms import CloudWatchAlarms
@@ -48,7 +50,7 @@ def sweep() -> Callable[[Trigger], SweepResult]:
     require_settings(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle"
-    fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), settings().lookback_days
+    fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), _account_policy().lookback_days
     ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
     beyond = _look_after_sweep(queue)
 
@@ -75,7 +77,7 @@ def _look_after_sweep(queue: LookQueue) -> Callable[[SweepKind], object]:
     return lambda kind: flow.look_beyond(ports, kind, now())
 
 
-@build_once
+@build_per_policy
 def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], list[str]]:
     """The flow of the evaluate door: batch and seconds left in, ids to deliver again out."""
     from rightsizer.aws.alarms import CloudWatchAlarms
@@ -89,8 +91,8 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.flows.read_usage import UsageCache
     from rightsizer.flows.sweep import pages_of, send_pages
 
-    ports, policy = reading_ports(session(), store().history), policy_of(settings())
-    ports = replace(ports, hours=HoursTable(table()).of_endpoints)
+    ports, policy = reading_ports(session(), store().history), _account_policy()
+    ports = replace(ports, hours=HoursTable(table()).of_endpoints, document=policy_document())
     keeping = RecommendationSink(store(), _permission(settings()), settings().proposal_days)
 
     digests = S3DailyUsage(session().client("s3"), settings().bucket) if settings().bucket else None
@@ -171,13 +173,20 @@ def policy_of(known: Settings) -> Policy:
     )
 
 
+def _account_policy() -> Policy:
+    """The thresholds as they hold where an endpoint's environment and owner say nothing else."""
+    from rightsizer.domain.policy_document import Subject, effective_policy
+
+    return effective_policy(policy_of(settings()), policy_document(), Subject())
+
+
 def _permission(known: Settings) -> Callable[[Endpoint], ChangePermission]:
     from rightsizer.recommender.proposal import permission_for_endpoint
 
     return lambda endpoint: permission_for_endpoint(endpoint, writes=not known.dry_run, untagged=known.change_untagged)
 
 
-@build_once
+@build_per_policy
 def interruption() -> Callable[[Trigger, datetime], Reaction]:
     """The flow of the interruption door."""
     from rightsizer.aws.groups import Groups, GroupWrites

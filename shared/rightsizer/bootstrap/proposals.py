@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import (
     bill_ports,
     build_once,
+    build_per_policy,
+    misread,
     now,
+    policy_document,
     price_sources,
     session,
     settings,
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from rightsizer.flows.respond import Answer
 
 
-@build_once
+@build_per_policy
 def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
     from rightsizer.aws.messaging import EventBus, PictureOrders
@@ -74,9 +78,12 @@ def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
     from rightsizer.aws.light import LightSession, PageLinks, SlackSecret, stored_page
+    from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.aws.table import Table
+    from rightsizer.bootstrap.deciders import require_decider, slack_approvers
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.channels.views import Views
+    from rightsizer.domain.proposal import ProposalState
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
@@ -90,13 +97,21 @@ def respond() -> Callable[[Any, datetime], Answer]:
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
     links = PageLinks(light, known.bucket)
 
+    policy = PolicyParameter(light.ssm, known.policy_parameter, now)
+
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
+        approves = decision.state is ProposalState.APPROVED
+        require_decider(
+            one_table, proposal, decision.by, (known.limits.approvers, policy.document()), approves=approves
+        )
         return decisions.decide(one_table, proposal, decision, at)
 
     def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
+        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
         return decisions.request_rollback(one_table, proposal, by, at)
 
     def take(proposal: str, revision: int, place: int, by: str, at: datetime) -> dict[str, Any]:
+        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
         return decisions.take_option(one_table, proposal, revision, place, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
@@ -109,10 +124,16 @@ def respond() -> Callable[[Any, datetime], Answer]:
     ports = flow.RespondPorts(
         people, decide, ask_back, links.link, tell, take, views.open_reason_form, show_details, views.say
     )
-    return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
+
+    def answer(event: Any, at: datetime) -> Answer:
+        click = parse_interaction(event, secret, at)
+        people = slack_approvers(known.limits.approvers, policy.document())
+        return flow.respond(click, replace(ports, approvers=people), at)
+
+    return answer
 
 
-@build_once
+@build_per_policy
 def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
     from rightsizer.aws.account import LambdaUse
@@ -122,6 +143,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
+    from rightsizer.domain.policy_document import Subject, effective_policy
     from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
@@ -141,8 +163,10 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             past=HistoryTable(table()),
             own=LambdaUse(session().client("cloudwatch"), settings().functions),
             stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
-            policy=Policy(minimum_saving_usd=settings().minimum_saving_usd),
-            misread=settings().misread,
+            policy=effective_policy(
+                Policy(minimum_saving_usd=settings().minimum_saving_usd), policy_document(), Subject()
+            ),
+            misread=misread(),
             bill=bill_ports(session(), prices, HoursTable(table())),
         )
         files = BucketReports(session().client("s3"), settings().bucket)

@@ -83,6 +83,14 @@ class Approvers:
     """Empty: there is no list. Nobody decides in Slack, and IAM alone says who decides elsewhere (`may_decide`)."""
     home: str = ""
     """Partition and account of the stack, ``aws:111122223333``: where short forms count."""
+    place: str = ""
+    """Where the list stands in the policy document; empty: it is the stack's parameter `Approvers`."""
+    unreadable: str = ""
+    """Why the list cannot be understood, so that nobody decides until it is put right; empty where it can be."""
+    four_eyes: bool = False
+    """Whether owners, and whoever asked for a test or an order, need somebody else to approve."""
+    owners: frozenset[str] = frozenset()
+    """Entries of the persons who own what is decided on."""
 
     @classmethod
     def parse(cls, text: str, home: str) -> "Approvers":
@@ -107,6 +115,18 @@ class Approvers:
     def has_entry_for(self, caller: Caller) -> bool:
         """Whether an entry names the identity."""
         return any(self._is_match(entry, caller) for entry in self.terminal_entries)
+
+    def is_owner(self, person: str) -> bool:
+        """Whether the Slack user or the ARN of an AWS identity is one of the owners."""
+        caller = Caller.from_arn(person)
+        if caller is None:
+            return person in self.owners
+        return Approvers(self.owners, self.home).has_entry_for(caller)
+
+    @property
+    def title(self) -> str:
+        """The list, as sentences name it."""
+        return f"the list {self.place} of the policy document" if self.place else "the list Approvers"
 
     def _is_match(self, entry: str, caller: Caller) -> bool:
         whole = WHOLE.fullmatch(entry)

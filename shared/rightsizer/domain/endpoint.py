@@ -230,6 +230,8 @@ class Objective:
     """0..1 of requests."""
     min_instances: int | None = None
     """Instances that must always run, 1 or more; None: two or more are never made one without a person."""
+    source: str = f"tag {P95_TAG}"
+    """Where the p95 was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +274,12 @@ class Endpoint:
     """Bytes of the model's weights, where they are asked for (`may_show_kv_cache`) and S3 tells them."""
     enhanced_metrics: bool = False
     """Whether its configuration has CloudWatch publish each instance and each GPU (EnableEnhancedMetrics)."""
+    environment: str = ""
+    """The environment that a rule of the policy document assigns; empty: its tags say which."""
+    environment_source: str = ""
+    """The rule that assigns it."""
+    asks_because: str = ""
+    """Why `mode` is ``propose`` although the tag says ``auto``, by the policy document; empty where it is not so."""
     detailed_observability: bool = False
     """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
     publish_s: int = 60

@@ -98,12 +98,19 @@ def environment_of_tags(tags: Mapping[str, str]) -> tuple[Environment, str]:
     return environment, f"{source}, stricter than {', '.join(others)}" if others else source
 
 
+def environment_of(endpoint: Endpoint) -> tuple[Environment, str]:
+    """The environment of the endpoint and where it was said: the policy document, else its tags."""
+    if endpoint.environment:
+        return Environment(endpoint.environment), endpoint.environment_source
+    return environment_of_tags(endpoint.tags)
+
+
 def policy_for(endpoint: Endpoint, policy: Policy) -> Policy:
     """The policy as it holds for the endpoint in its environment: of each figure the more permissive one.
 
     Where its owner declared a latency, by tag or by target tracking, growth, risk and evidence stay the account's.
     """
-    rules = RULES[environment_of_tags(endpoint.tags)[0]]
+    rules = RULES[environment_of(endpoint)[0]]
     if rules == EnvironmentRules():
         return policy
     alone = policy.lone_instance if rules.lone_instance is None else min(policy.lone_instance, rules.lone_instance)
@@ -120,8 +127,8 @@ def policy_for(endpoint: Endpoint, policy: Policy) -> Policy:
 
 def read_environment(endpoint: Endpoint, policy: Policy) -> EnvironmentReading:
     """The environment of the endpoint with what it changes in the account's `policy`."""
-    environment, source = environment_of_tags(endpoint.tags)
-    if endpoint.tags_unread is not None:
+    environment, source = environment_of(endpoint)
+    if endpoint.tags_unread is not None and not endpoint.environment:
         source = "its tags could not be read"
     return EnvironmentReading(environment, source, tuple(_effects(endpoint, policy, policy_for(endpoint, policy))))
 

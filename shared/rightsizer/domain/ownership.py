@@ -19,6 +19,8 @@ NAMING = frozenset(
     | {"iac", "tool", "cdk", "ack"}
 )
 """Keys, with - for _, of tags that name a tool."""
+OWNER_TAGS = ("rightsizer:owner", "owner", "Owner", "team", "Team")
+"""Tags that name whom to ask, the first one that is there."""
 NO = frozenset({"", "false", "no", "0", "none"})
 _BY_TAG: tuple[tuple[Handler, tuple[str, ...]], ...] = (
     (Handler.KARPENTER, ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name")),
@@ -28,6 +30,11 @@ _BY_TAG: tuple[tuple[Handler, tuple[str, ...]], ...] = (
     (Handler.KUBERNETES, ("eks:cluster-name", "kubernetes.io/cluster/", "k8s.io/cluster-autoscaler/")),
 )
 """Tags that each tool puts on what it runs; a trailing slash is a prefix (documentation of each tool)."""
+
+
+def named_owner(tags: Mapping[str, str]) -> str:
+    """The person or team that these tags name; empty when nobody is named."""
+    return next((tags[key].strip() for key in OWNER_TAGS if tags.get(key, "").strip()), "")
 
 
 def owner_of(tags: Mapping[str, str]) -> str:

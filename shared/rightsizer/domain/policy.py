@@ -3,7 +3,7 @@
 The policy holds every default in one frozen value. The operator sets the limits; they are never derived.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 from decimal import Decimal
 
@@ -200,6 +200,10 @@ class Policy:
     error_share: float = 0.005
     """Failed requests that a guarded change may have: the roll-back alarm's own threshold."""
 
+    def with_dimensions(self, dimensions: frozenset[OptionKind]) -> "Policy":
+        """The policy with these dimensions beside type and count open to automatic mode."""
+        return replace(self, by_itself=TYPE_AND_COUNT | dimensions)
+
     def stated_chance(self, risk: int) -> tuple[float, float]:
         """Range of the chance of harm that a performance risk of 0 to 4 states; 1 is the highest end."""
         steps = (0.0, *self.risk_steps, 1.0)
@@ -275,6 +279,12 @@ class ChangeLimits:
     """Bounds of the office hours: holidays, the grace after requests, wakes."""
     approvers: Approvers = field(default_factory=Approvers)
     """Who may decide; a change that somebody else approved does not begin."""
+    automatic: bool = True
+    """Whether automatic mode may begin a change; the policy document can say no."""
+    is_live: bool = False
+    """Whether a policy document says them, which may be changed while a change waits."""
+    objective_p95_s: float | None = None
+    """The p95 to keep where no tag says it, seconds, by the policy document; None: as today."""
     misread: tuple[str, ...] = ()
     """Settings that could not be understood, a sentence each: no change begins while there is one."""
 

@@ -125,6 +125,8 @@ class Proposal:
     """One sentence about how the change stands, for the message that follows it."""
     asked_back_by: str = ""
     """Who asked for the rollback of its change; empty while nobody did."""
+    ordered_by: str = ""
+    """Who ordered it at a terminal, as `Decision.by`; empty where an evaluation proposed it."""
     asked_back_at: datetime | None = None
     """When that was asked; None also where an earlier release recorded it."""
     revision: int = 0

@@ -8,8 +8,8 @@ value, so that the flow does not know Lambda.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,9 +19,11 @@ from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, P
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.policy import TICK, ChangeLimits
+from rightsizer.domain.policy_document import PolicyDocument, effective_limits
 from rightsizer.domain.proposal import Proposal, ProposalState
-from rightsizer.errors import ConflictError, InputError, UnreadableError
+from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
 from rightsizer.flows.begin_change import ChangeStarter
 from rightsizer.flows.change_capacity import CapacityChanges
@@ -71,6 +73,8 @@ class Apply:
     """Gets a notice of what a person should know: an end that is not proof, a change that cannot be read."""
     capacity_changes: CapacityChanges | None = None
     """Small changes outside the endpoints; None where nobody asked for them."""
+    policy: PolicyDocument = field(default_factory=PolicyDocument)
+    """What differs from `limits` for an endpoint."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
         """Begin the change of an approved proposal and advance it; the same approval twice is one change.
@@ -216,12 +220,35 @@ class Apply:
             change = self.journal.save(replace(change, lease_until=now + LEASE, next_due=now + LEASE))
         except ConflictError:
             return None  # somebody else took it a moment ago
-        walked = attempt("walking a change", change_id, partial(self._change_advancer().advance_change, change, now))
+        walked = attempt("walking a change", change_id, partial(self._walk, change, now))
         if not isinstance(walked, Failure):
             return walked
         if isinstance(walked.error, ConflictError):
             return None  # our lease was over; whoever saved goes on
         return self._note_unreadable(change_id, walked, now)
+
+    def _walk(self, change: Change, now: datetime) -> Change:
+        return self._change_advancer(self.limits_of(change)).advance_change(change, now)
+
+    def limits_of(self, change: Change) -> ChangeLimits:
+        """The limits of the change by the policy document, with the endpoint's tags as they are now.
+
+        Raises ReadError where its tags, which say its environment and owner, cannot be read before it begins. One that
+        began goes on as in production.
+        """
+        if not self.policy:
+            return self.limits
+        tags: Mapping[str, str] = {}
+        owner = change.owner
+        if self.policy.asks_for_subject:
+            try:
+                tags = self.changer.tags(change.ref)
+                owner = named_owner(tags)
+            except ReadError:
+                if change.before is None:
+                    raise
+        subject = self.policy.subject(change.ref.name, tags, owner)
+        return effective_limits(self.limits, self.policy, subject)
 
     def _note_unreadable(self, change_id: str, error: Failure, now: datetime) -> Change | None:
         """Record that the look failed; retry later, and notify at the third failure and every twelfth after it."""
@@ -244,16 +271,16 @@ class Apply:
             )
         )
 
-    def _change_advancer(self) -> ChangeAdvancer:
+    def _change_advancer(self, limits: ChangeLimits) -> ChangeAdvancer:
         tell = catch_send_errors(self.notifier)
         beginning = ChangeStarter(
             self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell
         )
-        looking = StateReader(self.changer, self.metrics, self.limits)
+        looking = StateReader(self.changer, self.metrics, limits)
         following = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
         back = RollbackPlanner(self.changer, self.quotas, self.catalogue)
         return ChangeAdvancer(
-            self.journal, self.changer, self.store, self.catalogue, self.limits, beginning, looking, following, back
+            self.journal, self.changer, self.store, self.catalogue, limits, beginning, looking, following, back
         )
 
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, window
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
-from rightsizer.changes.preflight.consent import approver_refusal
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
@@ -80,6 +80,8 @@ class ChangeStarter:
             other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
             return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
         deferred = preflight.preflight_deferral(inputs, now, window.next_open(limits.window, now))
+        if deferred is not None and limits.is_live:
+            return self._wait_hourly(change, deferred, now)
         if deferred is not None:
             return self._defer(change, deferred.until, deferred.sentence, now)
         if against is not None:
@@ -115,8 +117,24 @@ class ChangeStarter:
         proposal = self.store.proposal(change.proposal_id)
         if proposal is None:
             return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
-        not_theirs = approver_refusal(proposal.decision.by if proposal.decision else "", limits.approvers)
+        is_automatic = proposal.decision is not None and proposal.decision.is_automatic
+        if limits.approvers.unreadable and not is_automatic:
+            raise ReadError(f"asking who may decide: {limits.approvers.unreadable}")
+        by = proposal.decision.by if proposal.decision else ""
+        asked_by = self._asked_by(change, proposal) if limits.approvers.four_eyes else ()
+        not_theirs = approver_refusal(by, limits.approvers, approves=True, asked_by=asked_by)
         return not_theirs if not_theirs is not None else proposal
+
+    def _asked_by(self, change: Change, proposal: Proposal) -> tuple[str, ...]:
+        """Who asked for what the change does: for its order, or for the shadow test that it follows."""
+        test = change.after.change_id if change.after is not None else self.journal.last_change(change.ref.name)
+        known = self.journal.load(test) if test else None
+        tested = self.store.proposal(known.proposal_id) if known is not None and known.id != change.id else None
+        is_test = known is not None and known.plan.kind is PlanKind.SHADOW_TEST
+        asked = (
+            tested.decision.by if is_test and tested is not None and tested.is_test_first and tested.decision else ""
+        )
+        return proposal.ordered_by, asked
 
     def plan_again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits
@@ -265,7 +283,7 @@ class ChangeStarter:
         signals = proof.watched_metrics(inputs.endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        return replace(change, baseline=proof.baseline(windows), objective_p95_s=declared_p95_s(inputs.tags))
+        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_p95_s(inputs))
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
         """Closed; a further try that cannot begin ends as the try before it: with what ran before."""
@@ -297,6 +315,10 @@ class ChangeStarter:
         if newest is not None:
             text = f"the shadow test gives way to what brings room back: {newest.reason.sentence}"
             return self._refuse(change, (Reason(Code.WITHDRAWN, text),), now)
+        return self._wait_hourly(change, later, now)
+
+    def _wait_hourly(self, change: Change, later: Deferral, now: datetime) -> Change:
+        """Waits, and looks each hour whether it may begin by then; the same reason is noted once."""
         until = min(later.until, now + LOOK_AGAIN)
         if later.sentence == change.outcome:
             return self._save_waiting(replace(change, next_due=until, lease_until=None))
@@ -307,3 +329,9 @@ class ChangeStarter:
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
+
+
+def _p95_s(inputs: PreflightInput) -> float | None:
+    """The p95 to keep, seconds: by the endpoint's tag, else by the policy document; None where neither says it."""
+    tagged = declared_p95_s(inputs.tags)
+    return inputs.limits.objective_p95_s if tagged is None else tagged

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
-from rightsizer.changes.preflight.consent import approver_refusal
+from rightsizer.changes.approval import approver_refusal
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.capacity_change import (
     OPEN,
@@ -34,6 +34,7 @@ from rightsizer.errors import (
     ConflictError,
     InputError,
     PermissionMissingError,
+    ReadError,
     RightsizerError,
     UnreadableError,
     VanishedError,
@@ -166,7 +167,10 @@ class CapacityChanges:
         """
         if capacity_change.sent_at is not None:
             return None
-        found = approver_refusal(capacity_change.decision.by if capacity_change.decision else "", self.approvers)
+        if self.approvers.unreadable:
+            raise ReadError(f"asking who may decide: {self.approvers.unreadable}")
+        by = capacity_change.decision.by if capacity_change.decision else ""
+        found = approver_refusal(by, self.approvers, approves=True)
         if found is not None:
             return Ended(ProposalState.WITHDRAWN, found)
         return approval_age_end(capacity_change, now) or restored_table_end(capacity_change, self.book.created_at())

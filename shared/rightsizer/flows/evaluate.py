@@ -8,7 +8,7 @@ done elsewhere.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import batched
@@ -20,6 +20,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy_document import PolicyDocument, place_endpoint, policy_for_endpoint
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason, reason_of
@@ -107,6 +108,8 @@ class EvaluatePorts:
     """Records of office hours of these endpoints, by name."""
     memory: UsageCache | None = None
     """Digests of complete days from earlier evaluations; without it everything is read."""
+    document: PolicyDocument = field(default_factory=PolicyDocument)
+    """What differs from the account's policy for an endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +266,7 @@ def recommendations(
     watcher: ProgressWatcher | None = None,
     turns: Turns | None = None,
 ) -> Iterator[Evaluated | Unobserved]:
-    """The recommendation of each endpoint; Unobserved where it could not be read or judged, or where no time is left.
-
-    Endpoints are read and judged in turns, and what was read of one turn is remembered before the next one begins.
-    """
+    """The recommendation of each endpoint, in turns; Unobserved where it was not read or judged, or no time is left."""
     for results in _results_in_parts(ports, summaries, policy, now, watcher or ProgressWatcher(), turns):
         yield from results
 
@@ -298,7 +298,7 @@ def _results_in_parts(
                 if note not in told:
                     told.add(note)
                     watcher.told(note)
-            chunk.append(observation)
+            chunk.append(place_endpoint(observation, ports.document))
         yield from batched(_recommend_chunk(ports, chunk, around, policy, now, watcher), PART)
 
 
@@ -334,7 +334,8 @@ def _recommend_or_reason(
         if isinstance(usage, Exception):
             raise usage
         past = ports.history(endpoint.ref.name)
-        inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, policy, now)
+        here = policy_for_endpoint(endpoint, policy, ports.document)
+        inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, here, now)
         return recommend(endpoint, usage, inputs, ports.dimensions)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from rightsizer.domain.approvers import may_decide
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
-from rightsizer.errors import ConflictError, RightsizerError, VanishedError
+from rightsizer.errors import ConflictError, NotApproverError, RightsizerError, VanishedError
 
 DECIDES: Mapping[str, ProposalState] = {
     "approve": ProposalState.APPROVED,
@@ -178,7 +178,7 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
             said = TAKEN
         else:
             said = _decide(click, ports, by, now)
-    except (ConflictError, VanishedError) as error:
+    except (ConflictError, VanishedError, NotApproverError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
         text = (

@@ -364,6 +364,13 @@ class ReportStore(Protocol):
         """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
         ...
 
+    def read(self, key: str) -> bytes | None:
+        """The content of a stored file; None where there is none.
+
+        ReadError when it cannot be read.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:

@@ -280,9 +280,8 @@ def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reas
 def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     endpoint, option = case.endpoint, case.option
     if endpoint.mode is not Mode.AUTO:
-        return Gate.PROPOSE, Reason(
-            Code.NOT_OPTED_IN, "needs your approval (the tag rightsizer:mode=auto applies such changes by itself)"
-        )
+        why = endpoint.asks_because or "the tag rightsizer:mode=auto applies such changes by itself"
+        return Gate.PROPOSE, Reason(Code.NOT_OPTED_IN, f"needs your approval ({why})")
     smaller = option.target.instance_type != case.instance_type
     needed = policy.confidence_smaller if smaller else policy.confidence_apply
     today = endpoint.variants[0].desired_count  # one variant: others were asked about before

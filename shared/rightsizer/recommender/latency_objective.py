@@ -22,7 +22,7 @@ def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> L
     """
     declared = endpoint.objective
     if declared.p95_s is not None:
-        return LatencyObjective(declared.p95_s, True, "tag rightsizer:p95-ms", declared.error_share)
+        return LatencyObjective(declared.p95_s, True, declared.source, declared.error_share)
     tracked = tracked_p95_s(endpoint.scaling)
     if tracked is not None:
         held = f"its scaling policy holds the p95 of ModelLatency at {1000 * tracked:.0f} ms"

@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from rightsizer.domain.message import CapacityChangeMessage, Digest, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.domain.policy_key import POLICY_DOCUMENT
 from rightsizer.render import blocks
 
+SHOWN = 3
+"""Problems of the policy document that a message names; the terminal names them all."""
+LEAD_OF_DOCUMENT = "A value of rightsizer's policy cannot be understood"
 LEAD = "A setting of rightsizer cannot be understood; no change begins until it is put right"
 
 
@@ -118,5 +122,11 @@ def misread_block(misread: Sequence[str]) -> blocks.Block:
 
 
 def misread_line(misread: Sequence[str]) -> str:
-    """The same in plain text."""
-    return f"{LEAD}: {'. '.join(misread)}."
+    """The same in plain text. Sentences about the policy document say themselves what holds until then."""
+    of_document = [each for each in misread if each.startswith(POLICY_DOCUMENT)]
+    of_stack = [each for each in misread if not each.startswith(POLICY_DOCUMENT)]
+    told = [f"{LEAD}: {'. '.join(of_stack)}."] if of_stack else []
+    if of_document:
+        more = f". {len(of_document) - SHOWN} more: rightsizer policy check" if len(of_document) > SHOWN else ""
+        told.append(f"{LEAD_OF_DOCUMENT}: {'. '.join(of_document[:SHOWN])}{more}.")
+    return " ".join(told)

@@ -186,7 +186,7 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         *((name, sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
     ]
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
-    blocks = [header(title), fields(facts)]
+    blocks = [header(title), section(escape(report_tables.lead_text(report), SECTION)), fields(facts)]
     blocks += [
         section(f"{sentences.RED}{escape(sentences.headline(one), SECTION)}")
         for one in report_tables.shortages(report)[:5]

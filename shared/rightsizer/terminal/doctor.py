@@ -15,6 +15,7 @@ from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Table
 from rightsizer.bootstrap import self_test
+from rightsizer.bootstrap.policy import StackPolicy, policy_of_parameters
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.hours_record import HoursRecord, HoursState
@@ -24,7 +25,6 @@ from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
 from rightsizer.render.sentences import READ_AGAIN
-from rightsizer.settings import from_environment
 from rightsizer.terminal import document
 from rightsizer.terminal.wake_page import asleep_line
 
@@ -68,18 +68,32 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     action, purpose = "cloudformation:DescribeStacks", f"the settings of stack {stack}"
     try:
         given = parameters_of(session, stack)
-        known = from_environment({"RIGHTSIZER_LIMITS": (given or {}).get("Limits", "{}")})
+        known = policy_of_parameters(session, given or {})
     except RightsizerError as error:
         yield Check(action, purpose, Outcome.NOT_CHECKED, str(error), f"allow {action} to these credentials")
         return
-    for problem in known.misread:
+    yield from _policy(known)
+    for problem in known.settings.misread:
         detail = f"{problem}; no change begins until it is put right"
         yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
-    yield from incident_alarms(session, known.limits.incident_alarms)
+    yield from incident_alarms(session, known.account_limits.incident_alarms)
     if given is not None:
         yield _approvers(Approvers.parse(given.get("Approvers", ""), ""))
     if given is not None and "MayStop" in given:
-        yield from _office_hours(session, stack, given["MayStop"] == "tagged", known.limits.hours)
+        yield from _office_hours(session, stack, given["MayStop"] == "tagged", known.account_limits.hours)
+
+
+def _policy(known: StackPolicy) -> Iterator[Check]:
+    """What of the policy document cannot be understood, or that it was not read."""
+    what = ("ssm:GetParameter", f"the policy document {known.name}")
+    if known.unread:
+        yield Check(*what, Outcome.NOT_CHECKED, known.unread, "allow ssm:GetParameter to these credentials")
+    for problem in known.document.problems:
+        yield Check(
+            *what, Outcome.FAILED, problem, "correct it: rightsizer policy check FILE, rightsizer policy put FILE"
+        )
+    if known.stored is not None and not known.document.problems:
+        yield Check(*what, Outcome.OK, f"version {known.stored.version} is right", "")
 
 
 def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLimits) -> Iterator[Check]:

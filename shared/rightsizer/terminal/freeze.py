@@ -56,7 +56,7 @@ def freeze(
         raise typer.BadParameter("--hard and --off cannot be given together")
     at, now = options.desk(), bootstrap.now()
     if hard or off:  # what only stops the way forward is the brake: it is open to whoever may write to the table
-        require_approver(at, "lifting the freeze" if off else "freezing hard")
+        require_approver(at, "lifting the freeze" if off else "freezing hard", of_account=True)
     if off:
         at.orders.thaw(at.decider, now)
     else:

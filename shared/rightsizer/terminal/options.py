@@ -8,8 +8,11 @@ from typing import Annotated, Any, Concatenate
 
 import typer
 
+from rightsizer.aws.account import stack_of
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap.changes import Desk, desk, report_sources
+from rightsizer.bootstrap.policy import StackPolicy, policy_of_stack
+from rightsizer.errors import SettingsError
 from rightsizer.flows.report import ReportSources
 from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
 from rightsizer.terminal.tables import Screen
@@ -38,7 +41,7 @@ class StackOptions:
 
     def desk(self) -> Desk:
         """The stack's stores; looks for the stack where no table was named."""
-        return desk(self._session, self.stack, self.table)
+        return desk(self.session, self.stack, self.table)
 
     def desk_for_order(self, doing: str) -> Desk:
         """The stack's stores for an order that the stack's list must let the caller give; NotApproverError."""
@@ -46,18 +49,26 @@ class StackOptions:
         require_approver(at, doing)
         return at
 
+    def session_policy(self) -> StackPolicy:
+        """The policy of the stack; the defaults where no such stack is deployed yet."""
+        try:
+            return policy_of_stack(self.session, stack_of(self.session, self.stack))
+        except SettingsError:
+            return StackPolicy()
+
     def report_sources(self) -> ReportSources:
         """Sources of the stack's report; looks for the stack where no table was named."""
-        return report_sources(self._session, self.stack, self.table)
+        return report_sources(self.session, self.stack, self.table)
 
     @property
-    def _session(self) -> Session:
+    def session(self) -> Session:
+        """A session for the account and Region that were named."""
         return Session(self.region, self.profile, self.endpoint_url)
 
 
-def require_approver(at: Desk, doing: str) -> None:
+def require_approver(at: Desk, doing: str, *, of_account: bool = False) -> None:
     """Refuse who is not on the stack's list (NotApproverError); warn where no stack can be asked for it."""
-    unasked = at.require_approver(doing)
+    unasked = at.require_approver(doing, of_account=of_account)
     if unasked:
         text = f"warning: {doing}: who may decide (the stack's parameter Approvers) was not checked here: {unasked}"
         Screen(stderr=True).print(text, style="yellow", markup=False)

@@ -120,6 +120,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("lambda", "GetEventSourceMapping"): {"UUID": "14e0db71-5d35-4eb5-b481-8945cf9d10c2"},
     ("scheduler", "GetSchedule"): {"Name": "sweep"},
     ("secretsmanager", "GetSecretValue"): {"SecretId": "slack"},
+    ("ssm", "GetParameter"): {"Name": "/rightsizer/policy"},
+    ("ssm", "PutParameter"): {"Name": "/rightsizer/policy", "Value": "{}", "Type": "String"},
     ("sns", "Publish"): {"TopicArn": "arn:aws:sns:eu-west-1:111122223333:t", "Message": "m", "Subject": "s"},
     ("sns", "ListSubscriptionsByTopic"): {"TopicArn": "arn:aws:sns:eu-west-1:111122223333:t"},
     ("sqs", "GetQueueAttributes"): {
@@ -172,6 +174,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "DescribeInferenceComponent"): {"InferenceComponentName": "small"},
     ("sagemaker", "DescribeTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "ListTrainingJobs"): {},
+    ("sagemaker", "DescribeProcessingJob"): {"ProcessingJobName": "job"},
+    ("sagemaker", "ListProcessingJobs"): {},
     ("sagemaker", "UpdateTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "DescribeCluster"): {"ClusterName": "cluster"},
 }

@@ -77,6 +77,13 @@ def asleep(box: Sandbox) -> Change:
     return {"EndpointName": "asleep", "EndpointConfigName": "awake", "RetainAllVariantProperties": True}
 
 
+def existing_parameter(box: Sandbox) -> Change:
+    """A parameter that exists, without leave to write over it."""
+    made = f"/{name('parameter')}"
+    box.client("ssm").put_parameter(Name=made, Value="{}", Type="String")
+    return {"Name": made, "Value": "{}", "Type": "String", "Overwrite": False}
+
+
 _NO_TABLE: Change = {"TableName": "nowhere"}
 _SERVICE: Change = {"ServiceCode": "s3"}
 _SCALING: Change = {
@@ -199,6 +206,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("lambda", "GetEventSourceMapping"): {"unknown": {}},
     ("scheduler", "GetSchedule"): {"unknown": {}},
     ("secretsmanager", "GetSecretValue"): {"unknown": {}, "deleted": deleted_secret},
+    ("ssm", "GetParameter"): {"unknown": {"Name": "/none"}},
+    ("ssm", "PutParameter"): {"exists": existing_parameter},
     ("sns", "Publish"): {"topic": {}},
     ("events", "PutEvents"): {
         "entry": {"Entries": [{"Source": "s", "DetailType": "d"}]},
@@ -357,6 +366,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
     ("sagemaker", "DescribeTrainingJob"): {"unknown": {}},
     ("sagemaker", "ListTrainingJobs"): {"token": TOKEN},
+    ("sagemaker", "DescribeProcessingJob"): {"unknown": {}},
+    ("sagemaker", "ListProcessingJobs"): {"token": TOKEN},
     ("sagemaker", "UpdateTrainingJob"): {"unknown": {}, "pool": no_pool},
     ("sagemaker", "DescribeCluster"): {"unknown": {}},
 }  # fmt: skip

@@ -270,6 +270,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     },
     **OF_A_STACK,
     ("secretsmanager", "GetSecretValue"): {"shape": {"VersionId": "1"}},
+    ("ssm", "GetParameter"): {"shape": {"Name": ""}},
+    ("ssm", "PutParameter"): {"shape": {"Description": "x" * 1025}, "size": {"Value": "x" * 4097}},
     ("sns", "Publish"): {
         "place": {"PhoneNumber": "+100"},
         "empty": {"Message": ""},
@@ -354,6 +356,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"shape": {"InferenceComponentName": "small_1"}},
     ("sagemaker", "DescribeTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "ListTrainingJobs"): {"shape": {"NameContains": "job_1"}},
+    ("sagemaker", "DescribeProcessingJob"): {"shape": {"ProcessingJobName": "job_1"}},
+    ("sagemaker", "ListProcessingJobs"): {"shape": {"MaxResults": 101}},
     ("sagemaker", "UpdateTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "DescribeCluster"): {"shape": {"ClusterName": "cluster_1"}},
 }  # fmt: skip

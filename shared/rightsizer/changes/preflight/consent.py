@@ -1,22 +1,17 @@
 """Consent to a change: the endpoint's tag, a person, or the settings of automatic mode.
 
-A person counts whom the stack's list `Approvers` lets decide. What is the owner's already needs no new consent: a
-minimum that only goes up again, within the maximum that they registered.
+A person counts whom the list of approvers lets decide (`changes.approval`). What is the owner's already needs no new
+consent: a minimum that only goes up again, within the maximum that they registered.
 """
 
 from decimal import Decimal
 
-from rightsizer.domain.approvers import Approvers, Caller, may_decide
 from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode
 from rightsizer.domain.endpoint import growth_refusal as budget_refusal
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
-from rightsizer.domain.proposal import DecidedBy, DecisionSource
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
-
-SHOWN = 10
-"""Entries of a list that a sentence names."""
 
 
 def is_by_policy(inputs: PreflightInput) -> bool:
@@ -31,6 +26,8 @@ def mode_refusal(inputs: PreflightInput) -> Reason | None:
         return Reason(
             Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {said!r}"
         )
+    if is_by_policy(inputs) and not inputs.limits.automatic and not inputs.limits.misread:
+        return Reason(Code.NOT_OPTED_IN, "the policy document lets nothing of this endpoint change by itself any more")
     if said in (Mode.PROPOSE, Mode.AUTO) or (not said and inputs.limits.change_untagged):
         return None
     text = f"the tag {MODE_TAG} is {said or 'absent'}; the role may change endpoints tagged propose or auto"
@@ -101,44 +98,3 @@ def growth_refusal(inputs: PreflightInput) -> Reason | None:
         text = f"up to {max(target.maximum or 0, target.instance_count)} instances, and the maximum of its autoscaling"
         return Reason(Code.NEEDS_APPROVAL, f"{text} is {most}: only a person goes beyond it")
     return budget_refusal(inputs.tags, option.growth_usd or Decimal(0))
-
-
-def approver_refusal(by: str, approvers: Approvers) -> Reason | None:
-    """Why the list does not let `by` (``slack:U1``, ``cli:ARN``) decide; None where it does.
-
-    `by` is what the decision claims. Automatic mode is held by other rules. An empty list lets whoever decided at a
-    terminal, where IAM is the wall, and nobody who decided in Slack (`may_decide`): who empties the list takes
-    everybody off it.
-    """
-    decider = DecidedBy.read(by)
-    if decider.source is DecisionSource.POLICY:
-        return None
-    who = decider.person
-    is_slack = decider.source is DecisionSource.SLACK
-    caller = Caller.from_arn(who) if decider.source is DecisionSource.CLI else None
-    is_listed = who in approvers.slack_users if is_slack else caller is not None and approvers.has_entry_for(caller)
-    if may_decide(is_listed=is_listed, has_list=bool(approvers.entries), is_behind_iam=not is_slack):
-        return None
-    if is_slack:
-        empty = "" if approvers.entries else ", which is empty, so that nobody decides in Slack"
-        return Reason(Code.NOT_APPROVER, f"the Slack user {who[:80]} is not on the list Approvers{empty}")
-    if caller is None:
-        who = f"{who or by or 'nobody'}"[:200]
-        return Reason(
-            Code.NOT_APPROVER, f"{who} is no identity that the list Approvers can name; {_approvers_text(approvers)}"
-        )
-    entry = caller.entry(approvers.home)
-    return Reason(
-        Code.NOT_APPROVER,
-        f"{entry if entry == who else f'{entry} ({who})'} is not on the list Approvers; {_approvers_text(approvers)}; "
-        f"whoever deploys rightsizer adds {entry} to the stack's parameter Approvers"
-        + (", or somebody on the list answers in Slack" if approvers.slack_users else ""),
-    )
-
-
-def _approvers_text(approvers: Approvers) -> str:
-    names = approvers.terminal_entries
-    if not names:
-        return "the list names Slack users only, so that nobody decides at a terminal"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"at a terminal it lets {', '.join(names[:SHOWN])}{more} decide"

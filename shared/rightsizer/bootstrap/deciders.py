@@ -1,0 +1,73 @@
+"""Who may decide on one proposal or change, by the stack's list and the policy document, for Slack and the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws import decisions
+from rightsizer.aws.table import document as document_of
+from rightsizer.changes.approval import approver_refusal
+from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.environment import Environment
+from rightsizer.domain.policy_document import PolicyDocument, Subject, effective_approvers, lists_of_approvers
+from rightsizer.domain.proposal import DecidedBy, DecisionSource
+from rightsizer.errors import NotApproverError
+
+if TYPE_CHECKING:
+    from rightsizer.aws.decisions import RowSource
+
+type Lists = tuple[Approvers, PolicyDocument]
+"""The stack's list, and the policy document that may say others."""
+
+
+def slack_approvers(base: Approvers, policy: PolicyDocument) -> frozenset[str]:
+    """Slack users who may decide on something; which of them decides on what, `require_decider` says."""
+    return frozenset[str]().union(*(each.slack_users for each in lists_of_approvers(base, policy)))
+
+
+def require_any_list(by: str, lists: Lists) -> None:
+    """Let nobody give an order whom no list at all lets decide: NotApproverError.
+
+    Lists that cannot be understood pass here: an order that only goes back needs none of them (`require_of_list`).
+    """
+    refusals = [approver_refusal(by, each) for each in lists_of_approvers(*lists) if not each.unreadable]
+    if refusals and all(refusals):
+        raise NotApproverError(f"nothing was recorded: {refusals[0].sentence if refusals[0] else by}")
+
+
+def require_decider(table: RowSource, proposal_id: str, by: str, lists: Lists, *, approves: bool = False) -> None:
+    """Let nobody decide on a proposal whom its own list does not let: NotApproverError. One that is not there passes.
+
+    `approves`: the decision lets something begin, so that the rule of four eyes counts. The environment is the one that
+    the last evaluation saw; `apply` asks again by the tags as they are then.
+    """
+    if not lists[1]:
+        return  # the stack's list alone, which was asked before
+    row = decisions.find(table, proposal_id)
+    if row is None:
+        return
+    body = document_of(row)
+    require_of_list(effective_approvers(*lists, subject_of_row(body)), by, approves, str(body.get("ordered_by") or ""))
+
+
+def require_of_list(approvers: Approvers, by: str, approves: bool, ordered_by: str = "") -> None:
+    """Let nobody decide whom this list does not let: NotApproverError.
+
+    Where the list cannot be understood nobody approves, and nobody decides in Slack. At a terminal IAM alone says then
+    who rejects and who goes back: a mistake in the document shall not keep a change that does harm.
+    """
+    if approvers.unreadable and not approves and DecidedBy.read(by).source is DecisionSource.CLI:
+        return
+    refusal = approver_refusal(by, approvers, approves=approves, asked_by=(ordered_by,))
+    if refusal is not None:
+        raise NotApproverError(f"nothing was recorded: {refusal.sentence}")
+
+
+def subject_of_row(body: dict[str, Any]) -> Subject:
+    """The endpoint of a stored proposal, as values are asked for; production where its row does not say."""
+    found = body.get("recommendation")
+    known = found if isinstance(found, dict) else {}
+    reading = known.get("environment")
+    said = str(reading.get("environment", "")) if isinstance(reading, dict) else ""
+    environment = Environment(said) if said in tuple(Environment) else Environment.PRODUCTION
+    return Subject(environment, str(known.get("owner") or ""))

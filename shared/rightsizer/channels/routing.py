@@ -1,0 +1,61 @@
+"""Messages to the Slack channel that the policy document names for their owner or environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rightsizer.domain.environment import Environment
+from rightsizer.domain.message import Message, ProposalMessage
+from rightsizer.domain.policy_document import PolicyDocument, Subject, channel_for
+from rightsizer.errors import WriteRefusedError
+from rightsizer.telemetry import logger
+
+if TYPE_CHECKING:
+    from rightsizer.channels.slack import Slack
+    from rightsizer.domain.proposal import MessageRef
+
+REFUSED = frozenset({"channel_not_found", "is_archived", "not_in_channel"})
+"""Errors of Slack that another channel does not meet (Slack API documentation, "chat.postMessage", errors)."""
+
+
+class RoutedSlack:
+    """Keeps the promises of `ports.evaluation.Notifier`; what it has no say in goes to the stack's own channel.
+
+    `channel` makes the Slack channel of an id. A channel that Slack refuses is stood in for by the stack's own, so that
+    a slip in the document loses no proposal.
+    """
+
+    def __init__(self, channel: Callable[[str], Slack], default: str, policy: PolicyDocument) -> None:
+        self._make, self._default, self._policy = channel, default, policy
+        self._made: dict[str, Slack] = {}
+
+    def post(self, message: Message) -> MessageRef:
+        """Post the message in the channel of its owner or environment."""
+        wanted = self.channel_of(message)
+        try:
+            return self._channel(wanted).post(message)
+        except WriteRefusedError as error:
+            if wanted == self._default or error.code not in REFUSED:
+                raise
+            logger.warning("a channel of the policy document is refused", extra={"channel": wanted, "why": str(error)})
+            return self._channel(self._default).post(message)
+
+    def update(self, ref: MessageRef, message: Message) -> None:
+        """Replace a message where it was posted."""
+        self._channel(self._default).update(ref, message)
+
+    def channel_of(self, message: Message) -> str:
+        """Id of the channel that the message belongs to."""
+        if getattr(message, "thread", ""):
+            return self._default  # of the message in whose thread it goes
+        if not isinstance(message, ProposalMessage):
+            return channel_for(self._policy, Subject(), self._default)
+        found = message.proposal.recommendation
+        environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
+        return channel_for(self._policy, Subject(environment, found.owner), self._default)
+
+    def _channel(self, name: str) -> Slack:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
