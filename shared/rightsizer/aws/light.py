@@ -60,14 +60,14 @@ class LightSession:
         client: SecretsManagerClient = self._client("secretsmanager")
         return client
 
-    def s3(self) -> "S3Client":
-        """The S3 client."""
-        client: S3Client = self._client("s3")
-        return client
-
     def ssm(self) -> "SSMClient":
         """The Systems Manager client."""
         client: SSMClient = self._client("ssm")
+        return client
+
+    def s3(self) -> "S3Client":
+        """The S3 client."""
+        client: S3Client = self._client("s3")
         return client
 
     def credentials(self) -> Any:

@@ -122,9 +122,16 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def show_details(click: Click, page: str) -> None:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
-    people = known.limits.approvers.slack_users
     ports = flow.RespondPorts(
-        people, decide, ask_back, links.link, tell, take, views.open_reason_form, show_details, views.say
+        known.limits.approvers.slack_users,
+        decide,
+        ask_back,
+        links.link,
+        tell,
+        take,
+        views.open_reason_form,
+        show_details,
+        views.say,
     )
 
     def answer(event: Any, at: datetime) -> Answer:

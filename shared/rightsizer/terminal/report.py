@@ -17,7 +17,7 @@ from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.errors import InputError
 from rightsizer.flows import report as reporting
-from rightsizer.render import csv, focus, messages, pictures, report_json, report_page, sentences, text
+from rightsizer.render import csv, focus, messages, report_json, report_page, report_picture, sentences, text
 from rightsizer.reporting.merge import merge_reports
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
@@ -101,7 +101,7 @@ def report(
     if by is not None:
         _show_groups(made, by, form, output)
     elif form is Format.PNG and output is not None:
-        output.write_bytes(pictures.report_png(made))
+        output.write_bytes(report_picture.report_png(made))
     elif form is Format.JSON and output is None:
         print_json(json.loads(report_json.report(made)))
     elif form is not None:
