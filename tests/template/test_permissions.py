@@ -270,6 +270,7 @@ def test_the_picture_reads_one_proposal_and_its_metrics_and_writes_where_the_pic
         "dynamodb:PutItem",
         "kms:Decrypt",
         "secretsmanager:GetSecretValue",
+        "ssm:GetParameter",
     }
     (kept,) = granting(deployed, "picture", "dynamodb:PutItem")
     assert kept["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["MESSAGE#picture#*"]}}
