@@ -12,6 +12,7 @@ from rightsizer.bootstrap import (
     build_per_policy,
     catalogue,
     deciders,
+    hours_zone,
     now,
     policy_document,
     price_sources,
@@ -52,6 +53,7 @@ def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.aws.changes import AwsChanger
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.metrics import CloudWatchMetrics
@@ -82,6 +84,7 @@ def apply() -> Apply:
         notifier=notifier(),
         capacity_changes=_capacity_changes(),
         policy=policy_document(),
+        stopped=HoursTable(table()).stopped_times,
     )
 
 
@@ -325,7 +328,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=known.account_policy,
         misread=known.misread,
-        bill=bill_ports(account, prices, HoursTable(table)),
+        bill=bill_ports(account, prices, HoursTable(table), hours_zone(known.account_limits)),
     )
 
 

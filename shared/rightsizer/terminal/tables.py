@@ -19,7 +19,7 @@ from rightsizer.domain.reason import UNREADABLE, Code, Reason, clean_text, one_l
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
-from rightsizer.render.target import target_facts
+from rightsizer.render.target import later_text, target_facts
 from rightsizer.terminal.plot import plot
 from rightsizer.terminal.survey import Survey
 
@@ -192,7 +192,8 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
         parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
-    parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
+    follows = {sentences.GATES[each.gate]: each.gate_reason.sentence, "later": later_text(each)}
+    parts += [Text(), _facts("What follows", {name: said for name, said in follows.items() if said})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
     for title, lines in _lists(each):
