@@ -6,13 +6,13 @@ BIN := .venv/bin
 RUN := PYTHONPATH=shared:. $(BIN)/python
 # The region only lets botocore and cfn-lint resolve names; no command here reaches AWS.
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/sam
-SOURCES := template.yaml $(shell find shared functions -type f -not -name '*.pyc')
+SOURCES := template.yaml $(shell find shared functions layers -type f -not -name '*.pyc')
 TRACES ?=
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
 .PHONY: help install check test artefact fast lint format types contracts guards audit secrets readme validate build bench replay \
 	faults mutants spot \
-	sandbox demo readme-table clean
+	sandbox demo readme-table slack-picture clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -88,7 +88,7 @@ contracts: install
 	PYTHONPATH=shared:. $(BIN)/lint-imports
 
 guards: # A requirement file that names a host or a machine's path ties every user to it.
-	@! grep -nE '://|--index-url|--extra-index-url|--find-links|^-e |file:' requirements/*.txt shared/requirements*.txt \
+	@! grep -nE '://|--index-url|--extra-index-url|--find-links|^-e |file:' requirements/*.txt shared/requirements*.txt layers/*/requirements.txt \
 	|| { echo "guards: compile these again with scripts/compile_requirements.sh" >&2; exit 1; }
 
 audit: install ## Known vulnerabilities in what is pinned; says "not checked" where the database cannot be reached
@@ -106,6 +106,9 @@ readme-table: install ## Run the demo, put its table into README.md, and draw th
 	$(RUN) -m sandbox.demo --table README.md
 	$(RUN) -m sandbox.demo_picture
 
+slack-picture: install ## Draw the pictures of the Slack message; needs the extra pictures in .venv, and chromium
+	$(RUN) scripts/slack_picture.py docs/pictures
+
 validate: .venv-sam/.installed ## Validate and lint the template
 	$(SAM) validate --lint
 
@@ -113,7 +116,7 @@ check: lint types contracts guards secrets audit readme validate ## Lint, types,
 
 # $(1) processor, $(2) folder. SAM calls shared/Makefile for the layer and passes it no processor, hence ARCH.
 define sam_build
-	ARCH=$(1) $(SAM) build --parameter-overrides Arch=$(1) -b $(2)
+	ARCH=$(1) KEPT="$(CURDIR)/.aws-sam/kept" $(SAM) build --parameter-overrides Arch=$(1) -b $(2)
 	.venv-sam/bin/python scripts/compile_build.py $(2)
 	@touch $(2)/.built
 endef

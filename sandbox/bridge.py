@@ -79,7 +79,8 @@ class _Every(frozenset[str]):
 _OURS: dict[str, tuple[str, frozenset[str]]] = {
     "sagemaker": (
         "sagemaker",
-        frozenset({"CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "CreateCluster", "DescribeCluster",
+        frozenset({"CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "DescribeProcessingJob",
+                   "ListProcessingJobs", "CreateCluster", "DescribeCluster",
                    "ListClusters", "DescribeClusterNode", "ListClusterNodes", "DeleteCluster"}),
     ),
     "cloudwatch": ("cloudwatch", frozenset()),
@@ -227,7 +228,7 @@ def _by_path(service: str, dispatch: Any) -> Any:
         world = current()
         known = getattr(world.api(service), "http", None) if world is not None else None
         body = getattr(request, "body", None) or getattr(request, "data", b"") or b""
-        found = known(request.method, full_url, body) if known is not None else None
+        found = known(request.method, full_url, body, headers) if known is not None else None
         return found if found is not None else dispatch(request, full_url, headers)
 
     return answer

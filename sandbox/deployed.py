@@ -98,12 +98,13 @@ class ControlPlanes:
 
     # Lambda and Scheduler, whose operations are paths
 
-    def http(self, method: str, url: str, body: bytes) -> Answer | None:
+    def http(self, method: str, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer | None:
         """The answer to a request by its path; None for what this stack is not asked."""
         path = [unquote(part) for part in urlsplit(url).path.strip("/").split("/")]
         match (method, path):
             case ("POST", [_, "functions", name, "invocations"]):
-                return self._invoke(name.rpartition(":")[2], body)
+                lowered = {key.lower(): str(value) for key, value in (headers or {}).items()}
+                return self._invoke(name.rpartition(":")[2], body, lowered.get("x-amz-invocation-type", ""))
             case ("GET", [_, "functions", name, "configuration"]):
                 function = next((f for f in self._stack.parts.functions.items() if f[1].name == name), None)
                 if function is None:
@@ -122,11 +123,16 @@ class ControlPlanes:
             return _missing(f"{name} does not exist")
         return _json({"Name": name, "UUID": name, "State": off if known[name] in self.disabled else on})
 
-    def _invoke(self, name: str, body: bytes) -> Answer:
-        """A synchronous invocation: an error of the function is an answer with X-Amz-Function-Error."""
-        function = next((f for f in self._stack.parts.functions.values() if f.name == name), None)
+    def _invoke(self, name: str, body: bytes, kind: str) -> Answer:
+        """A synchronous invocation, whose error is an answer with X-Amz-Function-Error; an `Event` runs later."""
+        logical, function = next(
+            (f for f in self._stack.parts.functions.items() if name in (f[1].name, f[0])), ("", None)
+        )
         if function is None:
             return _missing(f"Function not found: {name}")
+        if kind == "Event":
+            self._stack.start(logical, json.loads(body or b"null"))
+            return 202, {}, b""
         try:
             answer = self._stack.invoke(function.door, json.loads(body or b"null"))
         except Exception as error:

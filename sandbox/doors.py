@@ -92,7 +92,7 @@ class Roles:
                 key = f"/{params['Key']}" if "Key" in params else ""
                 asked = "s3:ListBucket" if call.operation == "ListObjectsV2" else action
                 yield Ask(asked, f"arn:aws:s3:::{params['Bucket']}{key}", {"aws:ResourceAccount": self._box.account})
-            case "sqs" | "sns" | "secretsmanager" | "ecr" | "ssm":
+            case "sqs" | "sns" | "secretsmanager" | "ecr" | "ssm" | "lambda":
                 yield Ask(PERMITTED_BY.get(action, (action,))[0], self._named(call))
             case "events":
                 yield from self._events(action, params)
@@ -176,6 +176,8 @@ class Roles:
                 return str(params["SecretId"])
             case "ssm":
                 return self._box.world.arn("ssm", f"parameter{params['Name']}")
+            case "lambda":
+                return self._box.world.arn("lambda", f"function:{params['FunctionName']}")
         owner = params.get("registryId", self._box.account)
         return f"arn:aws:ecr:{self._box.region}:{owner}:repository/{params['repositoryName']}"
 

@@ -19,6 +19,7 @@ _WRITES = (
 )  # fmt: skip
 _READS = ("BatchGet", "BatchCheck")
 PERMITTED_BY = {
+    "lambda:Invoke": ("lambda:InvokeFunction",),
     "cloudwatch:QueryMetrics": ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics"),
     "sqs:SendMessageBatch": ("sqs:SendMessage",),
 }

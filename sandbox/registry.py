@@ -36,7 +36,8 @@ class Registry:
             raise AwsRefusal("RepositoryNotFoundException", text)
         found, failures = [], []
         for wanted in p["imageIds"]:
-            name = f"{repository}:{wanted['imageTag']}"
+            tag, digest = wanted.get("imageTag"), wanted.get("imageDigest")
+            name = f"{repository}@{digest}" if tag is None else f"{repository}:{tag}"
             if name in self.removed or name not in self._known():
                 failures.append({"imageId": wanted, "failureCode": "ImageNotFound"})
             else:

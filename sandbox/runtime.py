@@ -66,7 +66,10 @@ def _function(
     references: Mapping[str, str],
 ) -> BuiltFunction:
     both = {**shared, **own}
-    layers = tuple(build / template["Resources"][layer]["Properties"]["ContentUri"] for layer in both["Layers"])
+    named = dict.fromkeys(
+        [*shared.get("Layers", []), *own.get("Layers", [])]
+    )  # SAM adds a function's to the global ones
+    layers = tuple(build / template["Resources"][layer]["Properties"]["ContentUri"] for layer in named)
     variables = {
         **shared.get("Environment", {}).get("Variables", {}),
         **own.get("Environment", {}).get("Variables", {}),

@@ -1,6 +1,7 @@
-"""Training jobs and HyperPod clusters of the simulated account, as they are described; warm pools can be released.
+"""Training and processing jobs and HyperPod clusters of the simulated account, as they are described.
 
-Source: SageMaker API reference, DescribeTrainingJob, ListTrainingJobs, UpdateTrainingJob, DescribeCluster. moto's own
+Warm pools can be released. Source: SageMaker API reference, Describe and List of both kinds of job, UpdateTrainingJob,
+DescribeCluster. moto's own
 knows no warm pools and no transitions.
 """
 
@@ -22,12 +23,18 @@ SUMMARY = ("TrainingJobArn", "CreationTime", "TrainingEndTime", "LastModifiedTim
 """Members of TrainingJobSummary that are members of the job too."""
 
 
+PROCESSING_SUMMARY = ("ProcessingJobName", "ProcessingJobArn", "CreationTime", "ProcessingEndTime", "LastModifiedTime",
+                      "ProcessingJobStatus")  # fmt: skip
+"""Members of ProcessingJobSummary that are members of the job too."""
+
+
 class Jobs:
     """Operations about jobs and clusters; everything else goes to the service that was there before."""
 
     def __init__(self, world: "World") -> None:
         self._world, self._inner = world, world.api("sagemaker")
         self.jobs: dict[str, Params] = {}
+        self.processing: dict[str, Params] = {}
         self.tags: dict[str, dict[str, str]] = {}
         self.clusters: dict[str, Params] = {}
 
@@ -63,6 +70,26 @@ class Jobs:
         self.tags[arn] = dict(tags or {})
         return self.jobs[name]
 
+    def process(self, name: str, begun: datetime, ended: datetime, **over: Any) -> Params:
+        """A processing job that ended; `over` replaces members of its description."""
+        self.processing[name] = {
+            "ProcessingJobName": name,
+            "ProcessingJobArn": self._world.arn("sagemaker", f"processing-job/{name}"),
+            "ProcessingJobStatus": "Completed",
+            "ProcessingResources": {
+                "ClusterConfig": {"InstanceCount": 1, "InstanceType": "ml.m5.xlarge", "VolumeSizeInGB": 30}
+            },
+            "StoppingCondition": {"MaxRuntimeInSeconds": 86_400},
+            "AppSpecification": {"ImageUri": "111122223333.dkr.ecr.eu-west-1.amazonaws.com/p:1"},
+            "RoleArn": "arn:aws:iam::111122223333:role/training-role",
+            "CreationTime": begun - timedelta(minutes=4),
+            "ProcessingStartTime": begun,
+            "ProcessingEndTime": ended,
+            "LastModifiedTime": ended,
+            **over,
+        }
+        return self.processing[name]
+
     def emit(self, name: str) -> None:
         """SageMaker says that the job moved."""
         job = self.jobs[name]
@@ -89,6 +116,26 @@ class Jobs:
         rows.sort(key=lambda row: row["CreationTime"], reverse=p.get("SortOrder") != "Ascending")
         found, token = page(rows, p.get("NextToken"), p.get("MaxResults", 10), operation="ListTrainingJobs")
         return {"TrainingJobSummaries": found} | ({"NextToken": token} if token else {})
+
+    def DescribeProcessingJob(self, p: Params) -> Params:
+        """The job as it stands."""
+        if p["ProcessingJobName"] not in self.processing and on("DescribeProcessingJob", "unknown"):
+            raise AwsRefusal("ValidationException", "Could not find requested job with name: " + p["ProcessingJobName"])
+        return self.processing[p["ProcessingJobName"]]
+
+    def ListProcessingJobs(self, p: Params) -> Params:
+        """Pages of ten jobs, or as asked, by status, creation and part of the name."""
+        rows = [
+            {key: job[key] for key in PROCESSING_SUMMARY if key in job}
+            for name, job in self.processing.items()
+            if p.get("CreationTimeAfter", job["CreationTime"]) <= job["CreationTime"]
+            if p.get("CreationTimeBefore", job["CreationTime"]) >= job["CreationTime"]
+            if p.get("StatusEquals") in (None, job["ProcessingJobStatus"])
+            and p.get("NameContains", "") in name
+        ]  # fmt: skip
+        rows.sort(key=lambda row: row["CreationTime"], reverse=p.get("SortOrder") != "Ascending")
+        found, token = page(rows, p.get("NextToken"), p.get("MaxResults", 10), operation="ListProcessingJobs")
+        return {"ProcessingJobSummaries": found} | ({"NextToken": token} if token else {})
 
     def UpdateTrainingJob(self, p: Params) -> Params:
         """Keep-alive 0 ends a warm pool that waits; AWS refuses it for a job without one."""

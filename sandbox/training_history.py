@@ -1,4 +1,4 @@
-"""A believable month of training: 200 finished jobs of seven teams' work, with the use of their hosts.
+"""A believable month: 200 finished training jobs of seven teams' work and 32 processing jobs, with the use of hosts.
 
 Each line of `WORK` says what the work is there to show. The same seed gives the same account.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.training_history import NAMESPACE
+from rightsizer.aws.training_history import NAMESPACE, PROCESSING_NAMESPACE
 from sandbox.cloudwatch.store import Sample
 from sandbox.traffic import hardware
 
@@ -66,6 +66,41 @@ def seed_training(box: "Sandbox", jobs: "Jobs", seed: int = 7) -> int:
     return number
 
 
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """Runs of one processing script."""
+
+    name: str
+    runs: int
+    instance_type: str
+    hours: float
+    cpu: float
+    memory: float
+    gpu: float = 0.0
+
+
+PROCESSING = (
+    Processing("features-daily", 28, "ml.m5.12xlarge", 0.5, 0.08, 0.10),  # a host that is too large
+    Processing("embed-weekly", 4, "ml.g5.4xlarge", 2.0, 0.5, 0.20, 0.0),  # a GPU that does nothing
+)
+
+
+def seed_processing(box: "Sandbox", jobs: "Jobs", seed: int = 7) -> int:
+    """Put the finished processing jobs and their metrics into the account; returns their number."""
+    dice = random.Random(seed)
+    for work in PROCESSING:
+        for run in range(work.runs):
+            begun = box.clock.now - timedelta(hours=DAYS * 24 * (1 - (run + 1) / (work.runs + 1)) + 1.2 * work.hours)
+            name = f"{work.name}-{begun:%Y-%m-%d-%H-%M-%S}-{run:03d}"
+            hours = work.hours * dice.uniform(0.92, 1.08)
+            cluster = {"InstanceCount": 1, "InstanceType": work.instance_type, "VolumeSizeInGB": 30}
+            ended = begun + timedelta(hours=hours)
+            jobs.process(name, begun, ended, ProcessingResources={"ClusterConfig": cluster})
+            used = Work(work.name, 1, work.instance_type, work.hours, work.cpu, work.memory, work.gpu)
+            _measure(box, used, name, begun, hours, dice, PROCESSING_NAMESPACE)
+    return sum(work.runs for work in PROCESSING)
+
+
 def _train(box: "Sandbox", jobs: "Jobs", work: Work, run: int, dice: random.Random) -> None:
     """One run: it begins at some hour of the month, takes about as long as the others, and ends."""
     ago = DAYS * 24 * (1 - (run + 1) / (work.runs + 1)) + 1.2 * work.hours
@@ -117,7 +152,9 @@ def _transitions(begun: Any, ended: Any, interruptions: int) -> list[dict[str, A
     return rows
 
 
-def _measure(box: "Sandbox", work: Work, name: str, begun: Any, hours: float, dice: random.Random) -> None:
+def _measure(
+    box: "Sandbox", work: Work, name: str, begun: Any, hours: float, dice: random.Random, namespace: str = NAMESPACE
+) -> None:
     """Datapoints of each ten minutes, as CloudWatch has them for a host."""
     kind = hardware().find(work.instance_type)
     assert kind is not None, work.instance_type
@@ -130,4 +167,4 @@ def _measure(box: "Sandbox", work: Work, name: str, begun: Any, hours: float, di
         at = (begun + timedelta(minutes=minute)).replace(second=0, microsecond=0)
         for metric, level in levels.items():
             spread = 0.0 if level == 0 else dice.uniform(0.96, 1.04)
-            box.world.metrics.add(NAMESPACE, metric, host, at, Sample.even(level * spread, 10))
+            box.world.metrics.add(namespace, metric, host, at, Sample.even(level * spread, 10))

@@ -175,6 +175,10 @@ class Stack:
         self._number += 1
         self._pending.append(_Delivery(due, self._number, function, queue, source, event))
 
+    def start(self, function: str, event: Any) -> None:
+        """Invoke a function asynchronously: it runs when what runs now is done."""
+        self._queue_up(self.box.clock.now, function, None, "asynchronous", event)
+
     def _alarm_action(self, action: str, document: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
         now = self.box.clock.now
         for name, function in self.parts.functions.items():

@@ -13,6 +13,7 @@ from rightsizer.advice.deviation import (
     Deviation,
     median_error,
     memory_deviations,
+    network_deviations,
     share_inside,
     throughput_deviations,
 )
@@ -26,7 +27,12 @@ def report() -> str:
     """The tables as Markdown."""
     types = catalogue(catalog.instances(), catalog.accelerators())
     chips = {each.accelerator.model: each.accelerator for each in types if each.accelerator}
-    return "\n".join([*_throughput(throughput_deviations(chips)), *_memory(memory_deviations())])
+    parts = (
+        _throughput(throughput_deviations(chips)),
+        _networks(network_deviations(chips)),
+        _memory(memory_deviations()),
+    )
+    return "\n".join(line for part in parts for line in part)
 
 
 def page_with(text: str, page: str) -> str:
@@ -51,6 +57,17 @@ def _throughput(rows: Sequence[Deviation]) -> Iterator[str]:
         name = f"{row.what}{' (held out)' if row.held_out else ''}"
         figures = f"{row.published:,.0f} | {row.computed.middle:,.0f} | {span} | {row.error:+.0%}"
         yield f"| {name} | {figures} | {inside} | [{row.source.split(',')[0]}]({row.url}) |"
+    yield ""
+
+
+def _networks(rows: Sequence[Deviation]) -> Iterator[str]:
+    yield "| vision networks on | networks | error of the middle | published figure inside the interval | source |"
+    yield "|---|---|---|---|---|"
+    for what in dict.fromkeys(row.what for row in rows):
+        part = [row for row in rows if row.what == what]
+        errors = f"{min(row.error for row in part):+.0%} to {max(row.error for row in part):+.0%}"
+        names = ", ".join(row.source for row in part)
+        yield f"| {what} | {names} | {errors} | {share_inside(part):.0%} | [published]({part[0].url}) |"
     yield ""
 
 

@@ -16,3 +16,5 @@ flags="--universal --generate-hashes --no-header --no-annotate --quiet"
 "$UV" pip compile $flags --python-version 3.13 requirements/lambda-oldest.in -o requirements/lambda-oldest.txt
 # shellcheck disable=SC2086
 "$UV" pip compile $flags --python-version 3.13 -c requirements/dev.txt shared/requirements-models.in -o shared/requirements-models.txt
+# shellcheck disable=SC2086
+"$UV" pip compile $flags --python-version 3.13 -c requirements/dev.txt layers/pictures/requirements.in -o layers/pictures/requirements.txt

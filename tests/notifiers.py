@@ -3,8 +3,11 @@
 from collections.abc import Callable
 
 from rightsizer.domain.message import Message
-from rightsizer.domain.proposal import MessageRef
+from rightsizer.domain.proposal import MessageRef, Proposal
+from rightsizer.render.blocks import Block
+from rightsizer.render.details_view import details_blocks
 from rightsizer.render.messages import plain
+from rightsizer.render.slack import proposal_blocks
 
 
 class Told:
@@ -19,3 +22,8 @@ class Told:
 
     def update(self, ref: MessageRef, message: Message) -> None:
         raise AssertionError("a text cannot be changed")
+
+
+def said_in_slack(asked: Proposal) -> list[Block]:
+    """The message of a proposal, and what its button Details opens."""
+    return [*proposal_blocks(asked), *details_blocks(asked)]

@@ -315,6 +315,11 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"),
         _PAGE,
     ),
+    (SERVICE, "DescribeProcessingJob"): (_NAME, state("unknown", "a job that does not exist")),
+    (SERVICE, "ListProcessingJobs"): (
+        shape(SERVICE, "pages of more than 100, a filter outside its pattern or enum"),
+        _PAGE,
+    ),
     (SERVICE, "UpdateTrainingJob"): (
         shape(SERVICE, "a name outside its pattern"),
         state("unknown", "a job that does not exist"),

@@ -14,6 +14,7 @@ from sandbox.strict import (
     money,
     sagemaker,
     scaling,
+    slack,
     storage,
 )
 
@@ -27,5 +28,6 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     **functions.CHECKS,
     **messaging.CHECKS,
     **sagemaker.CHECKS,
+    **slack.CHECKS,
     **storage.CHECKS,
 }

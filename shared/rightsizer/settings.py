@@ -38,6 +38,8 @@ class Settings:
     slack_secret: str = ""
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
     slack_endpoint: str = "https://slack.com/api"
+    picture_function: str = ""
+    """Name of the function that draws; only `propose` is told it, and only where the stack has Slack."""
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
     policy_parameter: str = ""

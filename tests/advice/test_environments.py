@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from rightsizer.advice.advise import advise
-from rightsizer.advice.answer import EnvironmentVariant, Hosting, Purchase
+from rightsizer.advice.answer import EnvironmentVariant, HardwareClass, Hosting, Purchase
 from rightsizer.advice.describe import workload_of
+from rightsizer.advice.environments import in_production
 from rightsizer.advice.rules import Rule
 from rightsizer.domain.environment import Environment
 
@@ -111,3 +112,20 @@ def test_the_environment_staging_is_advised_as_staging() -> None:
 )
 def test_short_words_name_an_environment(word: str, meant: Environment) -> None:
     assert workload_of({"task": "real-time", "constraints": {"environment": word}}).constraints.environment is meant
+
+
+def test_production_ranks_by_what_its_two_instances_cost() -> None:
+    """Two small instances may cost more than one large one, and less than the two large ones that production gets."""
+    differs = False
+    for tenths in range(5, 60, 3):
+        described = {
+            "task": "real-time",
+            "model": {"name": "llama-3-8b"},
+            "traffic": {"requests_per_second": tenths / 10},
+        }
+        gpus = [each for each in advise(described).options if each.hardware is HardwareClass.GPU_G]
+        costs = [float(in_production(each).cost.usd_per_month or 0) for each in gpus]
+        assert costs == sorted(costs)
+        alone = [float(each.cost.usd_per_month or 0) for each in gpus]
+        differs = differs or alone != sorted(alone)
+    assert differs, "the rule decides in no case"

@@ -36,7 +36,7 @@ def test_grouped_queries_shrink_the_kv_cache() -> None:
 
 def test_the_parameter_count_follows_from_the_configuration() -> None:
     for shape in architectures().values():
-        assert shape.parameters == pytest.approx(shape.published_parameters, rel=0.01), shape.name
+        assert shape.parameters == pytest.approx(shape.published_parameters, rel=0.02), shape.name
     mixture = architectures()["mixtral-8x7b"]
     assert mixture.parameters_used < mixture.parameters / 3
 

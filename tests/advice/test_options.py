@@ -155,7 +155,7 @@ def test_an_unknown_running_type_is_an_error_that_names_it() -> None:
         ({"data": {"seconds_per_request": 90}}, "ends after 60 s"),
         ({"data": {"payload_mb": 20}}, "6 MB at most"),
         ({"model": {"kind": "llm", "name": "llama-3-8b", "parameters": 70e9}}, "model.name says 8.0 billion"),
-        ({"model": {"kind": "llm", "name": "gpt-9"}}, "no known architecture"),
+        ({"model": {"kind": "llm", "name": "gpt-9"}}, "no known model"),
         ({"objectives": {"p95_ms": 100, "first_token_ms": 200}}, "later than the whole answer"),
         ({"traffic": {"shape": "steady", "idle_share": 0.9}}, "steady, but half"),
         ({"objectives": {"budget_usd": 10}}, "budget_usd is 10"),

@@ -9,7 +9,7 @@ import pytest
 from rightsizer.advice.answer import Action
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.training_history import WorkAdvice, advise_runs
+from rightsizer.advice.training_history import WorkAdvice, advise_runs, training_finding
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.job import TrainingJob
 from rightsizer.domain.training_run import TrainingRun
@@ -138,3 +138,23 @@ def test_runs_without_metrics_or_price_lead_to_no_type() -> None:
     assert advised(TrainingRun(job())).findings == ()
     made = advised(run(job(kind="ml.p99.xlarge")))
     assert (made.unpriced, made.results, made.findings) == (("ml.p99.xlarge",), (), ())
+
+
+def test_the_account_is_told_the_best_change_of_each_work_by_the_month() -> None:
+    idle = [run(job(number, hours=10.0), gpu=0.1) for number in range(3)]
+    made = advised(*idle)
+    found = training_finding([made], 3, 30)
+    assert found is not None
+    best = max(each.usd_per_run for each in made.findings)
+    assert float(found.usd_per_month or 0) == pytest.approx(best * 3 * 730 / 720, abs=0.01)
+    assert found.items[0].detail.startswith("PROPOSE on ml.")
+
+
+def test_the_account_is_told_nothing_where_little_or_only_a_warm_pool_is_to_be_saved() -> None:
+    pool = {"WarmPoolStatus": {"ResourceRetainedBillableTimeInSeconds": 36_000}}
+    kept = advised(*(run(job(number, raw=pool)) for number in range(4)))
+    assert {str(each.reason.source) for each in kept.findings} == {Rule.WARM_POOL}
+    assert training_finding([kept], 4, 30) is None
+    small = advised(run(job(0, hours=0.1), gpu=0.1))
+    assert small.saving_usd > 0
+    assert training_finding([small], 1, 30) is None

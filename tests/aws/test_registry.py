@@ -12,6 +12,7 @@ from rightsizer.domain.live_state import ImageSight
 
 REF = EndpointRef("111122223333", "eu-west-1", "chat")
 NAME = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/team/chat:prod"
+DIGEST = "sha256:" + "b" * 64
 
 
 class Answering:
@@ -35,11 +36,12 @@ def refused(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "no"}}, "BatchGetImage")
 
 
-def test_a_tag_is_asked_for_once_and_a_digest_never() -> None:
+def test_a_tag_and_a_digest_are_asked_for_once() -> None:
     registry = Answering({"images": [{"imageId": {"imageDigest": "sha256:aa"}}]})
-    found = images(registry, REF, [NAME, NAME, NAME.replace(":prod", "@sha256:bb"), NAME.removesuffix(":prod")])
+    found = images(registry, REF, [NAME, NAME, NAME.replace(":prod", f"@{DIGEST}"), NAME.removesuffix(":prod")])
     assert [(one["repositoryName"], one["imageIds"]) for one in registry.asked] == [
         ("team/chat", [{"imageTag": "prod"}]),
+        ("team/chat", [{"imageDigest": DIGEST}]),
         ("team/chat", [{"imageTag": "latest"}]),
     ]
     assert {sight.digests for sight in found.values()} == {("sha256:aa",)}

@@ -175,9 +175,12 @@ class Kept:
     def proposal(self, proposal_id: str) -> Proposal | None:
         return self.proposals.get(proposal_id)
 
-    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
+    def follow(
+        self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, *, measured: Decimal | None = None
+    ) -> None:
         found = self.proposals[proposal_id]
-        self.proposals[proposal_id] = replace(found, state=state, change_id=change_id, outcome=outcome)
+        made = replace(found, state=state, change_id=change_id, outcome=outcome)
+        self.proposals[proposal_id] = made if measured is None else replace(made, measured_usd_per_month=measured)
 
     def rollback_request(self, proposal_id: str) -> Proposal | None:
         found = self.proposals[proposal_id]
@@ -199,6 +202,9 @@ class Kept:
 
     def note(self, occurrence: Occurrence) -> bool:
         return self.noted.setdefault(occurrence.key, occurrence) is occurrence
+
+    def is_noted(self, key: str) -> bool:
+        return key in self.noted
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         self.past[change_id] = past

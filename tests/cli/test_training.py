@@ -19,7 +19,7 @@ from rightsizer.terminal.run import run
 from rightsizer.terminal.training import training_chart
 from sandbox.account import Sandbox
 from sandbox.spot import Spot, add_spot
-from sandbox.training_history import WORK, seed_training
+from sandbox.training_history import WORK, seed_processing, seed_training
 
 
 @pytest.fixture
@@ -83,7 +83,12 @@ def test_the_page_names_types_hours_prices_and_reasons(spot: Spot, capsys: pytes
     seed_training(spot.box, spot.jobs)
     assert run(["training", "--region", "eu-west-1", "--most", "150"]) == Exit.SAVINGS_FOUND
     page = capsys.readouterr().out
-    for text in ("150 finished training jobs of 30 days", "USD/run", "no other is quicker and cheaper", "[rule P2"):
+    for text in (
+        "150 finished training and processing jobs of 30 days",
+        "USD/run",
+        "no other is quicker and cheaper",
+        "[rule P2",
+    ):
         assert text in page
 
 
@@ -122,3 +127,29 @@ def test_a_missing_permission_is_named(spot: Spot, capsys: pytest.CaptureFixture
     spot.box.deny(action)
     assert run(["training", "--region", "eu-west-1"]) == Exit.FAILED
     assert action in capsys.readouterr().err
+
+
+def test_processing_jobs_are_judged_as_runs_without_spot(spot: Spot, capsys: pytest.CaptureFixture[str]) -> None:
+    assert seed_processing(spot.box, spot.jobs) == 32
+    code, found = work(capsys)
+    assert (code, found["jobs"]) == (Exit.SAVINGS_FOUND, 32)
+    daily, weekly = found["features-daily"], found["embed-weekly"]
+    assert daily["is_processing"]
+    assert [each["action"] for each in daily["findings"]] == ["TEST"]
+    assert finding(found, "embed-weekly", "rule C2")["instance_type"].startswith(("ml.m", "ml.c"))
+    assert weekly["results"][0]["hours"] == pytest.approx(2.0, rel=0.1)
+    assert not [each for one in (daily, weekly) for each in one["findings"] if "Spot" in each["reason"]["text"]]
+
+
+@pytest.mark.parametrize("action", ["sagemaker:ListProcessingJobs", "sagemaker:DescribeProcessingJob"])
+def test_without_the_right_to_read_processing_jobs_the_training_jobs_are_still_judged(
+    spot: Spot, capsys: pytest.CaptureFixture[str], action: str
+) -> None:
+    seed_training(spot.box, spot.jobs)
+    seed_processing(spot.box, spot.jobs)
+    spot.box.deny(action)
+    assert run(["training", "--region", "eu-west-1", "--json"]) == Exit.SAVINGS_FOUND
+    out, err = capsys.readouterr()
+    assert json.loads(out)["jobs"] == 200
+    assert "processing jobs are left out" in err
+    assert action in err

@@ -12,7 +12,7 @@ import pytest
 from rightsizer import bootstrap
 from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.table import Table
-from rightsizer.domain.hours_record import HoursState
+from rightsizer.domain.hours_record import HoursState, Wake
 from rightsizer.errors import ReadError
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
@@ -113,6 +113,14 @@ def test_an_endpoint_that_runs_has_nothing_to_wake(night: HoursWorld, said: Said
     assert code == Exit.FAILED
     assert "it is not asleep; its hours end on 2026-11-03 18:00 UTC; where it is needed longer, change its tag" in err
     assert night.record.wakes == ()
+
+
+def test_all_says_why_the_one_sleeper_is_not_woken(night: HoursWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    spent = (Wake(NIGHT - 3 * HOUR, NIGHT - 2 * HOUR, "U1"),) * 3
+    with night.box.gate.unrecorded():
+        night.flow.ports.book.save(replace(night.record, wakes=spent))
+    assert run(["wake", "--all"]) == Exit.FAILED
+    assert "Not recorded: Chat: Chat was woken 3 times in 24 hours" in " ".join(capsys.readouterr().out.split())
 
 
 def test_all_wakes_what_is_asleep_and_says_so_where_nothing_is(

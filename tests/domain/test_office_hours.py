@@ -166,9 +166,9 @@ def test_whatever_the_clock_on_the_wall_shows_inside_a_span_is_open(text: str, n
 def test_the_lead_is_learnt_from_the_longest_of_the_last_starts() -> None:
     assert lead_time(()) == FIRST_LEAD
     assert lead_time((60.0,)) == LEAST_LEAD
-    assert lead_time((600.0, 1200.0, 300.0)) == timedelta(minutes=40)
+    assert lead_time((600.0, 1200.0, 300.0)) == timedelta(minutes=50)
     assert lead_time((36_000.0,)) == MOST_LEAD
-    assert lead_time((3600.0, *(600.0,) * 10)) == timedelta(minutes=25), "ten starts ago is forgotten"
+    assert lead_time((3600.0, *(600.0,) * 10)) == timedelta(minutes=35), "ten starts ago is forgotten"
 
 
 def test_limits_that_would_cut_off_callers_or_never_end_are_refused() -> None:

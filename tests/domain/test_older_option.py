@@ -9,8 +9,8 @@ from rightsizer.changes.plan.shadow_test import test_hours as hours_of_plan
 from rightsizer.domain.endpoint import PolicyChange
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.render import report_json
-from rightsizer.render.slack import proposal_blocks
 from tests import samples
+from tests.notifiers import said_in_slack
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_message_names_the_scaling_policies_of_either_release() -> None:
     older = samples.option(facts=line)
     today = samples.option(facts=line, policy_changes=(PolicyChange("keep-70", "70 becomes 35"),))
     shown = [
-        json.dumps(proposal_blocks(samples.proposal(recommendation=samples.recommendation(options=(one,)))))
+        json.dumps(said_in_slack(samples.proposal(recommendation=samples.recommendation(options=(one,)))))
         for one in (older, today)
     ]
     assert shown[0] == shown[1]

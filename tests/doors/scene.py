@@ -85,12 +85,22 @@ class Scene:
 
     def message(self, endpoint: str) -> Message:
         """The newest message about the endpoint."""
-        return [one for one in self.slack.messages if endpoint in one.text][-1]
+        return [one for one in self.slack.messages if endpoint in one.text and one.blocks][-1]
 
-    def click(self, endpoint: str, button: str, user: str = APPROVER) -> Any:
-        """A person presses a button."""
+    def click(self, endpoint: str, button: str, user: str = APPROVER, why: str | None = "") -> Any:
+        """A person presses a button, and sends the form that asks why; with `why` None only the button is pressed."""
         request = self.slack.click(self.message(endpoint), button, user, self.box.clock.now)
+        return self.answered(request, why)
+
+    def answered(self, request: Mapping[str, Any], why: str | None = "") -> Any:
+        """The answer to a click, or to the form that it opened."""
+        open_before = len(self.slack.modals)
         answer = self.stack.invoke("respond", request, "url")
+        self.slack.acknowledge(answer)
+        asks = [one for one in self.slack.modals[open_before:] if one.view.get("callback_id")]
+        if why is None or not asks:
+            return answer
+        answer = self.stack.invoke("respond", self.slack.submit(asks[0], self.box.clock.now, {"why": why}), "url")
         self.slack.acknowledge(answer)
         return answer
 

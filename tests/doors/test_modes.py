@@ -27,7 +27,7 @@ def test_with_nothing_to_change_it_is_proposed_without_an_approve_button_and_say
         (asked,) = at.proposals()
         assert (asked.state, asked.approvable) == (ProposalState.PENDING, False)
         message = at.message(BIG)
-        assert set(message.buttons()) == {"Reject", "Snooze 30 days", "Details"}
+        assert set(message.buttons()) == {"Reject", "Snooze 7 days", "Snooze 30 days", "Snooze 90 days", "Details"}
         assert "deploy the stack with MayChange=tagged; this one changes nothing" in message.plain()
         assert "It cannot be approved here:" in message.plain()
         assert nothing_was_written(at)

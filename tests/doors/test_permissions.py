@@ -10,7 +10,7 @@ from sandbox.policies import Ask
 from sandbox.spot import add_spot
 from tests.doors.scene import AUTO, BIG, PROPOSE, Scene, scene, states
 
-EVERY_DOOR = {"sweep", "evaluate", "propose", "respond", "apply", "interruption", "report"}
+EVERY_DOOR = {"sweep", "evaluate", "propose", "picture", "respond", "apply", "interruption", "report"}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ fault begins. Every night ends *running as before*, *stopped with everything sto
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,13 +19,14 @@ from rightsizer.errors import RightsizerError
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from sandbox.refusals import Killed
-from tests.hours.world import KIND, NAME, HoursWorld, hours_world, whole
+from tests.hours.test_answers import Deaf
+from tests.hours.world import KIND, NAME, HoursWorld, hours_world, refuse_messages, whole
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 DAILY = "daily 08:00-19:00 Europe/Berlin"
 SPRING, AUTUMN = datetime(2026, 3, 28, 17, 55, tzinfo=UTC), datetime(2026, 10, 24, 16, 55, tzinfo=UTC)
 PLAIN = datetime(2026, 11, 2, 17, 55, tzinfo=UTC)
-SMALL, OTHER = "small", "other"
+SMALL, OTHER, MODEL = "small", "other", f"{NAME}-model"
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Run:
     opens: datetime
     closes: datetime
     broken: list[str] = field(default_factory=list)
+    deleted_by_its_owner: bool = False
 
     def meddle(self, do: Callable[[Any], object]) -> None:
         """Somebody does something with permissions of their own; AWS may refuse it."""
@@ -70,6 +72,10 @@ class Fault:
     owner_deletes: bool = False
     """Whether the owner deletes it for good, so that it may be gone."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    kills: bool = False
+    """Whether the seed is the number of the write, from the beginning of the fault, at which the process dies."""
+    told_by: float = 16.0
+    """Minutes after the opening by which whoever waits was told."""
 
 
 HANDED = frozenset({HoursState.RUNNING, HoursState.HANDED_OVER})
@@ -96,6 +102,7 @@ def _deny(*actions: str) -> Action:
 
 
 def _delete(run: Run) -> None:
+    run.deleted_by_its_owner = True
     run.meddle(lambda sagemaker: sagemaker.delete_endpoint(EndpointName=NAME))
 
 
@@ -123,6 +130,34 @@ def _edit_alarm(run: Run) -> None:
 
 def _lose_config(run: Run) -> None:
     run.meddle(lambda sagemaker: sagemaker.delete_endpoint_config(EndpointConfigName=f"{NAME}-config"))
+
+
+def _lose_model(run: Run) -> None:
+    run.meddle(lambda sagemaker: sagemaker.delete_model(ModelName=MODEL))
+
+
+def _other_model(run: Run) -> None:
+    def do(sagemaker: Any) -> None:
+        body = sagemaker.describe_model(ModelName=MODEL)
+        container = {**body["PrimaryContainer"], "Environment": {"VERSION": "2"}}
+        sagemaker.delete_model(ModelName=MODEL)
+        sagemaker.create_model(ModelName=MODEL, PrimaryContainer=container, ExecutionRoleArn=body["ExecutionRoleArn"])
+
+    run.meddle(do)
+
+
+def _mute(run: Run) -> None:
+    """No channel takes a message until half an hour after the opening, and there is no capacity."""
+    refuse_messages(run.world, run.opens + 30 * MINUTE)
+    _scarce(run)
+
+
+def _lose_answer(run: Run) -> None:
+    """AWS deletes the endpoint, and no answer to it arrives; botocore sends it again and finds nothing."""
+    ports = run.world.flow.ports
+    account: Any = ports.account
+    deaf: Any = Deaf(account.sagemaker, f'Could not find endpoint "{NAME}".')
+    run.world.flow = replace(run.world.flow, ports=replace(ports, account=replace(account, sagemaker=deaf)))
 
 
 def _wake(run: Run) -> None:
@@ -182,6 +217,12 @@ FAULTS: Mapping[str, Fault] = {
     "its configuration is gone": Fault(
         _lose_config, at=(1, 12), may_end=frozenset({HoursState.HANDED_OVER}), same=False
     ),
+    "a model is gone": Fault(_lose_model, at=(1, 12), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
+    "a model is another": Fault(_other_model, at=(1, 12), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
+    "no channel takes a message": Fault(_mute, _plenty, (1, 12), told_by=41),
+    "the answer to a delete is lost": Fault(_lose_answer, at=(-13.2, -13.1)),
+    "killed at a write of the evening": Fault(at=(-0.01, -0.01), kills=True),
+    "killed at a write of the morning": Fault(at=(-0.76, -0.76), kills=True),
     "a wake": Fault(_wake, at=(0, 9)),
     "a freeze": Fault(_freeze(False), _thaw, at=(-13.2, -1), healed=1),
     "a hard freeze": Fault(_freeze(True), _thaw, at=(-13.2, -1), healed=1),
@@ -216,8 +257,11 @@ def night(case: Night) -> list[str]:
         early, late = fault.at
         begins = (run.closes if early >= 0 else run.opens) + dice.uniform(early, late) * HOUR
         _live(run, begins, lambda: fault.begins(run))
-        _kill(run)
-        _live(run, run.opens + 16 * MINUTE, lambda: _who_waits_was_told(run, fault))
+        if fault.kills:
+            w.box.gate.kill(case.seed // 2 + 1, after=case.seed % 2 == 1)
+        else:
+            _kill(run)
+        _live(run, run.opens + fault.told_by * MINUTE, lambda: _who_waits_was_told(run, fault), kills=not fault.kills)
         _live(run, run.opens + fault.healed * HOUR, lambda: fault.ends(run))
         _live(run, run.opens + (fault.healed + 3) * HOUR, lambda: None)
         with w.box.gate.unrecorded():
@@ -239,10 +283,10 @@ def _kill(run: Run) -> None:
     run.world.box.gate.kill(run.dice.randint(1, 40), after=run.dice.random() < 0.5)
 
 
-def _live(run: Run, until: datetime, then: Callable[[], object]) -> None:
+def _live(run: Run, until: datetime, then: Callable[[], object], *, kills: bool = True) -> None:
     """Ticks with gaps, twice, and events in between, until then; the process dies now and again."""
     w = run.world
-    if run.dice.random() < 0.7 and until > w.now:
+    if kills and run.dice.random() < 0.7 and until > w.now:
         _kill(run)
     while w.now < until:
         lost = 2 if run.dice.random() < 0.08 else 1
@@ -251,6 +295,7 @@ def _live(run: Run, until: datetime, then: Callable[[], object]) -> None:
             _invoke(run, lambda: w.flow.tick(w.now))
         if run.dice.random() < 0.2:
             _invoke(run, lambda: w.flow.advance_endpoint(NAME, w.now))
+        _never_gone(run)
     then()
 
 
@@ -277,6 +322,17 @@ def _watch(run: Run, call: Call) -> None:
         run.broken.append("it was deleted, and nobody could bring it back by hand")
 
 
+def _never_gone(run: Run) -> None:
+    """At no moment is it gone without a record that brings it back, or that tells a person how."""
+    if run.world.exists() or run.deleted_by_its_owner:
+        return
+    record = _record(run)
+    if record is None or record.before is None or record.state is HoursState.RUNNING:
+        run.broken.append(f"at {run.world.now:%H:%M} it is gone, and the record says {record and record.state}")
+    elif not any("create-endpoint --cli-input-json" in line for line in commands_by_hand(record, run.world.now)):
+        run.broken.append(f"at {run.world.now:%H:%M} it is gone, and nobody could bring it back by hand")
+
+
 def _serves(run: Run) -> bool:
     """Also while it is updated: the fleet before serves on."""
     return run.world.exists() and run.world.box.status(NAME) in ("InService", "Updating", "SystemUpdating")
@@ -285,8 +341,9 @@ def _serves(run: Run) -> bool:
 def _who_waits_was_told(run: Run, fault: Fault) -> None:
     if _serves(run) or fault.owner_deletes:
         return
-    if not run.world.told:
-        run.broken.append(f"it does not serve at {run.world.now:%H:%M}, and nobody was told")
+    said = [text for _, text in run.world.told if "aws sagemaker" in text or "aws cloudwatch" in text]
+    if not said:
+        run.broken.append(f"it does not serve at {run.world.now:%H:%M}, and nobody was told how to help")
 
 
 def _laws(run: Run, fault: Fault, before: Mapping[str, Any]) -> Iterator[str]:

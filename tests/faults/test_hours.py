@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
+from rightsizer.aws import hours as adapter
 from rightsizer.aws.hours import HoursTable
 from rightsizer.changes import hours
 from rightsizer.changes.hours import Settle, steps
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.flows import hours as flow
+from rightsizer.flows import read_hours
 from rightsizer.flows.hours import HoursKeeper
+from rightsizer.flows.notify import catch_send_errors
 from tests.faults.hours import FAULTS, Night, night, nights
 
 
@@ -37,7 +41,28 @@ def test_a_start_that_forgets_the_autoscaling_is_caught(monkeypatch: pytest.Monk
 
 def test_a_message_that_is_never_sent_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HoursKeeper, "_tell", lambda *_: None)
-    assert found("capacity gone", "and nobody was told")
+    assert found("capacity gone", "and nobody was told how to help")
+
+
+def test_a_message_that_is_not_sent_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HoursRecord, "with_untold", lambda self, message: self)
+    monkeypatch.setattr(flow, "tell_once", tell_at_most_once)
+    assert found("no channel takes a message", "and nobody was told how to help")
+
+
+def tell_at_most_once(ledger: Any, notifier: Any, what: Any, subject: str) -> bool:
+    """What noted a message before it was sent."""
+    return not ledger.note(what) or bool(catch_send_errors(notifier)(subject, what.text)) or True
+
+
+def test_a_lost_answer_that_is_taken_for_a_refusal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "_is_second_answer", lambda error: False)
+    assert found("the answer to a delete is lost", "ended as handed-over", first=1)
+
+
+def test_a_model_that_nobody_compares_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_hours, "model_problem", lambda before, now: "")
+    assert found("a model is another", "ended as running", first=1)
 
 
 def test_a_lock_that_is_never_given_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,4 +91,4 @@ def test_a_record_that_forgets_a_delete_that_was_sent_is_caught(monkeypatch: pyt
         return Settle(HoursState.RUNNING, Reason(Code.EXPIRED, "forgotten"))
 
     monkeypatch.setattr(hours, "_stopped", settled)
-    assert found("nothing", "the record says that it runs, and it does not", first=1)
+    assert found("nothing", "it is gone, and the record says running", first=1)

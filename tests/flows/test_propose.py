@@ -8,11 +8,11 @@ from unittest.mock import patch
 import pytest
 
 from rightsizer import telemetry
-from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage
+from rightsizer.domain.message import CapacityChangeMessage, Gathering, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState
-from rightsizer.errors import ThrottledError, WriteRefusedError
+from rightsizer.errors import ConflictError, ThrottledError, WriteRefusedError
 from rightsizer.flows.propose import REFUSED, ProposePorts, propose
-from rightsizer.render.messages import plain, slack_line
+from rightsizer.render.messages import plain, slack_line, thread_line
 from tests.notifiers import Told
 from tests.samples import NOW, proposal
 
@@ -30,6 +30,11 @@ class Spy:
     events: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
     fail_once: dict[str, Exception] = field(default_factory=dict)
+    gathered: Gathering | None = None
+    ids: dict[str, str] = field(default_factory=dict)
+    replies: list[str] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
     def _may_fail(self, method: str) -> None:
         if error := self.fail_once.pop(method, None):
@@ -39,11 +44,13 @@ class Spy:
         assert not isinstance(message, Notice)
         self._may_fail("post")
         self.posts.append(slack_line(message))
+        self.messages.append(message)
         return MessageRef("", "C1", f"{len(self.posts)}.0", "") if self.slack else None
 
     def update(self, ref: MessageRef, message: Message) -> None:
         self._may_fail("update")
         self.updates.append(slack_line(message))
+        self.messages.append(message)
 
     def publish(self, subject: str, text: str) -> None:
         self._may_fail("publish")
@@ -59,6 +66,30 @@ class Spy:
     def remember(self, message: MessageRef) -> None:
         self.known[message.proposal_id] = message
 
+    def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
+        self.known[proposal_id] = replace(self.known[proposal_id], picture=file)
+
+    def gathering(self) -> Gathering | None:
+        return self.gathered
+
+    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+        self._may_fail("swap")
+        if (self.gathered.version if self.gathered else 0) != version:
+            raise ConflictError("somebody was faster")
+        self.gathered = gathering
+
+    def person(self, owner: str) -> str:
+        self._may_fail("person")
+        return self.ids.get(owner, "")
+
+    def reply(self, ref: MessageRef, message: ProposalMessage) -> None:
+        self._may_fail("reply")
+        self.replies.append(f"{ref.thread or ref.ts}: {thread_line(message)}")
+
+    def draw(self, identity: str) -> None:
+        self._may_fail("draw")
+        self.drawn.append(identity)
+
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         if proposal_id in self.parked:
             return True
@@ -72,7 +103,7 @@ class Spy:
         return f"https://example.com/{len(self.pages)}"
 
     def tell(self, *moves: ProposalMoved) -> list[str]:
-        return propose(ProposePorts(self, Told(self.publish), self, self, self), moves, NOW)
+        return propose(ProposePorts(self, Told(self.publish), self, self, self, self, self.draw), moves, NOW)
 
 
 def moved(asked: Proposal, before: ProposalState | None = None, sequence: str = "1") -> ProposalMoved:

@@ -24,7 +24,7 @@ from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
-from rightsizer.flows.report import ReportPorts, ReportSources, report, report_window, tell
+from rightsizer.flows.report import ReportPorts, ReportSources, report, report_window, tell, window_before
 from rightsizer.ports.evaluation import OwnUse, RecommendationStore
 from rightsizer.render import report_json
 from rightsizer.render.messages import slack_blocks, slack_line
@@ -218,6 +218,11 @@ class Shelf:
         self.kept.append(key)
         return f"s3://bucket/{key}"
 
+    def read(self, key: str) -> bytes | None:
+        if key.endswith(self.refused):
+            raise PermissionMissingError("s3:GetObject", f"reading {key}", "no")
+        return None
+
 
 def with_spy(ports: ReportPorts, spy: Spy) -> ReportPorts:
     """The ports of a report that is told to the spy."""
@@ -339,3 +344,37 @@ def test_a_cost_that_is_not_known_is_not_said_to_be_nothing(ports: ReportPorts, 
     written = report(with_own(ports, own), NOW - timedelta(days=7), NOW, NOW)
     assert written.report.running_cost is None
     assert "Not known: no function of the stack was seen" in Path(written.page).read_text()
+
+
+def test_a_report_is_compared_with_the_one_before_as_that_was_stored(ports: ReportPorts) -> None:
+    end = NOW.replace(hour=0, minute=0)
+    before = report(ports, end - timedelta(days=6), end - timedelta(days=3), NOW).report
+    assert before.since_last is None, "nothing is stored of the window before"
+    store = ports.sources.store
+    store.save(recommendation(usd_per_month=Decimal(6000), evaluated_at=NOW - timedelta(hours=1)), None)
+    store.save(recommendation("new", evaluated_at=NOW - timedelta(hours=1)), None)
+    written = report(ports, end - timedelta(days=3), end, NOW)
+    since = written.report.since_last
+    assert since is not None
+    assert (since.start, since.end, since.totals) == (before.start, before.end, before.totals)
+    assert (since.appeared, since.gone) == (("new",), ())
+    assert since.moved == (("chat-7b", Decimal("824.30")),)
+    page = Path(written.page).read_text().partition("Since the last report")[2].partition("</section>")[0]
+    assert "+$824.30" in page
+    assert "<b>New: </b>new" in page
+
+
+@pytest.mark.parametrize("stored", [b"{}", b"no JSON"])
+def test_a_report_before_that_cannot_be_read_stops_nothing(ports: ReportPorts, stored: bytes) -> None:
+    start, end = NOW - timedelta(days=3), NOW
+    earlier = window_before(start, end)
+    ports.files.put(f"reports/{earlier[0]:%Y-%m-%d}_{earlier[1]:%Y-%m-%d}.json", stored, "application/json")
+    assert report(ports, start, end, NOW).report.since_last is None
+    refused = report(replace(ports, files=Shelf(".jsonl")), start, end, NOW)
+    assert refused.report.since_last is None
+
+
+def test_the_window_before_a_month_is_a_month() -> None:
+    first = [datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 3)]
+    assert window_before(first[1], first[2]) == (first[0], first[1])
+    assert window_before(NOW - timedelta(days=7), NOW) == (NOW - timedelta(days=14), NOW - timedelta(days=7))

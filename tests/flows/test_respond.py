@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,15 @@ import pytest
 
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
-from rightsizer.errors import ConflictError, InputError, ReadError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.errors import (
+    ConflictError,
+    InputError,
+    ReadError,
+    RightsizerError,
+    ThrottledError,
+    VanishedError,
+    WriteRefusedError,
+)
 from rightsizer.flows.respond import Answer, Decide, RespondPorts, respond
 from tests.samples import NOW
 
@@ -42,6 +50,28 @@ class Person:
     told: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     deaf: RightsizerError | None = None
+    no_modal: RightsizerError | None = None
+    modals: list[str] = field(default_factory=list)
+    taken: list[tuple[str, int, int, str]] = field(default_factory=list)
+
+    def take(self, proposal_id: str, revision: int, place: int, by: str, now: datetime) -> dict[str, Any]:
+        self.taken.append((proposal_id, revision, place, by))
+        return {"state": "pending"}
+
+    def open_reason_form(self, click: Click) -> None:
+        self._open(f"why {click.proposal_id}")
+
+    def show_details(self, click: Click, link: str) -> None:
+        self._open(f"details {click.proposal_id} {link}")
+
+    def say(self, click: Click, text: str) -> dict[str, Any]:
+        self._open(text)
+        return {"response_action": "update", "says": text} if click.is_form else {}
+
+    def _open(self, said: str) -> None:
+        if self.no_modal:
+            raise self.no_modal
+        self.modals.append(said)
 
     def tell(self, click: Click, text: str, link: str) -> None:
         if self.deaf:
@@ -62,12 +92,16 @@ def answered(
     person: Person | None = None,
     link: Any = no_link,
 ) -> Answer:
-    ports = RespondPorts(approvers, decide, ask_back, link, (person or Person()).tell)
+    one = person or Person()
+    ports = RespondPorts(
+        approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say
+    )
     return respond(interaction, ports, NOW)
 
 
-def click(verb: Verb = "approve", user: str = "U1", proposal: str = "p-1") -> Click:
-    return Click(verb, proposal, user, "T1", "C1", "")
+def click(verb: Verb = "approve", user: str = "U1", proposal: str = "p-1", **more: Any) -> Click:
+    """A click; a rejection comes with its form."""
+    return replace(Click(verb, proposal, user, "T1", "C1", "", is_form=verb == "reject"), **more)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +116,18 @@ def test_a_click_of_an_approver_is_recorded(verb: Verb, state: ProposalState) ->
     recorder = Recorder()
     person = Person()
     answer = answered(click(verb), APPROVERS, recorder, person=person)
-    assert recorder.recorded == [("p-1", Decision(state, "slack:U1", NOW))]
+    assert recorder.recorded == [("p-1", Decision(state, "slack:U1", NOW, revision=0))]
     assert (answer.status, answer.recorded) == (200, True)
-    assert person.told == [f"Recorded: {state}."]
+    days = " for 30 days" if verb == "snooze" else ""
+    assert person.told == [f"Recorded: {state}{days}."]
 
 
 def test_run_the_test_is_an_approval_with_the_test_first_and_says_what_follows() -> None:
     recorder, person = Recorder(), Person()
     answered(click("test"), APPROVERS, recorder, person=person)
-    assert recorder.recorded == [("p-1", Decision(ProposalState.APPROVED, "slack:U1", NOW, test_first=True))]
+    assert recorder.recorded == [
+        ("p-1", Decision(ProposalState.APPROVED, "slack:U1", NOW, test_first=True, revision=0))
+    ]
     assert person.told == ["Recorded: the shadow test runs first. The change follows where the test proves well."]
     answered(click("test", user="U2"), APPROVERS, recorder)
     assert len(recorder.recorded) == 1, "the list of approvers holds for it as for any approval"
@@ -145,16 +182,75 @@ def test_a_refusal_that_cannot_be_told_is_a_warning_triangle(
     assert answered(click(user=user), APPROVERS, Recorder(error), person=person).status == status
 
 
-@pytest.mark.parametrize(
-    ("verb", "name", "key"),
-    [("details", "p-1", "pages/p-1.html"), ("report", "2026-11-16_2026-11-23", "reports/2026-11-16_2026-11-23.html")],
-)
-def test_a_click_on_details_is_answered_with_a_link_and_records_nothing(verb: Verb, name: str, key: str) -> None:
+def test_a_click_on_the_report_is_answered_with_a_link_and_records_nothing() -> None:
     recorder, person = Recorder(), Person()
-    answer = answered(click(verb, "U2", name), APPROVERS, recorder, person=person, link=lambda k: f"https://s3/{k}")
+    name = "2026-11-16_2026-11-23"
+    answer = answered(click("report", "U2", name), APPROVERS, recorder, person=person, link=lambda k: f"https://s3/{k}")
     assert recorder.recorded == []
-    assert (answer.status, person.links) == (200, [f"https://s3/{key}"])
+    assert (answer.status, person.links) == (200, [f"https://s3/reports/{name}.html"])
     assert "15 minutes" in person.told[0]
+
+
+def test_details_open_as_a_modal_and_as_a_link_where_slack_opens_none() -> None:
+    person, link = Person(), "https://s3/pages/p-1.html"
+    answer = answered(click("details", "U2"), APPROVERS, Recorder(), person=person, link=lambda k: f"https://s3/{k}")
+    assert (answer.status, person.modals, person.told) == (200, [f"details p-1 {link}"], [])
+    late = Person(no_modal=WriteRefusedError("opening", "expired_trigger_id", ""))
+    answer = answered(click("details", "U2"), APPROVERS, Recorder(), person=late, link=lambda k: f"https://s3/{k}")
+    assert (answer.status, late.links) == (200, [link])
+
+
+def test_reject_asks_why_before_anything_is_recorded() -> None:
+    recorder, person = Recorder(), Person()
+    answer = answered(click("reject", is_form=False), APPROVERS, recorder, person=person)
+    assert (answer.status, answer.recorded, person.modals, person.told) == (200, False, ["why p-1"], [])
+    assert recorder.recorded == []
+    sent = click("reject", comment="launch in May", view_id="V1")
+    answer = answered(sent, APPROVERS, recorder, person=person)
+    assert recorder.recorded[0][1].comment == "launch in May"
+    assert (answer.response(), person.told) == ({"statusCode": 200, "body": ""}, ["Recorded: rejected."])
+
+
+def test_a_form_that_does_not_open_in_time_says_to_press_again() -> None:
+    person = Person(no_modal=WriteRefusedError("opening", "expired_trigger_id", ""))
+    answered(click("reject", is_form=False), APPROVERS, Recorder(), person=person)
+    assert "Nothing was recorded" in person.told[0]
+    assert "Press the button again" in person.told[0]
+
+
+def test_a_stranger_is_not_even_asked_why() -> None:
+    person = Person()
+    answered(click("reject", "U2", is_form=False), APPROVERS, Recorder(), person=person)
+    assert person.modals == []
+    assert "not on the list" in person.told[0]
+
+
+def test_a_refusal_of_a_form_stands_in_the_modal_and_so_does_an_answer_that_is_lost() -> None:
+    refused = Recorder(ConflictError("it is approved already by slack:U9"))
+    answer = answered(click("reject", view_id="V1"), APPROVERS, refused, person=Person())
+    assert "approved already" in answer.response()["body"]
+    lost = Person(deaf=InputError("no address"))
+    answer = answered(click("reject", view_id="V1"), APPROVERS, Recorder(), person=lost)
+    assert answer.recorded
+    assert "Recorded: rejected." in answer.response()["body"]
+
+
+def test_another_option_is_taken_by_an_approver_only_and_said_in_the_modal() -> None:
+    person = Person()
+    answered(click("take", "U2", view_id="V1", number=2), APPROVERS, Recorder(), person=person)
+    assert person.taken == []
+    answer = answered(click("take", view_id="V1", revision=1, number=2), APPROVERS, Recorder(), person=person)
+    assert person.taken == [("p-1", 1, 2, "slack:U1")]
+    assert answer.recorded
+    assert "waits for Approve" in person.modals[-1]
+
+
+@pytest.mark.parametrize(("number", "days"), [(7, 7), (30, 30), (90, 90), (0, 30), (36500, 30)])
+def test_a_snooze_lasts_one_of_the_times_that_are_offered(number: int, days: int) -> None:
+    recorder, person = Recorder(), Person()
+    answered(click("snooze", number=number), APPROVERS, recorder, person=person)
+    assert recorder.recorded[0][1].snooze_days == days
+    assert person.told == [f"Recorded: snoozed for {days} days."]
 
 
 @pytest.mark.parametrize("name", ["../reports/x", "a/b", "p-1\n", "", "x" * 300])

@@ -19,9 +19,11 @@ from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursSta
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Commitment, PriceTable
 from rightsizer.domain.recommendation import Finding
+from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import PermissionMissingError
 from rightsizer.flows.rest_of_bill import MOST_DESCRIBED, BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.hours import HoursBook
+from tests.advice.test_training_history import job, run
 from tests.samples import NOW, price, recommendation
 
 OLD = NOW - timedelta(days=90)
@@ -37,6 +39,8 @@ class Account:
     endpoints: Sequence[str] = ()
     fails: str = ""
     described: list[str] = field(default_factory=list)
+    runs: tuple[TrainingRun, ...] = ()
+    asked: list[tuple[timedelta, int]] = field(default_factory=list)
 
     def configurations(self) -> tuple[StoredResource, ...]:
         return StoredResource("night-config", OLD), StoredResource("left-config", OLD)
@@ -69,6 +73,10 @@ class Account:
         self, variants: Sequence[tuple[str, str]], since: datetime, now: datetime
     ) -> Mapping[str, EndpointTraffic]:
         return {}
+
+    def training_runs(self, since: datetime, now: datetime, most: int) -> tuple[TrainingRun, ...]:
+        self.asked.append((now - since, most))
+        return self.runs
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
         return ()
@@ -152,3 +160,20 @@ def test_a_large_account_is_not_described_endpoint_by_endpoint() -> None:
 
 def test_of_some_endpoints_alone_nothing_of_the_account_is_read() -> None:
     assert read(scope=BillScope("eu-west-1", (), is_whole=False)) == (RestOfBill(), {})
+
+
+def test_a_report_tells_what_the_next_training_runs_should_change() -> None:
+    idle = tuple(run(job(number), cpu=150, gpu=0.1) for number in range(4))
+    account = Account(runs=idle)
+    found, names = read(account, scope=BillScope("eu-west-1", (), reads_training_runs=True))
+    assert names["training-runs"] == ["bert"]
+    told = next(each for each in found.findings if each.code.value == "training-runs")
+    assert "the GPU did nothing" in told.items[0].detail
+    assert told.usd_per_month == told.items[0].usd_per_month
+    assert account.asked == [(timedelta(days=30), 200)]
+
+
+def test_a_scan_describes_no_training_job() -> None:
+    account = Account(runs=(run(job(0), gpu=0.1),))
+    assert "training-runs" not in read(account)[1]
+    assert account.asked == []

@@ -45,7 +45,7 @@ def test_the_second_morning_begins_later_since_the_first_one_was_measured() -> N
         w.until(OPENS)
         assert w.record.starts == (300.0,)
         asked = len(w.box.calls.of("sagemaker", "CreateEndpoint"))
-        w.until(OPENS + DAY - 20 * MINUTE)
+        w.until(OPENS + DAY - 30 * MINUTE)
         assert len(w.box.calls.of("sagemaker", "CreateEndpoint")) == asked, "it takes five minutes"
         w.until(OPENS + DAY)
         assert w.state is HoursState.RUNNING

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -18,6 +18,7 @@ from rightsizer.aws.table import Table
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Reason
+from rightsizer.errors import WriteRefusedError
 from rightsizer.flows.hours import HoursKeeper
 from rightsizer.flows.read_hours import HoursPorts
 from rightsizer.flows.wake import record_wake
@@ -200,6 +201,7 @@ def hours_world(
                     session.client("application-autoscaling"),
                     session.client("cloudwatch"),
                     session.client("resourcegroupstaggingapi"),
+                    session.client("s3"),
                 ),
                 changer=changer(session),
                 journal=TableJournal(table, "t"),
@@ -220,3 +222,14 @@ def fallback(w: HoursWorld) -> None:
         body = sagemaker.describe_endpoint_config(EndpointConfigName=f"{NAME}-config")
         row = {**body["ProductionVariants"][0], "InstanceType": "ml.g4dn.xlarge"}
         sagemaker.create_endpoint_config(EndpointConfigName="small", ProductionVariants=[row])
+
+
+def refuse_messages(w: HoursWorld, until: datetime) -> None:
+    """No channel takes a message until then."""
+
+    def post(subject: str, text: str) -> None:
+        if w.now < until:
+            raise WriteRefusedError("telling people", "InternalError", "SNS does not answer")
+        w.told.append((subject, text))
+
+    w.flow = replace(w.flow, ports=replace(w.flow.ports, notifier=Told(post)))

@@ -164,7 +164,8 @@ def test_a_way_to_change_an_endpoint_is_recommended_approved_and_carried_out(new
         assert (found.kind, found.target.instance_count) == (kind, 1)
         message = at.message(busy).plain()
         assert "run on one ml.g6.2xlarge, as an endpoint for development" in message
-        assert "can be rolled back: rightsizer sets the old count again" in message
+        at.click(busy, "Details", why=None)
+        assert "can be rolled back: rightsizer sets the old count again" in at.slack.modals[-1].plain()
         at.click(busy, "Approve")
         at.pass_time(minutes=10)
         (change,) = at.writes("sagemaker")

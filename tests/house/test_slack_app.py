@@ -12,6 +12,10 @@ SCOPES = {
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "views.open": set[str](),
+    "views.update": set[str](),
+    "users.lookupByEmail": {"users:read", "users:read.email"},
+    "files.getUploadURLExternal": {"files:write"},
+    "files.completeUploadExternal": {"files:write"},
     "auth.test": set(),
     "conversations.info": {"channels:read", "groups:read"},
 }

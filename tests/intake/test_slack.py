@@ -194,3 +194,58 @@ def test_verifying_imports_neither_pydantic_nor_boto3() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": root}
     )
     assert ran.stdout.strip() == "[]"
+
+
+def payload(**members: Any) -> dict[str, Any]:
+    body = urlencode({"payload": json.dumps({"user": {"id": "U1"}, "team": {"id": "T1"}} | members)})
+    return signed(body.encode())
+
+
+@pytest.mark.parametrize(
+    ("value", "read_as"),
+    [("p-1", ("p-1", 0, 0)), ("p-1~3", ("p-1", 3, 0)), ("p-1~0~30", ("p-1", 0, 30))],
+)
+def test_a_button_names_the_proposal_its_revision_and_a_number(value: str, read_as: tuple[str, int, int]) -> None:
+    for action in ({"value": value}, {"selected_option": {"value": value}}):
+        found = interaction(
+            payload(type="block_actions", actions=[{"action_id": "rightsizer_snooze"} | action]), SECRET, NOW
+        )
+        assert isinstance(found, Click)
+        assert (found.proposal_id, found.revision, found.number) == read_as
+
+
+@pytest.mark.parametrize("value", ["", "~", "p-1~", "p-1~x", "p-1~1~", "p-1~1~2~3", "p-1~99999", "x" * 300, "~1~2"])
+def test_a_value_of_another_form_is_no_click(value: str) -> None:
+    action = {"action_id": "rightsizer_approve", "value": value}
+    assert isinstance(interaction(payload(type="block_actions", actions=[action]), SECRET, NOW), NotClicked)
+
+
+def test_a_form_names_what_its_modal_carried_along_and_what_the_person_wrote() -> None:
+    kept = json.dumps({"value": "p-1~2", "response_url": "https://hooks.slack.com/actions/x"})
+    view = {
+        "id": "V1",
+        "callback_id": "rightsizer_why",
+        "private_metadata": kept,
+        "state": {"values": {"why": {"why": {"value": "  launch in May "}}}},
+    }
+    found = interaction(payload(type="view_submission", view=view), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert (found.verb, found.proposal_id, found.revision, found.is_form) == ("reject", "p-1", 2, True)
+    assert (found.comment, found.view_id) == ("launch in May", "V1")
+    assert found.response_url == "https://hooks.slack.com/actions/x"
+    for broken in (
+        view | {"callback_id": "other"},
+        view | {"private_metadata": "[]"},
+        view | {"private_metadata": "{"},
+        view | {"private_metadata": json.dumps({"value": 7})},
+    ):
+        assert isinstance(interaction(payload(type="view_submission", view=broken), SECRET, NOW), NotClicked)
+
+
+def test_another_option_is_taken_by_a_button_of_the_modal() -> None:
+    view = {"id": "V1", "private_metadata": json.dumps({"response_url": "https://hooks.slack.com/actions/x"})}
+    action = {"action_id": "rightsizer_take_2", "value": "p-1~0~2"}
+    found = interaction(payload(type="block_actions", view=view, actions=[action]), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert (found.verb, found.number, found.view_id) == ("take", 2, "V1")
+    assert found.response_url == "https://hooks.slack.com/actions/x"

@@ -11,6 +11,7 @@ from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.render import asked_test, text
 from rightsizer.render.slack import proposal_blocks
+from tests.notifiers import said_in_slack
 from tests.render.test_slack import actions, hold_the_limits
 from tests.samples import NOW, option, proposal, recommendation
 
@@ -75,7 +76,7 @@ def test_who_approves_without_it_confirms_the_risk_of_that() -> None:
 
 
 def test_the_message_has_cost_hours_answer_and_both_risks() -> None:
-    whole = str(proposal_blocks(asked()))
+    whole = str(said_in_slack(asked()))
     assert "2 h on ml.g5.xlarge for about $9.10; it tells whether the model fits 22 GiB of GPU memory" in whole
     assert "low (1 of 4) after the test, high (3 of 4) without it" in whole
     assert "`rightsizer test p-5f2c9a7d1e3b4c60` · `rightsizer approve p-5f2c9a7d1e3b4c60`" in whole

@@ -16,6 +16,7 @@ from rightsizer.render.details_page import details_page
 from rightsizer.render.slack import proposal_blocks
 from rightsizer.terminal.document import explanation_document
 from rightsizer.terminal.tables import explanation
+from tests.notifiers import said_in_slack
 from tests.samples import option, price, proposal, recommendation
 
 SAMPLE = option()
@@ -86,11 +87,11 @@ def test_components_are_put_to_sleep_and_woken_again_where_they_are() -> None:
     ],
 )
 def test_what_cannot_be_approved_here_is_not_said_to_be_undone_here(asked: Proposal) -> None:
-    shown = (str(proposal_blocks(asked)), text.proposal(asked)[1], details_page(asked))
+    shown = (str(said_in_slack(asked)), text.proposal(asked)[1], details_page(asked))
     for each in shown:
         assert SAID[OptionKind.OTHER_ARCHITECTURE] in each
         assert "rightsizer deploys" not in each
-    for each in (str(proposal_blocks(proposal())), text.proposal(proposal())[1], details_page(proposal())):
+    for each in (str(said_in_slack(proposal())), text.proposal(proposal())[1], details_page(proposal())):
         assert DEPLOYED in each
 
 
@@ -110,10 +111,10 @@ def test_what_a_stack_owns_is_undone_there_by_explanation_and_json_too() -> None
 def test_message_text_and_page_say_the_same_of_a_deletion() -> None:
     asked = proposal(recommendation=recommendation(options=(made(OptionKind.DELETE, in_place=False),)))
     page, (_, body) = details_page(asked), text.proposal(asked)
-    for shown in (str(proposal_blocks(asked)), body, page):
+    for shown in (str(said_in_slack(asked)), body, page):
         assert SAID[OptionKind.DELETE] in shown
     assert "nothing restarts" in body
-    assert "any request ends that" in str(proposal_blocks(asked))
+    assert "any request ends that" in str(said_in_slack(asked))
 
 
 def test_a_change_without_a_deployment_is_watched_by_its_requests_and_another_by_alarms_too() -> None:
@@ -142,7 +143,7 @@ def test_a_shadow_test_says_in_each_view_that_what_serves_is_deployed_twice_for_
     for each in (
         confirmed,
         text.proposal(asked)[1],
-        str(proposal_blocks(asked)[2]),
+        str(said_in_slack(asked)),
         details_page(asked),
         captured.get(),
     ):

@@ -23,6 +23,7 @@ from rightsizer.render.report_page import report
 from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import tables
 from rightsizer.terminal.survey import Survey
+from tests.notifiers import said_in_slack
 from tests.samples import NOW, proposal, recommendation
 
 UNKNOWN = re.compile(r"(?<![\w-])(None|nan|NaN|inf|null|undefined)(?![\w-])")
@@ -85,7 +86,7 @@ def terminal(found: Recommendation) -> str:
 
 OF_A_PROPOSAL: dict[str, Callable[[Proposal], str]] = {
     "e-mail": lambda asked: "\n".join(text.proposal(asked)),
-    "Slack": lambda asked: "\n".join((*strings(slack.proposal_blocks(asked)), slack.proposal_text(asked))),
+    "Slack": lambda asked: "\n".join((*strings(said_in_slack(asked)), slack.proposal_text(asked))),
     "page": lambda asked: "\n".join((words(details_page(asked)), *drawn(details_page(asked)))),
     "terminal": lambda asked: terminal(asked.recommendation),
 }

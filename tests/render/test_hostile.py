@@ -25,6 +25,7 @@ from rightsizer.domain.reason import LONGEST, Code, Reason, clean_text, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import capacity_change, csv, details_page, messages, report_json, report_page, slack, text
+from rightsizer.render.details_view import details_blocks
 from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import tables
 from rightsizer.terminal.tables import Screen
@@ -109,7 +110,8 @@ def printable(shown: str) -> bool:
 
 
 OURS = re.compile(
-    r"```.*?```|`rightsizer [^`]*`|^\*[^*\n]*\*$|^\*It cannot be approved [a-z]+[.:]\*|<@\w+>", re.S | re.M
+    r"```.*?```|`rightsizer [^`]*`|^\*[^*\n]*\*$|^\*[^*\n]*\*(?= · )|^\*It cannot be approved [a-z]+[.:]\*|<@\w+>",
+    re.S | re.M,
 )
 
 
@@ -119,7 +121,8 @@ def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) 
     pending = replace(asked(said), state=ProposalState.PENDING, approvable=False, decision=None)
     notice = Notice(said, said)
     for one in (ProposalMessage(asked(said)), ProposalMessage(pending), CapacityChangeMessage(errand_of(said)), notice):
-        for shown in texts(messages.slack_blocks(one)):
+        view = details_blocks(one.proposal) if isinstance(one, ProposalMessage) else []
+        for shown in texts([*messages.slack_blocks(one), *view]):
             assert printable(shown["text"]), shown
             assert len(shown["text"]) <= 3000
             if shown["type"] == "mrkdwn":

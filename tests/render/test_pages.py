@@ -152,7 +152,7 @@ def test_weeks_begin_on_monday_and_hold_what_happened_in_them() -> None:
 
 
 def test_owners_come_by_their_spend() -> None:
-    assert [one.name for one in report_tables.by_owner(told())] == ["chat-7b", "ranking", "nobody named"]
+    assert list(told().money.by("owner")) == ["chat-7b", "ranking", "nobody named"]
 
 
 @pytest.mark.parametrize(

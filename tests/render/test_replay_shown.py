@@ -14,10 +14,10 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.render import sentences, text
 from rightsizer.render.details_page import details_page
 from rightsizer.render.report_page import report
-from rightsizer.render.slack import proposal_blocks
 from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal.document import explanation_document
 from rightsizer.terminal.tables import explanation
+from tests.notifiers import said_in_slack
 from tests.samples import NOW, option, proposal, recommendation
 
 
@@ -51,7 +51,7 @@ def _report(asked: Proposal) -> str:
 
 VIEWS: dict[str, Callable[[Proposal], str]] = {
     "terminal": _terminal,
-    "Slack": lambda asked: json.dumps(proposal_blocks(asked)),
+    "Slack": lambda asked: json.dumps(said_in_slack(asked)),
     "e-mail": lambda asked: text.proposal(asked)[1],
     "details page": lambda asked: _words(details_page(asked)),
     "report": _report,

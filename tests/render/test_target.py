@@ -11,11 +11,11 @@ from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.render import text
 from rightsizer.render.details_page import details_page
-from rightsizer.render.slack import proposal_blocks
 from rightsizer.render.target import later_text, stages_of, target_facts
 from rightsizer.terminal.document import option_document, recommendation_document, target_document
 from rightsizer.terminal.tables import explanation
 from tests import samples
+from tests.notifiers import said_in_slack
 
 OFFICE = (1,) * 7 + (3,) * 12 + (1,) * 5
 TYPE = "ml.g5.xlarge"
@@ -82,7 +82,7 @@ def test_each_view_says_what_is_set() -> None:
     console = Console(width=200)
     with console.capture() as capture:
         console.print(explanation(proposal.recommendation))
-    views = (str(proposal_blocks(proposal)), text.proposal(proposal)[1], details_page(proposal), capture.get())
+    views = (str(said_in_slack(proposal)), text.proposal(proposal)[1], details_page(proposal), capture.get())
     assert [told in view for view in views] == [True] * 4
 
 

@@ -4,7 +4,7 @@ from sandbox.stack import ROOT, Stack, listed, source, stack
 
 __all__ = ["BY_DEFAULT", "DOORS", "EVERYTHING", "ROOT", "Stack", "listed", "source", "stack"]
 
-DOORS = ("sweep", "evaluate", "propose", "respond", "apply", "hours", "interruption", "report")
+DOORS = ("sweep", "evaluate", "propose", "respond", "picture", "apply", "hours", "interruption", "report")
 BY_DEFAULT = tuple(door for door in DOORS if door != "hours")
 """The functions of a stack without office hours."""
 EVERYTHING = {

@@ -26,6 +26,7 @@ SERVICES = {
     "ecr": "ecr",
     "events": "events",
     "iam": "iam",
+    "lambda": "lambda",
     "pricing": "pricing",
     "resourcegroupstaggingapi": "tag",
     "s3": "s3",
@@ -43,6 +44,7 @@ ONE_ACTION = {
     "dynamodb:TransactWriteItems": "dynamodb:PutItem",
     "dynamodb:TransactGetItems": "dynamodb:GetItem",
     "events:PutEvents": "events:PutEvents",
+    "lambda:Invoke": "lambda:InvokeFunction",
     "s3:HeadObject": "s3:GetObject",
     "s3:ListObjectsV2": "s3:ListBucket",
     "sqs:SendMessageBatch": "sqs:SendMessage",
@@ -54,6 +56,8 @@ AT_A_TERMINAL = frozenset(
     {
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
+        "lambda:GetEventSourceMapping",
+        "lambda:GetFunctionConfiguration",
         "sns:ListSubscriptionsByTopic",
         "ssm:PutParameter",
     }

@@ -75,3 +75,21 @@ def test_a_stack_that_may_change_nothing_stops_nothing_and_still_brings_back_wha
         assert not allows(found, Ask("cloudwatch:DisableAlarmActions", alarm))
         assert allows(found, Ask("sagemaker:CreateEndpoint", ENDPOINT, GIVEN))
         assert allows(found, Ask("cloudwatch:EnableAlarmActions", alarm))
+
+
+def test_a_function_that_does_not_run_raises_an_alarm_and_without_office_hours_there_is_none() -> None:
+    alarm = stack(MayStop="tagged").of("AWS::CloudWatch::Alarm")["HoursLateAlarm"]
+    assert (alarm["TreatMissingData"], alarm["ComparisonOperator"], alarm["Threshold"]) == (
+        "breaching",
+        "LessThanThreshold",
+        1,
+    )
+    assert alarm["EvaluationPeriods"] * 300 <= 15 * 60, "whoever waits is told within 15 minutes"
+    assert alarm["AlarmActions"]
+    metrics = {row["Id"]: row for row in alarm["Metrics"]}
+    assert {metrics[name]["MetricStat"]["Metric"]["MetricName"] for name in ("invocations", "errors")} == {
+        "Invocations",
+        "Errors",
+    }
+    assert "FILL(invocations" not in metrics["ran"]["Expression"], "missing invocations must stay missing, and breach"
+    assert "HoursLateAlarm" not in stack().of("AWS::CloudWatch::Alarm")

@@ -35,7 +35,7 @@ def only(found: Stack, door: str, action: str, resource: str) -> dict[str, Any]:
     return given[0]
 
 
-@pytest.mark.parametrize("door", sorted(set(DOORS) - {"apply", "hours", "interruption"}))
+@pytest.mark.parametrize("door", sorted(set(DOORS) - {"apply", "hours", "interruption", "propose"}))
 def test_no_other_door_can_write_to_what_serves(door: str, deployed: Stack) -> None:
     assert writes(deployed, door) == set()
 
@@ -263,11 +263,31 @@ def test_respond_can_record_a_decision_on_a_proposal_read_its_secret_and_link_pa
     assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
 
 
+def test_the_picture_reads_one_proposal_and_its_metrics_and_writes_where_the_picture_is(deployed: Stack) -> None:
+    assert deployed.actions("picture") - {"sqs:SendMessage"} == {
+        "cloudwatch:GetMetricData",
+        "dynamodb:GetItem",
+        "dynamodb:PutItem",
+        "kms:Decrypt",
+        "secretsmanager:GetSecretValue",
+    }
+    (kept,) = granting(deployed, "picture", "dynamodb:PutItem")
+    assert kept["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["MESSAGE#picture#*"]}}
+    (read,) = granting(deployed, "picture", "dynamodb:GetItem")
+    assert read["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*", "MESSAGE#*"]}}
+
+
+def test_propose_may_start_the_picture_and_no_other_function(deployed: Stack) -> None:
+    assert writes(deployed, "propose") == {"lambda:InvokeFunction"}
+    (start,) = granting(deployed, "propose", "lambda:InvokeFunction")
+    assert start["Resource"] == "Picture.Arn"
+
+
 def test_without_slack_there_is_no_public_door_and_no_secret_is_readable() -> None:
     found = stack()
     assert found.of("AWS::Lambda::Url") == {}
     assert "Respond" not in found.of("AWS::Lambda::Function")
-    for door in set(DOORS) - {"respond", "hours"}:
+    for door in set(DOORS) - {"respond", "picture", "hours"}:
         assert "secretsmanager:GetSecretValue" not in found.actions(door)
 
 

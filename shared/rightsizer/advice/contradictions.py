@@ -1,9 +1,11 @@
 """What in a description cannot hold together, each in one sentence that names both sides."""
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from rightsizer.advice.hosting import ASYNC_MB, ASYNC_S, REAL_TIME_MB, REAL_TIME_S
 from rightsizer.advice.memory import Method
+from rightsizer.advice.models import architectures, networks
 from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
 
 
@@ -14,9 +16,13 @@ def contradictions(workload: Workload) -> tuple[str, ...]:
 
 def _of_model(workload: Workload) -> Iterator[str]:
     model = workload.model
-    found = model.architecture
+    found = model.architecture or model.network
     if model.name and found is None and model.size is None and model.memory_gib is None:
-        yield f"model.name {model.name!r} is no known architecture: give model.parameters or model.memory_gib"
+        near = get_close_matches(model.name.lower(), [*architectures(), *networks()], n=3)
+        hint = f"; near are {', '.join(near)}" if near else ""
+        yield f"model.name {model.name!r} is no known model: give model.parameters or model.memory_gib{hint}"
+    if found and (found.kind == ModelKind.LLM) != (model.kind is ModelKind.LLM):
+        yield f"model.kind says {model.kind.value}, and {found.name} is of kind {found.kind}"
     if found and model.parameters and not 0.5 < model.parameters / found.parameters < 2:
         yield (
             f"model.name says {found.parameters / 1e9:.1f} billion parameters, model.parameters"

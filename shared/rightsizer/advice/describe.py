@@ -2,12 +2,12 @@
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rightsizer.advice.workload import Workload
+from rightsizer.advice.workload import ModelKind, Workload
 from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
 
@@ -23,6 +23,8 @@ ALIASES: Mapping[str, Mapping[str, Any]] = {
 def workload_of(described: Mapping[str, Any]) -> Workload:
     """The workload that plain data describes; InputError names what is wrong with it.
 
+    The kind of a model that is known by name need not be given.
+
     Example:
         >>> workload_of({"task": "training", "model": {"kind": "llm", "parameters": 13e9}}).model.kind.value
         'llm'
@@ -34,6 +36,10 @@ def workload_of(described: Mapping[str, Any]) -> Workload:
     whole = _joined(described, known) if known else described
     made = _object(Workload, whole, "workload")
     assert isinstance(made, Workload)
+    model = whole.get("model")
+    found = made.model.architecture or made.model.network
+    if found and isinstance(model, Mapping) and model.get("kind") is None:
+        return replace(made, model=replace(made.model, kind=ModelKind(found.kind)))
     return made
 
 

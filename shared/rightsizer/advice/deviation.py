@@ -16,8 +16,9 @@ from rightsizer.advice.memory import (
     training_memory,
     weights_gib,
 )
-from rightsizer.advice.models import Architecture, architectures
-from rightsizer.advice.throughput import Interval, RequestLoad, Serving, throughput
+from rightsizer.advice.models import Architecture, architectures, networks
+from rightsizer.advice.speed import network_latency, network_rate
+from rightsizer.advice.throughput import Interval, RequestLoad, Serving, peak_flops, throughput
 from rightsizer.domain.hardware import Accelerator
 
 
@@ -59,6 +60,11 @@ def throughput_deviations(accelerators: Mapping[str, Accelerator]) -> tuple[Devi
     return tuple(_benchmarks(accelerators))
 
 
+def network_deviations(accelerators: Mapping[str, Accelerator]) -> tuple[Deviation, ...]:
+    """Published images a second of vision networks beside the estimate from their operations."""
+    return tuple(_networks(accelerators))
+
+
 def memory_deviations() -> tuple[Deviation, ...]:
     """Weights of every known model in 16 bits, and the published figures of KV cache and training."""
     return (*_weights(), *_figures())
@@ -76,6 +82,16 @@ def _benchmarks(accelerators: Mapping[str, Accelerator]) -> Iterator[Deviation]:
         what += f", {row['concurrency']} at once, {row['tokens_in']} in, {row['tokens_out']} out"
         published = float(row["tokens_per_second"])
         yield Deviation(row["id"], what, published, tokens, row["held_out"] == "yes", row["url"], row["source"])
+
+
+def _networks(accelerators: Mapping[str, Accelerator]) -> Iterator[Deviation]:
+    for row in _rows("network_benchmarks.csv"):
+        operations = networks()[row["network"]].gflop or 0.0
+        one = network_rate(peak_flops(accelerators[row["runs_on"]], Precision(row["precision"])), operations * 1e9)
+        alone = int(row["batch"]) == 1
+        what = f"{row['runs_on']}, {row['engine']}, batches of {row['batch']}"
+        computed = network_latency(one).inverse() if alone else one
+        yield Deviation(row["id"], what, float(row["items_per_second"]), computed, False, row["url"], row["network"])
 
 
 def _weights() -> Iterator[Deviation]:

@@ -11,6 +11,7 @@ from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.rules import Rule
+from rightsizer.advice.speed import VCPU_FLOPS
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, ModelKind, Shape, Workload
 from rightsizer.domain.environment import Environment
@@ -23,6 +24,8 @@ ASYNC_S, ASYNC_MB = 3600.0, 1000.0
 LAMBDA_S, LAMBDA_GIB, LAMBDA_MB = 900.0, 10.0, 6.0
 LAMBDA_USD_PER_GB_S, LAMBDA_USD_PER_CALL = 0.0000166667, 0.0000002
 """AWS Lambda, x86, us-east-1, list price as published by AWS in 2024; not part of the snapshot."""
+SMALL_CPU_FLOPS = 6 * 3 * VCPU_FLOPS
+"""Operations a second of six vCPUs, the most that Lambda gives to a function, at the hopeful end of the estimate."""
 HOLD_H = 0.25
 """Hours that an instance stays after a request before it is given back; an assumption."""
 ASSUMED_S = 0.1
@@ -54,6 +57,9 @@ def needs_accelerator(workload: Workload) -> bool:
     model = workload.model
     if model.kind is ModelKind.CLASSICAL or model.cpu_only or workload.constraints.no_gpu:
         return False
+    limit = workload.objectives.p95_ms
+    if limit is not None and model.operations is not None and model.operations / SMALL_CPU_FLOPS * 1000 > limit:
+        return True
     return model.kind is ModelKind.LLM or model.size is None or model.size > 2e8
 
 

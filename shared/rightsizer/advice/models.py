@@ -1,12 +1,14 @@
-"""Architectures of well-known models, and the counts that follow from a configuration.
+"""Well-known models: architectures of language models and encoders, and networks by the operations of one request.
 
 The figures are those of the public `config.json` of each model; models.csv names the page. A parameter count is
-computed from the configuration and held against the published one by a test.
+computed from the configuration and held against the published one by a test. Vision, speech and diffusion models
+stand in networks.csv with their published parameters, and their operations where those are published.
 """
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -73,6 +75,48 @@ class Architecture:
         return self.layers * layer + self.embedding_parameters + self.hidden
 
 
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A model that is no language model and no text encoder, by published figures."""
+
+    name: str
+    kind: str
+    """``vision``, or ``deep-learning`` for speech and diffusion."""
+    parameters: float
+    gflop: float | None
+    """Operations of one item in units of 10^9; a multiplication and an addition are two. None where not published."""
+    item: str
+    """What one item is, such as an image of 224 x 224."""
+    url: str
+
+
+@cache
+def networks() -> Mapping[str, Network]:
+    """The known networks by name."""
+    return {
+        row["name"]: Network(
+            row["name"],
+            row["kind"],
+            float(row["parameters"]),
+            float(row["gflop"]) if row["gflop"] else None,
+            row["item"],
+            row["url"],
+        )
+        for row in _rows("networks.csv")
+    }
+
+
+def find_network(name: str) -> Network | None:
+    """The network that a name means, also as ``microsoft/resnet-50`` or ``resnet50``; else None."""
+    plain = _bare(name)
+    return next((each for key, each in networks().items() if _bare(key) == plain), None)
+
+
+def _bare(name: str) -> str:
+    """The name as it is compared: the repository's last part, without blanks and hyphens and without a precision."""
+    return re.sub(r"[^a-z0-9.]", "", name.lower().rsplit("/", 1)[-1].removeprefix("openai-"))
+
+
 @cache
 def architectures() -> Mapping[str, Architecture]:
     """The known architectures by name."""
@@ -105,7 +149,20 @@ SAME_AS: Mapping[str, str] = {
     "llama-3.3-70b": "llama-3-70b",
     "llama-2-7b": "llama-2-7b",
     "phi-3-mini-4k": "phi-3-mini",
+    "mistral-7b-v0.1": "mistral-7b",
+    "mistral-small-24b-2501": "mistral-small-24b",
+    "codellama-7b": "llama-2-7b",
+    "codellama-13b": "llama-2-13b",
+    "deepseek-r1-distill-llama-8b": "llama-3-8b",
+    "deepseek-r1-distill-llama-70b": "llama-3-70b",
+    "deepseek-r1-distill-qwen-7b": "qwen2.5-7b",
+    "deepseek-r1-distill-qwen-14b": "qwen2.5-14b",
+    "deepseek-r1-distill-qwen-32b": "qwen2.5-32b",
     "bert": "bert-base",
+    "distilbert": "distilbert-base",
+    "roberta": "roberta-base",
+    "minilm": "all-minilm-l6-v2",
+    "bge-large": "bge-large-en-v1.5",
 }
 """Names that mean an architecture of the table."""
 
@@ -120,23 +177,27 @@ def estimated_architecture(parameters: float) -> Architecture:
 
 
 def _read() -> Iterable[Architecture]:
-    with resources.files(__package__).joinpath("models.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            yield Architecture(
-                name=row["name"],
-                kind=row["kind"],
-                layers=int(row["layers"]),
-                hidden=int(row["hidden"]),
-                heads=int(row["heads"]),
-                kv_heads=int(row["kv_heads"]),
-                head_dim=int(row["head_dim"]),
-                feed_forward=int(row["feed_forward"]),
-                vocabulary=int(row["vocabulary"]),
-                experts=int(row["experts"]),
-                experts_used=int(row["experts_used"]),
-                gated=row["gated"] == "1",
-                tied=row["tied"] == "1",
-                bias=row["bias"] == "1",
-                published_parameters=int(row["published_parameters"]),
-                url=row["url"],
-            )
+    for row in _rows("models.csv"):
+        yield Architecture(
+            name=row["name"],
+            kind=row["kind"],
+            layers=int(row["layers"]),
+            hidden=int(row["hidden"]),
+            heads=int(row["heads"]),
+            kv_heads=int(row["kv_heads"]),
+            head_dim=int(row["head_dim"]),
+            feed_forward=int(row["feed_forward"]),
+            vocabulary=int(row["vocabulary"]),
+            experts=int(row["experts"]),
+            experts_used=int(row["experts_used"]),
+            gated=row["gated"] == "1",
+            tied=row["tied"] == "1",
+            bias=row["bias"] == "1",
+            published_parameters=int(row["published_parameters"]),
+            url=row["url"],
+        )
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    with resources.files(__package__).joinpath(name).open(encoding="utf-8") as file:
+        yield from csv.DictReader(file)

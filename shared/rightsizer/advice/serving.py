@@ -15,6 +15,7 @@ from rightsizer.advice.answer import (
     Refused,
 )
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
+from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
@@ -81,6 +82,7 @@ def classes_of(workload: Workload) -> tuple[HardwareClass, ...]:
     if may_compile(workload):
         chips.append(HardwareClass.INF)
     tight = workload.objectives.p95_ms is not None and workload.objectives.p95_ms < LOOSE_MS
+    tight = tight and model.operations is None  # where the operations are known, the estimate decides
     if (model.size or SMALL_PARAMETERS + 1) <= SMALL_PARAMETERS and not tight:
         chips.extend(cpu)
     return tuple(chips)
@@ -203,7 +205,8 @@ def _without_dear(found: list[Candidate], objective: Goal) -> tuple[list[Candida
     known = [each for each in found if each.speed is not None]
     if objective is Goal.PERFORMANCE or not known:
         return found, []
-    least = min(known, key=lambda each: each.monthly)
+    measured = [each for each in known if not each.offer.hardware.is_cpu]  # a network on a CPU is an untried bargain
+    least = min(measured or known, key=lambda each: each.monthly)
     dear = [each for each in known if each.monthly > DEAR * least.monthly]
     refused = [Refused(each.offer.type.name, AdviceReason(_dear(each, least), Rule.ROOFLINE)) for each in dear]
     return [each for each in found if each not in dear], refused
@@ -221,18 +224,23 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
     batch = workload.task is Task.BATCH_INFERENCE
     loaded = bool(workload.traffic.peak) and not batch
 
+    def in_service(each: Candidate) -> float:
+        """US dollars a month with the second instance that production wants (rule E1)."""
+        two = workload.task is Task.REAL_TIME and needs_two(workload.constraints)
+        return each.monthly / each.count * max(each.count, 2 if two else 1)
+
     def balanced(each: Candidate) -> tuple[float, ...]:
         other = each.offer.hardware.is_neuron or each.offer.type.cpu_arch != "x86_64"
-        untried = accelerated and each.offer.hardware.is_cpu
+        untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         memory = each.offer.hardware is HardwareClass.CPU_MEM
-        price = each.per_work if batch and each.speed is not None else each.monthly
+        price = each.per_work if batch and each.speed is not None else in_service(each)
         return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
-        untried = accelerated and each.offer.hardware.is_cpu
+        untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         late = bool(each.speed and not each.speed.meets)
-        unit = each.per_work if each.speed is not None and not loaded else each.monthly
-        return (untried, late, unit, each.monthly)
+        unit = each.per_work if each.speed is not None and not loaded else in_service(each)
+        return (untried, late, unit, in_service(each))
 
     def fastest(each: Candidate) -> tuple[float, ...]:
         latency = each.speed.latency_s.middle if each.speed and each.speed.latency_s else 0.0
@@ -240,6 +248,14 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
         return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
 
     return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(workload.objectives.goal, balanced)
+
+
+def _surely_meets(each: Candidate, workload: Workload) -> bool:
+    """Whether even the cautious end of the estimate keeps the declared latency."""
+    limit, speed = workload.objectives.p95_ms, each.speed
+    return (
+        limit is not None and speed is not None and speed.latency_s is not None and speed.latency_s.high * 1000 <= limit
+    )
 
 
 def _option(each: Candidate, workload: Workload, reference: Candidate | None) -> AdvisedOption:

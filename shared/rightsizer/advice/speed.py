@@ -15,6 +15,10 @@ UNCOUNTED = 10**9
 """Instances beyond which nobody counts."""
 ENCODER_SHARE = 0.30
 """Share of the dense peak that an encoder reaches with small batches; an assumption, hence the wide interval."""
+NETWORK_SHARE, NETWORK_LEAST, NETWORK_MOST = 0.18, 0.06, 0.40
+"""Share of the dense peak that a vision network reaches, and its range; set by the figures of docs/advise.md."""
+LAUNCH_S = (0.0005, 0.005, 0.015)
+"""Seconds of a request beside the mathematics: a compiled engine, a server, a framework that launches each layer."""
 MOST_AT_ONCE = 64
 """Sequences at once that are counted with where no objective limits them."""
 
@@ -49,6 +53,10 @@ def speed_of(placement: Placement, workload: Workload, need: Need) -> Speed | No
         return _on_cpu(placement, workload)
     if workload.model.kind is ModelKind.TRANSFORMER and chip and workload.model.size:
         return _encoding(placement, workload)
+    if workload.model.kind is ModelKind.TRANSFORMER and workload.model.size:
+        return _network(placement, workload, 2 * workload.model.size * workload.model.tokens_in)
+    if workload.model.operations is not None:
+        return _network(placement, workload, workload.model.operations)
     seconds = workload.data.seconds_per_request
     if seconds is None:
         return None
@@ -90,6 +98,8 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
 
 VCPU_FLOPS, VCPU_BYTES = 25e9, 3e9
 """Operations and bytes a second that one vCPU gives to a decoder; an assumption, a factor of three either way."""
+VCPUS_OF_ONE = 16
+"""vCPUs that one request of a network keeps busy; beyond them more requests run side by side. An assumption."""
 
 
 def _on_cpu(placement: Placement, workload: Workload) -> Speed:
@@ -134,6 +144,41 @@ def _meets(made: Throughput, workload: Workload, hopeful: int) -> bool:
     if goals.first_token_ms is not None and end(made.first_token_s) * 1000 > goals.first_token_ms:
         return False
     return goals.tokens_per_second is None or 1 / end(made.seconds_per_token) >= goals.tokens_per_second
+
+
+def network_rate(flops: float, operations: float) -> Interval:
+    """Items a second of an accelerator with so many FP16 operations a second at its dense peak."""
+    why = ("a vision network reaches 6 % to 40 % of the peak, by batch, layers and compiler",)
+    low, middle, high = (share * flops / operations for share in (NETWORK_LEAST, NETWORK_SHARE, NETWORK_MOST))
+    return Interval(low, middle, high, why)
+
+
+def network_latency(one: Interval) -> Interval:
+    """Seconds of one item that comes alone, from the items a second."""
+    ends = (1 / one.high, 1 / one.middle, 1 / one.low)
+    low, middle, high = (launch + end for launch, end in zip(LAUNCH_S, ends, strict=True))
+    return Interval(low, middle, high, one.reasons)
+
+
+def _network(placement: Placement, workload: Workload, operations: float) -> Speed:
+    """A vision network by its operations; an encoder on a CPU too."""
+    chip, vcpu = placement.offer.type.accelerator, placement.offer.type.vcpu
+    if chip is None:
+        together = min(vcpu, VCPUS_OF_ONE)
+        middle = together * VCPU_FLOPS / operations
+        why = ("25 GFLOPS a vCPU are assumed, a factor of three either way, and at most 16 vCPUs for one request",)
+        one, side_by_side = Interval(middle / 3, middle, middle * 3, why), vcpu / together
+    else:
+        one = network_rate(peak_flops(chip, workload.model.precision), operations)
+        side_by_side = placement.copies * placement.together
+    latency, rate = network_latency(one), one.scaled(side_by_side)
+    limit = workload.objectives.p95_ms
+    estimates = (
+        Estimate("requests a second of one instance", "", rate),
+        Estimate("time of one request", "s", latency),
+    )
+    meets = limit is None or latency.middle * 1000 <= limit
+    return Speed(rate, None, latency, estimates, meets, limit is None or latency.low * 1000 <= limit)
 
 
 def _encoding(placement: Placement, workload: Workload) -> Speed:

@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 
 from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
@@ -14,9 +15,10 @@ from rightsizer.advice.market import TRAINING, Market, Offer
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import MARGIN
 from rightsizer.advice.training import SHORT_H, SPOT_SHARE
-from rightsizer.domain.account_finding import waits_for_nobody
+from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode, FindingItem, waits_for_nobody
 from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.recommender.slowdown import expected_slowdown
 
@@ -24,6 +26,8 @@ UNUSED_PERCENT = 1.0
 """Mean use of a GPU below which the work runs on the CPU."""
 LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
 """Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
+LEAST_USD = Decimal(5)
+"""US dollars a month below which a report says nothing of training runs."""
 WORTH = 0.15
 """Saving of a run from which another type is proposed; an assumption."""
 
@@ -60,6 +64,8 @@ class WorkAdvice:
     """The runs of one work: jobs whose names differ in a stamp only."""
 
     name: str
+    is_processing: bool
+    """Whether its runs are processing jobs."""
     runs: int
     failed: int
     interruptions: int
@@ -78,11 +84,41 @@ class WorkAdvice:
 
 def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice, ...]:
     """Each work with its frontier of cost and time and its findings, the most expensive first."""
-    named: dict[str, list[TrainingRun]] = defaultdict(list)
+    named: dict[tuple[str, bool], list[TrainingRun]] = defaultdict(list)
     for run in runs:
-        named[base_name(run.job.name)].append(run)
-    found = [_work(name, each, market) for name, each in named.items()]
+        named[base_name(run.job.name), run.is_processing].append(run)
+    found = [_work(name, each, market) for (name, _), each in named.items()]
     return tuple(sorted(found, key=lambda each: (-each.usd, each.name)))
+
+
+def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> AccountFinding | None:
+    """Changes for the next runs of an account, as one finding of its bill; None where nothing saves.
+
+    Warm pools are a finding of their own. Of each work the change that saves most counts, by the month.
+    """
+    items = []
+    for each in work:
+        changes = [one for one in each.findings if one.usd_per_run > 0 and one.reason.source != Rule.WARM_POOL]
+        if not changes:
+            continue
+        best = max(changes, key=lambda one: one.usd_per_run)
+        month = Decimal(str(best.usd_per_run * each.runs)) * HOURS_PER_MONTH / 24 / Decimal(str(days))
+        named = f" on {best.instance_type}" if best.instance_type else ""
+        said = f"{best.action.value}{named} for the next of {each.runs} runs: {best.reason.text}"
+        items.append(FindingItem(each.name, said, usd_per_month=month.quantize(CENT)))
+    total = sum((item.usd_per_month or Decimal(0) for item in items), Decimal(0))
+    if total < LEAST_USD:
+        return None
+    works = "training work" if len(items) == 1 else "training works"
+    return AccountFinding(
+        AccountFindingCode.TRAINING_RUNS,
+        f"the next runs of {len(items)} {works} can cost less",
+        total,
+        "change the next run as each line says, and compare; see `rightsizer training`",
+        evidence={"looked at": f"{jobs} jobs of {days:.0f} days", "priced by": "the On-Demand hosting price"},
+        items=tuple(sorted(items, key=lambda item: (-(item.usd_per_month or Decimal(0)), item.name))),
+        not_checked=("the quality of the result on another type", "tuning limits and deadlines of the work"),
+    )
 
 
 def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
@@ -90,6 +126,7 @@ def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
     findings = list(_findings(done, market))
     return WorkAdvice(
         name,
+        runs[0].is_processing,
         len(runs),
         sum(1 for each in runs if each.job.status == "Failed"),
         sum(each.job.interruptions for each in runs),
@@ -134,8 +171,9 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     if offer is None:
         return
     yield from _type(last, offer, market)
-    yield from _spot(last, offer)
-    yield from _warm_pool(last, offer)
+    if not newest.is_processing:
+        yield from _spot(last, offer)
+        yield from _warm_pool(last, offer)
 
 
 def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:

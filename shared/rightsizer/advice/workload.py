@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rightsizer.advice.memory import Method, Precision
-from rightsizer.advice.models import Architecture, find_architecture
+from rightsizer.advice.models import Architecture, Network, find_architecture, find_network
 from rightsizer.domain.checks import finite
 from rightsizer.domain.environment import Environment
 from rightsizer.errors import InputError
@@ -83,8 +83,10 @@ class Model:
 
     kind: ModelKind = ModelKind.DEEP_LEARNING
     name: str = ""
-    """A known architecture such as ``llama-3-8b``, or the name of a repository."""
+    """A known model such as ``llama-3-8b`` or ``resnet-50``, or the name of a repository."""
     parameters: float | None = None
+    gflop: float | None = None
+    """Operations of one request in units of 10^9, for a network that is not known by name; not for language models."""
     precision: Precision = Precision.BF16
     framework: str = ""
     method: Method = Method.FULL
@@ -101,7 +103,7 @@ class Model:
 
     def __post_init__(self) -> None:
         _within(self, parameters=(1, 1e14), memory_gib=(0.001, 1e6), tokens_in=(1, 1e7), tokens_out=(1, 1e6))
-        _within(self, context_tokens=(1, 1e8))
+        _within(self, context_tokens=(1, 1e8), gflop=(1e-6, 1e9))
 
     @property
     def architecture(self) -> Architecture | None:
@@ -109,9 +111,21 @@ class Model:
         return find_architecture(self.name) if self.name else None
 
     @property
+    def network(self) -> Network | None:
+        """The known vision, speech or diffusion model of that name, or None."""
+        return find_network(self.name) if self.name and self.architecture is None else None
+
+    @property
+    def operations(self) -> float | None:
+        """Operations of one request, as given or as the known network has them; None for models of tokens."""
+        found = self.network
+        gflop = self.gflop if self.gflop is not None else (found.gflop if found else None)
+        return None if gflop is None else gflop * 1e9
+
+    @property
     def size(self) -> float | None:
-        """Parameters as given or as the architecture has them; None when only an artefact size is known."""
-        found = self.architecture
+        """Parameters as given or as the known model has them; None when only an artefact size is known."""
+        found = self.architecture or self.network
         return self.parameters if self.parameters is not None else (found.parameters if found else None)
 
 

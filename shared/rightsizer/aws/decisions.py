@@ -4,12 +4,14 @@ The document of the proposal is changed as JSON, so a field that a newer program
 """
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
-from rightsizer.domain.proposal import STOPPABLE, Decision, ProposalState
+from rightsizer.domain.option import MOST_RISK_TAKEN
+from rightsizer.domain.proposal import SILENCE, STOPPABLE, USUAL_SNOOZE, Decision, ProposalState
+from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
@@ -18,10 +20,10 @@ SORT = "PROPOSAL"
 ASKED_BACK = f"{PREFIX}asked-back"
 """Index key of a proposal, whatever its state, while an order to go back is not settled."""
 KEPT_DAYS = {
-    ProposalState.SNOOZED: 30,
+    ProposalState.SNOOZED: USUAL_SNOOZE,
     ProposalState.EXPIRED: 30,
     ProposalState.WITHDRAWN: 30,
-    ProposalState.REJECTED: 180,
+    ProposalState.REJECTED: SILENCE // timedelta(days=1),
     ProposalState.APPLIED: 400,
     ProposalState.PROVEN: 400,
     ProposalState.ROLLED_BACK: 400,
@@ -100,7 +102,11 @@ def _record_decision(table: Table, item: Row, decision: Decision, now: datetime)
     marks: dict[str, Any] = {"decision": fields}
     if decision.test_first:
         marks = {"decision": fields | {"test_first": True}, "schema": SCHEMA_TEST_FIRST}
+    if decision.snooze_days != USUAL_SNOOZE:
+        marks = {"decision": fields | {"snooze_days": decision.snooze_days}}
     after = item_in_state(item, decision.state, now, **marks)
+    if decision.state is ProposalState.SNOOZED:
+        after["expires"] = epoch(now, decision.snooze_days)
     try:
         table.swap(after, whole_number(item, "version"))
     except ConflictError:
@@ -137,6 +143,69 @@ def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str,
     return document(after)
 
 
+def take_option(table: Table, proposal_id: str, revision: int, place: int, by: str, now: datetime) -> dict[str, Any]:
+    """Put another option of a pending proposal in the place of the recommended one; its document after that.
+
+    The proposal waits on, as its next revision: an answer to the earlier one counts no more, and the other option is
+    approved by the same rules. `place` counts from 1, the option behind the recommended one.
+    VanishedError, ConflictError with what to do, UnreadableError.
+    """
+    item = find(table, proposal_id)
+    if item is None:
+        raise VanishedError(f"taking another option of {proposal_id}: there is no such proposal; it may have expired")
+    try:
+        return _take(table, proposal_id, item, Decision(ProposalState.PENDING, by, now, revision=revision), place)
+    except UnreadableError as error:
+        raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
+
+
+def _take(table: Table, name: str, item: Row, asked: Decision, place: int) -> dict[str, Any]:
+    _check(item, asked, asked.at)
+    body = document(item)
+    found = body.get("recommendation")
+    options = found.get("options") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(options, list) or not 0 < place < len(options):
+        raise ConflictError(f"the proposal {name} has no option {place + 1}; open its details again")
+    if why := taking_refusal(options[place], approvable=body.get("approvable") is True):
+        raise ConflictError(f"option {place + 1} of the proposal {name} cannot be taken: {why}")
+    others = [one for number, one in enumerate(options) if number != place]
+    said = f"{asked.by} took option {place + 1} of the list in place of the recommended one"
+    taken = found | {
+        "options": [options[place], *others],
+        "gate": str(Gate.PROPOSE),
+        "gate_reason": {"code": str(Code.NEEDS_APPROVAL), "sentence": said},
+        "reason": {"code": str(Code.CHEAPER_OPTION), "sentence": said},
+        "replay": None,
+    }
+    after = item_in_state(
+        item, ProposalState.PENDING, asked.at, recommendation=taken, revision=_revision(body) + 1, outcome=f"{said}."
+    )
+    try:
+        table.swap(after, whole_number(item, "version"))
+    except ConflictError:
+        raise ConflictError(
+            f"somebody else answered the proposal {name} at this moment; open its details again"
+        ) from None
+    return document(after)
+
+
+def taking_refusal(option: Any, *, approvable: bool) -> str:
+    """Why an option of a proposal cannot be taken in place of the recommended one; empty where it can."""
+    if not isinstance(option, dict) or not approvable:
+        return "the endpoint may not be changed by rightsizer; its message says what would allow that"
+    if option.get("in_place") is not True:
+        return f"its owner carries it out: {option.get('client_change') or 'it is not done on the same endpoint'}"
+    risk = option.get("risk")
+    if not isinstance(risk, int) or risk > MOST_RISK_TAKEN:
+        return f"its performance risk is {risk} of 4, and at most {int(MOST_RISK_TAKEN)} may be taken"
+    return ""
+
+
+def _revision(body: dict[str, Any]) -> int:
+    found = body.get("revision", 0)
+    return found if type(found) is int else 0
+
+
 def _check(item: Row, decision: Decision, now: datetime) -> None:
     state, body = state_of(item), document(item)
     name = text(item, "pk").removeprefix(PREFIX)
@@ -146,6 +215,9 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
     if whole_number(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
+    if decision.revision is not None and decision.revision != _revision(body):
+        why = "somebody took another option of it since this message was drawn; read the message as it is now"
+        raise ConflictError(f"the proposal {name} asks for something else now: {why}, and press again")
     if decision.state is ProposalState.APPROVED and body.get("approvable") is not True:
         raise ConflictError(_approval_refusal(name, body))
     if decision.state is ProposalState.APPROVED and (why := _test_refusal(name, body, decision.test_first)):

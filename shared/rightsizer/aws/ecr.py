@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rightsizer.aws.errors import code_of, is_transient, text_of
-from rightsizer.domain.endpoint import EndpointRef, has_digest
+from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.live_state import ImageSight
 
 IMAGE = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/"
-    r"(?P<repository>[a-z0-9._/-]+)(?::(?P<tag>\w[\w.-]*))?"
+    r"(?P<repository>[a-z0-9._/-]+)(?::(?P<tag>\w[\w.-]*))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json",
@@ -40,8 +40,8 @@ class RegistryClient(Protocol):
 
 
 def images(ecr: RegistryClient, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-    """By name of an image with a tag: what it means today. Total: what cannot be read says why."""
-    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names) if not has_digest(name)}
+    """By name of an image, with a tag or a digest: what it means today. Total: what cannot be read says why."""
+    return {name: _image(ecr, ref, name) for name in dict.fromkeys(names)}
 
 
 def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
@@ -51,7 +51,7 @@ def _image(ecr: RegistryClient, ref: EndpointRef, name: str) -> ImageSight:
     if parts["region"] != ref.region:
         return ImageSight(name, problem=f"its registry belongs to account {parts['account']} in {parts['region']}")
     theirs = "" if parts["account"] == ref.account else f" by the registry of account {parts['account']}"
-    wanted = {"imageTag": parts["tag"] or "latest"}
+    wanted = {"imageDigest": parts["digest"]} if parts["digest"] else {"imageTag": parts["tag"] or "latest"}
     try:
         answer = ecr.batch_get_image(
             registryId=parts["account"],

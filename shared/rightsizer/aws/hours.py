@@ -16,20 +16,22 @@ from rightsizer.aws.batches import Batches
 from rightsizer.aws.changes import write_error
 from rightsizer.aws.components import alarm_body
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
-from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.errors import text_of, translate_read_errors
+from rightsizer.aws.hours_models import read_models
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.hours_record import HoursRecord, ModelBefore, queries, watched_endpoints
 from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
-from rightsizer.errors import ConflictError, VanishedError, WriteRefusedError
+from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
 from rightsizer.ports.hours import AlarmsAbout
 
 if TYPE_CHECKING:
     from types_boto3_application_autoscaling import ApplicationAutoScalingClient
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_resourcegroupstaggingapi import ResourceGroupsTaggingAPIClient
+    from types_boto3_s3 import S3Client
     from types_boto3_sagemaker import SageMakerClient
 
 PREFIX, SORT = "HOURS#", "HOURS"
@@ -117,6 +119,7 @@ class AwsHoursAccount:
     autoscaling: "ApplicationAutoScalingClient"
     cloudwatch: "CloudWatchClient"
     tagging: "ResourceGroupsTaggingAPIClient"
+    s3: "S3Client"
 
     def tagged_endpoints(self) -> Mapping[str, tuple[EndpointRef, Mapping[str, str]]]:
         """GetResources by the tag's key; the ARN's name is lower case, so ListEndpoints tells the name itself."""
@@ -163,16 +166,9 @@ class AwsHoursAccount:
             pages = self.sagemaker.get_paginator("list_monitoring_schedules").paginate(EndpointName=endpoint)
             return tuple(row["MonitoringScheduleName"] for page in pages for row in page["MonitoringScheduleSummaries"])
 
-    def missing_models(self, names: Sequence[str]) -> tuple[str, ...]:
-        """DescribeModel of each."""
-        missing = []
-        for name in names:
-            try:
-                with translate_read_errors("sagemaker:DescribeModel", f"looking at model {name}"):
-                    self.sagemaker.describe_model(ModelName=name)
-            except VanishedError:
-                missing.append(name)
-        return tuple(missing)
+    def models(self, names: Sequence[str]) -> Mapping[str, ModelBefore]:
+        """DescribeModel of each, and ListObjectsV2 of what it names."""
+        return read_models(self.sagemaker, self.s3, names)
 
     def perform(self, step: Step) -> None:
         """Call the one operation of the step with its own parameters."""
@@ -182,12 +178,24 @@ class AwsHoursAccount:
         try:
             getattr(getattr(self, service), method)(**step.params)
         except (ClientError, BotoCoreError) as error:
+            if step.kind is StepKind.DELETE_ENDPOINT and _is_second_answer(error):
+                text = f"{step.key}: an earlier attempt of the same call may have deleted it: {error}"
+                raise ReadError(text) from error
             raise write_error(error, step) from error
 
 
+def _is_second_answer(error: ClientError | BotoCoreError) -> bool:
+    """Whether AWS finds nothing to delete after botocore had sent the call before and got no answer.
+
+    DeleteEndpoint answers ValidationException "Could not find endpoint", or "Cannot update in-progress endpoint" while
+    the endpoint is being deleted; ResponseMetadata.RetryAttempts counts the earlier attempts (botocore, "Retries").
+    """
+    if not isinstance(error, ClientError) or not error.response.get("ResponseMetadata", {}).get("RetryAttempts"):
+        return False
+    return any(said in text_of(error).lower() for said in ("could not find endpoint", "in-progress endpoint"))
+
+
 def _is_about(alarm: Mapping[str, Any], endpoint: str, policies: frozenset[str]) -> bool:
-    stats = (query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ()))
-    for metric in (alarm, *stats):
-        if any((d["Name"], d["Value"]) == ("EndpointName", endpoint) for d in metric.get("Dimensions", ())):
-            return True
+    if endpoint in watched_endpoints(alarm) or queries(alarm, endpoint):
+        return True
     return any(action in policies for key in ACTIONS for action in alarm.get(key, ()))

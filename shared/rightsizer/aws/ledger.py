@@ -72,6 +72,10 @@ class SavingsTable:
             return False
         return True
 
+    def is_noted(self, key: str) -> bool:
+        """One consistent read by the key."""
+        return self._table.get(f"OCCURRENCE#{_key(key)}", "OCCURRENCE") is not None
+
     def occurrences(
         self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None
     ) -> Iterator[Occurrence]:

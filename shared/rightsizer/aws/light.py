@@ -20,6 +20,7 @@ from rightsizer.errors import PermissionMissingError, ReadError, RightsizerError
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
     from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_ssm import SSMClient
 
@@ -62,6 +63,11 @@ class LightSession:
     def ssm(self) -> "SSMClient":
         """The Systems Manager client."""
         client: SSMClient = self._client("ssm")
+        return client
+
+    def s3(self) -> "S3Client":
+        """The S3 client."""
+        client: S3Client = self._client("s3")
         return client
 
     def credentials(self) -> Any:
@@ -190,6 +196,13 @@ class PageLinks:
         except NoCredentialsError as error:
             raise ReadError(f"signing a link to {key}: {error}; the function has no role") from None
         return str(request.url)
+
+
+def stored_page(session: "LightSession", bucket: str, key: str) -> bytes:
+    """An object below pages/; ReadError or a subclass where it is not there, or may not be read."""
+    with translate_read_errors("s3:GetObject", f"reading {key} from the bucket {bucket}"):
+        answer = session.s3().get_object(Bucket=bucket, Key=key)
+        return answer["Body"].read()
 
 
 def _address(bucket: str, region: str, key: str) -> str:

@@ -17,6 +17,7 @@ from rightsizer.errors import RightsizerError, WriteRefusedError
 
 if TYPE_CHECKING:
     from types_boto3_events import EventBridgeClient
+    from types_boto3_lambda import LambdaClient
     from types_boto3_sqs.client import SQSClient
 
     from rightsizer.domain.proposal import Proposal
@@ -77,6 +78,20 @@ def event_detail(proposal: Proposal) -> dict[str, Any]:
     if proposal.decision is not None:
         said |= {"decided-by": proposal.decision.by, "decided-at": proposal.decision.at.isoformat()}
     return said
+
+
+class PictureOrders:
+    """Starts the function that draws the picture of a proposal, and waits for nothing."""
+
+    def __init__(self, client: LambdaClient, function: str) -> None:
+        self._client = client
+        self._function = function
+
+    def start(self, proposal_id: str) -> None:
+        """Ask for the picture of a proposal. WriteRefusedError when Lambda does not take the event."""
+        event = json.dumps({"proposal": proposal_id}).encode()
+        with translate_write_errors("lambda:InvokeFunction", f"starting the picture of {proposal_id}"):
+            self._client.invoke(FunctionName=self._function, InvocationType="Event", Payload=event)
 
 
 class SqsPages:

@@ -7,7 +7,9 @@ written once more, unchanged but for its version, so that the stream carries it 
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 
 from rightsizer import wire
@@ -30,6 +32,7 @@ from rightsizer.aws.table import (
     whole_number,
 )
 from rightsizer.domain.capacity_change import CapacityChange
+from rightsizer.domain.message import Gathering
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import STOPPABLE, UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
@@ -42,7 +45,7 @@ OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
 """Attributes of a proposal's item that this program writes."""
-OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version"})
+OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version", "owner", "thread"})
 """Attributes of a message's item that this program writes."""
 EXPIRY, EXPIRY_DAYS = "EXPIRY", 2
 LATELY = timedelta(hours=6)
@@ -50,6 +53,8 @@ LATELY = timedelta(hours=6)
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
 NEW, RECENT = timedelta(days=2), timedelta(days=30)
+PICTURE, GATHERING = "MESSAGE#picture#", "MESSAGE#digest"
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 MOST = 25
 """At a time: a channel that is down must not fill the queue of dead letters."""
 
@@ -120,7 +125,15 @@ class Proposals:
         merged = heapq.merge(*each, key=lambda row: text(row, "gsi1sk"), reverse=True)  # page by page, never all rows
         yield from readable_rows(filter(_is_of_endpoint, merged), revive, unread)
 
-    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime) -> None:
+    def follow(
+        self,
+        proposal_id: str,
+        state: ProposalState,
+        change_id: str,
+        outcome: str,
+        now: datetime,
+        measured: Decimal | None = None,
+    ) -> None:
         """Let the proposal follow its change. One that ended is not set back to applying by a late message."""
 
         def after(found: Row) -> Row | None:
@@ -128,7 +141,8 @@ class Proposals:
             same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
             if same or (before.get("state") in ENDED and state not in ENDED):
                 return None
-            return item_in_state(found, state, now, change_id=change_id, outcome=outcome)
+            more = {} if measured is None else {"measured_usd_per_month": str(measured)}
+            return item_in_state(found, state, now, change_id=change_id, outcome=outcome, **more)
 
         if not self._rewrite(proposal_id, after):
             # Somebody deleted the row: the change goes on and ends, and its lock is released.
@@ -310,7 +324,38 @@ class Messages:
         self._unknown.pop(key, None)
         if unknown := unknown_attributes(found or {}, OURS_OF_MESSAGES):
             self._unknown[key] = unknown
-        return read_if_readable(found, _revive)
+        known = read_if_readable(found, _revive)
+        if known is None or not known.ts:
+            return known
+        kept = self._table.get(f"{PICTURE}{proposal_id}", "MESSAGE")
+        is_its = kept is not None and kept.get("ts") == known.ts
+        return replace(known, picture=text(kept, "file")) if kept is not None and is_its else known
+
+    def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
+        """Store the picture of the message that was posted at `ts`. Its row is its own: nobody else writes it."""
+        row: Row = {"pk": f"{PICTURE}{proposal_id}", "sk": "MESSAGE", "ts": ts, "file": file}
+        self._table.put(row)
+
+    def gathering(self) -> Gathering | None:
+        """New proposals of the latest half hour; None also where they cannot be read."""
+        row = self._table.get(GATHERING, "MESSAGE")
+        if row is None:
+            return None
+        known = read_if_readable(row, lambda found: noun_of(Gathering, found))
+        return replace(known or Gathering(LONG_AGO), version=whole_number(row, "version"))
+
+    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+        """Store it where the stored one has that version, 0 for none. ConflictError."""
+        row: Row = {
+            "pk": GATHERING,
+            "sk": "MESSAGE",
+            "version": gathering.version,
+            "doc": wire.dump_stored(gathering),
+        }
+        if version:
+            self._table.swap(row, version)
+        else:
+            self._table.put(row, unless="pk")
 
     def remember(self, message: MessageRef) -> None:
         """Store the place and contents of a message, with what its row held beyond when it was read."""
@@ -322,6 +367,7 @@ class Messages:
             "shown": message.shown,
             "version": message.version,
         }
+        row |= {name: said for name, said in (("owner", message.owner), ("thread", message.thread)) if said}
         self._table.put(self._unknown.get(f"MESSAGE#{message.proposal_id}", {}) | row)
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
@@ -332,4 +378,5 @@ class Messages:
 def _revive(row: Row) -> MessageRef:
     proposal_id = text(row, "pk").removeprefix("MESSAGE#")
     version = whole_number(row, "version") if "version" in row else 0
-    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version)
+    owner, thread = (text(row, name) if name in row else "" for name in ("owner", "thread"))
+    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version, owner, thread)

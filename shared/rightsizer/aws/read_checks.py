@@ -208,6 +208,13 @@ READS: Mapping[str, Read] = {
     "sagemaker:DescribeTrainingJob": Read(
         "knowing what a training job asked for", lambda s: _SAGEMAKER(s).describe_training_job(TrainingJobName=NOBODY)
     ),
+    "sagemaker:ListProcessingJobs": Read(
+        "finding processing jobs", lambda s: _SAGEMAKER(s).list_processing_jobs(MaxResults=1)
+    ),
+    "sagemaker:DescribeProcessingJob": Read(
+        "knowing what a processing job asked for",
+        lambda s: _SAGEMAKER(s).describe_processing_job(ProcessingJobName=NOBODY),
+    ),
     "sagemaker:DescribeCluster": Read(
         "knowing HyperPod clusters", lambda s: _SAGEMAKER(s).describe_cluster(ClusterName=NOBODY)
     ),

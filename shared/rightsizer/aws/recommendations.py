@@ -31,7 +31,7 @@ from rightsizer.aws.table import (
 from rightsizer.domain.history import History
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, may_ask_again
 from rightsizer.domain.reason import UNREADABLE, Code
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.errors import ConflictError, UnreadableError
@@ -103,10 +103,16 @@ class Recommendations(Proposals):
         return self._history.history(endpoint, self._clock(), modified_at)
 
     def follow(
-        self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, now: datetime | None = None
+        self,
+        proposal_id: str,
+        state: ProposalState,
+        change_id: str,
+        outcome: str,
+        now: datetime | None = None,
+        measured: Decimal | None = None,
     ) -> None:
         """Let the proposal follow its change."""
-        super().follow(proposal_id, state, change_id, outcome, now or self._clock())
+        super().follow(proposal_id, state, change_id, outcome, now or self._clock(), measured)
 
     def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:
         """Store the recommendation and, in the same write, the proposal; False when that proposal already existed.
@@ -199,7 +205,7 @@ class Recommendations(Proposals):
                 ], False
             return [], False
         known = decisions.find(rows, proposal.id)
-        if known and (decisions.state_of(known) not in ASKED_AGAIN or _was_just_refused(known, proposal, now)):
+        if known and not _may_open_again(known, proposal, now):
             return [], False
         older = [self._withdraw(current, now, f"A newer proposal, {proposal.id}, takes its place.")] if current else []
         return [*older, *self._opening_write(proposal, known, lock)], True
@@ -267,6 +273,16 @@ def _rows(recommendation: Recommendation) -> tuple[Item, Item]:
 def _usd_since(row: Row, start: datetime) -> Decimal:
     """What the endpoint costs a month; nothing where it was not evaluated since. The first rows had no such sum."""
     return money(row, "usd") if moment(row, "evaluated_at") >= start and "usd" in row else ZERO
+
+
+def _may_open_again(known: Row, proposal: Proposal, now: datetime) -> bool:
+    """Whether a proposal that exists is asked once more. TTL deletes late, so that a snooze may be over before it."""
+    state = decisions.state_of(known)
+    if state is ProposalState.SNOOZED:
+        return "expires" in known and whole_number(known, "expires") <= epoch(now)
+    if state is ProposalState.REJECTED:
+        return may_ask_again(proposals.revive(known), proposal.recommendation, now)
+    return state in ASKED_AGAIN and not _was_just_refused(known, proposal, now)
 
 
 def _was_just_refused(known: Row, proposal: Proposal, now: datetime) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.configuration import models_of
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
+from rightsizer.aws.training_history import TrainingHistory
 from rightsizer.domain.account_finding import (
     EndpointTraffic,
     ServedResources,
@@ -23,6 +24,7 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
 )
 from rightsizer.domain.job import base_name
+from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import ReadError, VanishedError
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class AccountBill:
         self._sagemaker: SageMakerClient = session.client("sagemaker")
         self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
         self._plans: SavingsPlansClient = session.client("savingsplans", "us-east-1")
+        self._history = TrainingHistory(session)
         self._region = session.region
 
     def configurations(self) -> tuple[StoredResource, ...]:
@@ -155,6 +158,10 @@ class AccountBill:
             if not page.get("nextToken"):
                 return found
             token = {"nextToken": page["nextToken"]}
+
+    def training_runs(self, since: datetime, now: datetime, most: int) -> tuple[TrainingRun, ...]:
+        """The newest `most` training and as many processing jobs that ended, with the use of their hosts."""
+        return self._history.runs(since, now, most) + self._history.processing_runs(since, now, most)
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
         """Billed seconds of the warm pools of each work, of the newest jobs; the most unused first."""

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer import wire
 from rightsizer.aws.errors import TRIES, code_of, translate_write_errors
 from rightsizer.domain.usage import KeptUsage
-from rightsizer.errors import InputError, WriteRefusedError
+from rightsizer.errors import InputError, ReadError, WriteRefusedError
 from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:
@@ -138,6 +138,17 @@ class BucketReports:
             )
         return f"s3://{self._bucket}/{key}"
 
+    def read(self, key: str) -> bytes | None:
+        """The stored file; None where there is none."""
+        try:
+            return self._client.get_object(Bucket=self._bucket, Key=_safe_path(key))["Body"].read()
+        except ClientError as error:
+            if code_of(error) in MISSING:
+                return None
+            raise ReadError(f"reading {key} in the bucket {self._bucket}: {code_of(error)}") from error
+        except BotoCoreError as error:
+            raise ReadError(f"reading {key} in the bucket {self._bucket}: {error}") from error
+
 
 class FolderReports:
     """Files below one folder of this machine."""
@@ -156,6 +167,16 @@ class FolderReports:
         except OSError as error:
             raise WriteRefusedError(f"writing {path}", type(error).__name__, str(error)) from error
         return str(path)
+
+    def read(self, key: str) -> bytes | None:
+        """The file below the folder; None where there is none."""
+        path = self._folder / _safe_path(key)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ReadError(f"reading {path}: {error}") from error
 
 
 def _safe_path(key: str) -> str:

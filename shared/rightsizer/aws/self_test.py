@@ -41,6 +41,8 @@ BILL = (
     "sagemaker:DescribeInferenceComponent",
     "sagemaker:ListTrainingJobs",
     "sagemaker:DescribeTrainingJob",
+    "sagemaker:ListProcessingJobs",
+    "sagemaker:DescribeProcessingJob",
     "cloudwatch:ListMetrics",
     "savingsplans:DescribeSavingsPlansOfferingRates",
     "savingsplans:DescribeSavingsPlans",
@@ -82,6 +84,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     ),
     "propose": ("dynamodb:GetItem",),
     "respond": ("dynamodb:GetItem",),
+    "picture": ("dynamodb:GetItem", "cloudwatch:GetMetricData"),
     "apply": (
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
@@ -130,7 +133,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
-IN_SLACK = frozenset({"propose", "respond", "report"})
+IN_SLACK = frozenset({"propose", "respond", "report", "picture"})
 """The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
 """The prefix of the bucket that a door writes and reads."""

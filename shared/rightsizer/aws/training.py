@@ -105,6 +105,40 @@ def job_of(raw: Mapping[str, Any], tags: Mapping[str, str]) -> TrainingJob:
         raise InputError(f"reading the training job {name}: the answer lacks or garbles {error}") from None
 
 
+def processing_job_of(raw: Mapping[str, Any]) -> TrainingJob:
+    """A processing job in the form of a training job, from DescribeProcessingJob; InputError names what is missing.
+
+    It is billed for its instances from ProcessingStartTime to ProcessingEndTime (SageMaker pricing).
+    """
+    try:
+        resources = raw["ProcessingResources"]["ClusterConfig"]
+        begun, ended = raw.get("ProcessingStartTime"), raw.get("ProcessingEndTime")
+        seconds = (ended - begun).total_seconds() if begun and ended else None
+        return TrainingJob(
+            name=str(raw["ProcessingJobName"]),
+            arn=str(raw["ProcessingJobArn"]),
+            mode=Mode.REPORT,
+            owner="",
+            status=str(raw["ProcessingJobStatus"]),
+            secondary="",
+            spot=False,
+            instance_type=str(resources["InstanceType"]),
+            instance_count=int(resources["InstanceCount"]),
+            created_at=_utc(raw["CreationTime"]),
+            max_runtime_s=float(raw.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", 86_400)),
+            max_wait_s=None,
+            transitions=(),
+            trained_s=seconds,
+            billable_s=seconds,
+            checkpoint_uri="",
+            ended_at=_utc(ended) if ended else None,
+            raw=raw,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        name = raw.get("ProcessingJobName", "?")
+        raise InputError(f"reading the processing job {name}: the answer lacks or garbles {error}") from None
+
+
 def _transition(row: Mapping[str, Any]) -> Transition:
     return Transition(str(row["Status"]), _utc(row["StartTime"]), _utc(row["EndTime"]) if row.get("EndTime") else None)
 

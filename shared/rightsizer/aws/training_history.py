@@ -1,16 +1,18 @@
-"""Finished training jobs of an account with the use of their hosts, read.
+"""Finished training and processing jobs of an account with the use of their hosts, read.
 
-Sources: SageMaker API reference, ListTrainingJobs and DescribeTrainingJob; SageMaker developer guide, "CloudWatch
-metrics for jobs": namespace /aws/sagemaker/TrainingJobs, dimension Host, ``job/algo-1`` for the first host.
+Sources: SageMaker API reference, List and Describe of training and processing jobs; SageMaker developer guide,
+"CloudWatch metrics for jobs": a namespace for each kind, dimension Host, ``job/algo-1`` for the first host.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
-from rightsizer.aws.training import job_of
+from rightsizer.aws.training import job_of, processing_job_of
 from rightsizer.domain.job import TrainingJob
 from rightsizer.domain.training_run import TrainingRun
 
@@ -18,19 +20,27 @@ if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
     from types_boto3_sagemaker import SageMakerClient
 
-NAMESPACE = "/aws/sagemaker/TrainingJobs"
+NAMESPACE, PROCESSING_NAMESPACE = "/aws/sagemaker/TrainingJobs", "/aws/sagemaker/ProcessingJobs"
 STATISTICS: Mapping[str, tuple[str, str]] = {
     "cpu": ("CPUUtilization", "Average"),
     "memory": ("MemoryUtilization", "Maximum"),
     "gpu": ("GPUUtilization", "Average"),
     "gpu_memory": ("GPUMemoryUtilization", "Maximum"),
 }
-"""Fields of a run, and the metric and statistic that each is read from."""
+"""Figures of a run in their order there, and the metric and statistic that each is read from."""
 PERIOD_S = 3600
 """Datapoints of an hour are kept for 455 days, those of a minute for 15."""
 JOBS_AT_ONCE = 100
 """Jobs whose four metrics are asked for in one request; GetMetricData takes 500 queries."""
 FINISHED = frozenset({"Completed", "Failed", "Stopped"})
+
+
+type JobProgress = Callable[[int, int], None]
+"""Told how many of how many jobs are read."""
+
+
+def _quiet(done: int, of: int) -> None:
+    """Tells nobody."""
 
 
 class TrainingHistory:
@@ -41,21 +51,50 @@ class TrainingHistory:
         self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
 
     def runs(
-        self, since: datetime, now: datetime, most: int, progress: Callable[[int, int], None] = lambda *_: None
+        self, since: datetime, now: datetime, most: int, progress: JobProgress = _quiet
     ) -> tuple[TrainingRun, ...]:
-        """The newest `most` jobs that were created in the window and have ended, with their use."""
-        names = self._names(since, now, most)
-        jobs: list[TrainingJob] = []
+        """The newest `most` training jobs that were created in the window and have ended, with their use."""
+        names, jobs = self._names(since, now, most), []
         for number, name in enumerate(names, 1):
             with translate_read_errors("sagemaker:DescribeTrainingJob", f"reading the training job {name}"):
                 raw: Mapping[str, Any] = dict(self._sagemaker.describe_training_job(TrainingJobName=name))
             progress(number, len(names))
-            if raw.get("TrainingJobStatus") in FINISHED:
-                jobs.append(job_of(raw, {}))
+            jobs.append(job_of(raw, {}))
+        return self._measured(jobs, NAMESPACE, since, now)
+
+    def processing_runs(
+        self, since: datetime, now: datetime, most: int, progress: JobProgress = _quiet
+    ) -> tuple[TrainingRun, ...]:
+        """The newest `most` processing jobs that were created in the window and have ended, with their use."""
+        names, jobs = self._processing_names(since, now, most), []
+        for number, name in enumerate(names, 1):
+            with translate_read_errors("sagemaker:DescribeProcessingJob", f"reading the processing job {name}"):
+                raw: Mapping[str, Any] = dict(self._sagemaker.describe_processing_job(ProcessingJobName=name))
+            progress(number, len(names))
+            jobs.append(processing_job_of(raw))
+        found = self._measured(jobs, PROCESSING_NAMESPACE, since, now)
+        return tuple(replace(each, is_processing=True) for each in found)
+
+    def _measured(
+        self, jobs: Sequence[TrainingJob], namespace: str, since: datetime, now: datetime
+    ) -> tuple[TrainingRun, ...]:
+        """The jobs that ended, with the use of their hosts."""
+        ended = [each for each in jobs if each.status in FINISHED]
         found: list[TrainingRun] = []
-        for start in range(0, len(jobs), JOBS_AT_ONCE):
-            found += self._with_use(jobs[start : start + JOBS_AT_ONCE], since, now)
+        for some in batched(ended, JOBS_AT_ONCE):
+            found += self._with_use(some, namespace, since, now)
         return tuple(found)
+
+    def _processing_names(self, since: datetime, now: datetime, most: int) -> list[str]:
+        with translate_read_errors("sagemaker:ListProcessingJobs", "listing the processing jobs"):
+            pages = self._sagemaker.get_paginator("list_processing_jobs").paginate(
+                CreationTimeAfter=since,
+                CreationTimeBefore=now,
+                SortBy="CreationTime",
+                SortOrder="Descending",
+                PaginationConfig={"MaxItems": most},
+            )
+            return [row["ProcessingJobName"] for page in pages for row in page["ProcessingJobSummaries"]]
 
     def _names(self, since: datetime, now: datetime, most: int) -> list[str]:
         with translate_read_errors("sagemaker:ListTrainingJobs", "listing the training jobs"):
@@ -68,10 +107,12 @@ class TrainingHistory:
             )
             return [row["TrainingJobName"] for page in pages for row in page["TrainingJobSummaries"]]
 
-    def _with_use(self, jobs: Sequence[TrainingJob], since: datetime, now: datetime) -> list[TrainingRun]:
+    def _with_use(
+        self, jobs: Sequence[TrainingJob], namespace: str, since: datetime, now: datetime
+    ) -> list[TrainingRun]:
         """The jobs with the use of their first hosts; all hosts of a job do the same work."""
         queries = [
-            {"Id": f"{field}_{number}", "MetricStat": _statistic(job.name, *STATISTICS[field]), "ReturnData": True}
+            {"Id": f"{field}_{number}", "MetricStat": _statistic(namespace, job.name, field), "ReturnData": True}
             for number, job in enumerate(jobs)
             for field in STATISTICS
         ]
@@ -85,16 +126,19 @@ class TrainingHistory:
             for page in pages:
                 for row in page["MetricDataResults"]:
                     values.setdefault(row["Id"], []).extend(row["Values"])
-        return [
-            TrainingRun(job, **{field: _of(field, values.get(f"{field}_{number}", [])) for field in STATISTICS})
-            for number, job in enumerate(jobs)
-        ]
+        return [_run(job, values, number) for number, job in enumerate(jobs)]
 
 
-def _statistic(name: str, metric: str, statistic: str) -> dict[str, Any]:
+def _run(job: TrainingJob, values: Mapping[str, Sequence[float]], number: int) -> TrainingRun:
+    cpu, memory, gpu, gpu_memory = (_of(field, values.get(f"{field}_{number}", [])) for field in STATISTICS)
+    return TrainingRun(job, cpu, memory, gpu, gpu_memory)
+
+
+def _statistic(namespace: str, name: str, field: str) -> dict[str, Any]:
+    metric, statistic = STATISTICS[field]
     host = [{"Name": "Host", "Value": f"{name}/algo-1"}]
     return {
-        "Metric": {"Namespace": NAMESPACE, "MetricName": metric, "Dimensions": host},
+        "Metric": {"Namespace": namespace, "MetricName": metric, "Dimensions": host},
         "Period": PERIOD_S,
         "Stat": statistic,
     }

@@ -83,6 +83,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "dynamodb:PutItem": (_item("PROPOSAL#p"),),
         "s3:GetObject": (PAGE,),  # for signed links: reading a page that is not there proves nothing
     },
+    "picture": {"dynamodb:PutItem": (_item("MESSAGE#picture#p"),)},
     "apply": {
         "dynamodb:PutItem": (TABLE,),
         "dynamodb:UpdateItem": (TABLE,),

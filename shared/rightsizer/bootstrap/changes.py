@@ -100,10 +100,11 @@ def hours() -> HoursKeeper:
     known, client = settings(), session().client
     require_settings(known, "table")
     sagemaker, autoscaling, cloudwatch = (client(s) for s in ("sagemaker", "application-autoscaling", "cloudwatch"))
+    tagging, s3 = client("resourcegroupstaggingapi"), client("s3")
     return HoursKeeper(
         HoursPorts(
             book=HoursTable(table()),
-            account=AwsHoursAccount(sagemaker, autoscaling, cloudwatch, client("resourcegroupstaggingapi")),
+            account=AwsHoursAccount(sagemaker, autoscaling, cloudwatch, tagging, s3),
             changer=AwsChanger(
                 sagemaker, autoscaling, cloudwatch, client("ec2"), client("iam"), client("ecr"), client("sts")
             ),

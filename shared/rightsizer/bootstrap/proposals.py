@@ -36,27 +36,53 @@ if TYPE_CHECKING:
 @build_per_policy
 def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
     """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
-    from rightsizer.aws.messaging import EventBus
+    from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier
+    from rightsizer.bootstrap.channels import board, notifier, slack
     from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
     require_settings(settings(), "bucket")
     pages = StoredDetailsPages(BucketReports(session().client("s3"), settings().bucket))
     events = EventBus(session().client("events"))
-    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events)
+    drawn_by = settings().picture_function
+    draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
+    ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
     return lambda moves: flow.propose(ports, moves, now())
+
+
+@build_once
+def picture() -> Callable[[str], bool]:
+    """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
+    from time import sleep
+
+    from rightsizer.aws.metrics import CloudWatchMetrics
+    from rightsizer.aws.proposals import Messages, Proposals
+    from rightsizer.bootstrap import catalogue
+    from rightsizer.bootstrap.channels import slack
+    from rightsizer.errors import SettingsError
+    from rightsizer.flows import picture as flow
+    from rightsizer.render.pictures import figure_class
+    from rightsizer.render.slack import picture_text
+    from rightsizer.render.two_weeks import draw
+
+    known = slack()
+    if known is None:
+        raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
+    store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
+    ports = flow.PicturePorts(store, book, metrics, catalogue(), draw, picture_text, known, sleep, figure_class)
+    return lambda proposal: flow.show_picture(ports, proposal)
 
 
 @build_once
 def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
-    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret
+    from rightsizer.aws.light import LightSession, PageLinks, SlackSecret, stored_page
     from rightsizer.aws.table import Table
     from rightsizer.channels.response_url import ResponseUrls
+    from rightsizer.channels.views import Views
     from rightsizer.domain.proposal import ProposalState
     from rightsizer.domain.trigger import Click
     from rightsizer.flows import respond as flow
@@ -70,6 +96,8 @@ def respond() -> Callable[[Any, datetime], Answer]:
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
     people, require = _deciders(light, one_table)
+    views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
+    links = PageLinks(light, known.bucket)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         require(proposal, decision.by, decision.state is ProposalState.APPROVED)
@@ -79,10 +107,27 @@ def respond() -> Callable[[Any, datetime], Answer]:
         require(proposal, by, False)
         return decisions.request_rollback(one_table, proposal, by, at)
 
+    def take(proposal: str, revision: int, place: int, by: str, at: datetime) -> dict[str, Any]:
+        require(proposal, by, False)
+        return decisions.take_option(one_table, proposal, revision, place, by, at)
+
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
-    ports = flow.RespondPorts(frozenset(), decide, ask_back, PageLinks(light, known.bucket).link, tell)
+    def show_details(click: Click, page: str) -> None:
+        views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
+
+    ports = flow.RespondPorts(
+        frozenset(),
+        decide,
+        ask_back,
+        links.link,
+        tell,
+        take,
+        views.open_reason_form,
+        show_details,
+        views.say,
+    )
 
     def answer(event: Any, at: datetime) -> Answer:
         click = parse_interaction(event, secret, at)

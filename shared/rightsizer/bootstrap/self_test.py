@@ -66,6 +66,7 @@ def _builder(door: str) -> Callable[[], object]:
         "interruption": evaluation.interruption,
         "propose": proposals.propose,
         "respond": proposals.respond,
+        "picture": proposals.picture,
         "report": proposals.report,
         "apply": changes.apply,
         "hours": changes.hours,

@@ -42,7 +42,7 @@ class ResponseUrls:
         doing = "answering a click by its response_url"
         if not any(url.startswith(f"{host}/") and _PATH.fullmatch(url[len(host) :]) for host in self._hosts):
             raise InputError(f"{doing}: {url[:60]!r} is no address of Slack's")
-        timeout = urllib3.Timeout(total=self._seconds_left(sent_at))
+        timeout = urllib3.Timeout(total=seconds_left(self._clock(), sent_at, MOST_S))
         headers = {"Content-Type": "application/json; charset=utf-8"}
         try:
             answer = self._pool.request(
@@ -57,9 +57,9 @@ class ResponseUrls:
         """Close the connections."""
         self._pool.clear()
 
-    def _seconds_left(self, sent_at: datetime | None) -> float:
-        """Seconds that remain of Slack's three; the second in which Slack signed began up to a second before."""
-        if sent_at is None:
-            return LEAST_S
-        left = (PATIENCE - (self._clock() - sent_at)).total_seconds()
-        return min(max(left, LEAST_S), MOST_S)
+
+def seconds_left(now: datetime, sent_at: datetime | None, most: float) -> float:
+    """Seconds that remain of Slack's three; the second in which Slack signed began up to a second before."""
+    if sent_at is None:
+        return LEAST_S
+    return min(max((PATIENCE - (now - sent_at)).total_seconds(), LEAST_S), most)

@@ -1,22 +1,28 @@
 """Posting to Slack by chat.postMessage and chat.update, over urllib3, which botocore brings anyway.
 
-Source: Slack API documentation, "chat.postMessage", "chat.update" and "Rate limits" (429 with Retry-After).
+Source: Slack API documentation, "chat.postMessage" (thread_ts), "chat.update", "users.lookupByEmail" (scope
+users:read.email), "Working with files" (getUploadURLExternal, the upload, completeUploadExternal; scope files:write),
+and "Rate limits" (429 with Retry-After).
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
-from rightsizer.domain.message import Message
+from rightsizer.domain.message import Message, ProposalMessage
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError, ThrottledError, WriteRefusedError
-from rightsizer.render.messages import slack_blocks, slack_line
+from rightsizer.render.messages import slack_blocks, slack_line, thread_line
 
 SLACK = "https://slack.com/api"
+SLACK_ID = re.compile("[UWS][A-Z0-9]{6,20}")
+"""A member (U, W) or a user group (S)."""
+E_MAIL = re.compile(r"[A-Za-z0-9._%+=-]{1,64}@[A-Za-z0-9.-]{1,190}\.[A-Za-z]{2,24}")
 TIMEOUT = urllib3.Timeout(connect=3, read=7)
 LONGEST_WAIT_S = 10
 """A longer Retry-After is left to the retry of the stream: a function is not paid for sleeping."""
@@ -36,9 +42,60 @@ class Slack:
 
     def post(self, message: Message) -> MessageRef:
         """Post the message; its line is what notifications and screen readers say."""
-        body = {"channel": self._channel, "text": slack_line(message), "blocks": slack_blocks(message)}
-        answer = self._call("chat.postMessage", body | {"unfurl_links": False})
-        return MessageRef("", str(answer.get("channel", self._channel)), str(answer.get("ts", "")), "")
+        body: dict[str, Any] = {"channel": self._channel, "text": slack_line(message), "blocks": slack_blocks(message)}
+        thread = message.thread if isinstance(message, ProposalMessage) else ""
+        body |= {"unfurl_links": False} | ({"thread_ts": thread} if thread else {})
+        answer = self._call("chat.postMessage", body)
+        return MessageRef("", str(answer.get("channel", self._channel)), str(answer.get("ts", "")), "", thread=thread)
+
+    def reply(self, ref: MessageRef, message: ProposalMessage) -> None:
+        """Say in the thread of a message, or of the digest that it stands in, where its proposal stands."""
+        body = {"channel": ref.channel, "thread_ts": ref.thread or ref.ts, "text": thread_line(message)}
+        self._call("chat.postMessage", body | {"unfurl_links": False})
+
+    def person(self, owner: str) -> str:
+        """The Slack id of the person or group that the owner's tag names; empty where it names nobody of Slack.
+
+        WriteRefusedError `missing_scope` where the app may not look up an e-mail.
+        """
+        name = owner.strip()
+        if SLACK_ID.fullmatch(name):
+            return name
+        if not E_MAIL.fullmatch(name):
+            return ""
+        try:
+            found = self._ask("users.lookupByEmail", {"email": name}).get("user")
+        except WriteRefusedError as error:
+            if error.code == "users_not_found":
+                return ""
+            raise
+        named = str(found.get("id", "")) if isinstance(found, dict) and not found.get("deleted") else ""
+        return named if SLACK_ID.fullmatch(named) else ""
+
+    def upload(self, name: str, title: str, picture: bytes) -> str:
+        """Upload a picture that no channel shows yet; the id of its file. A message shows it by that id."""
+        asked = {"filename": name, "length": str(len(picture)), "alt_txt": title[:1000]}
+        place = self._ask("files.getUploadURLExternal", asked)
+        identity, address = str(place.get("file_id", "")), str(place.get("upload_url", ""))
+        doing = "uploading a picture to Slack"
+        if not self._is_slacks(address) or not identity:
+            raise WriteRefusedError(doing, "bad_address", "Slack named no address of its own to upload to")
+        try:
+            answer = self._pool.request("POST", address, body=picture, headers={"Content-Type": "image/png"})
+        except urllib3.exceptions.HTTPError as error:
+            raise ThrottledError(f"{doing}: no answer ({type(error).__name__})") from None
+        if answer.status != 200:
+            raise WriteRefusedError(doing, f"HTTP {answer.status}", "the picture was not taken")
+        files = json.dumps([{"id": identity, "title": title[:250]}])
+        self._ask("files.completeUploadExternal", {"files": files})
+        return identity
+
+    def _is_slacks(self, address: str) -> bool:
+        """Whether the address is Slack's, or that of the simulated one which stands in for it."""
+        here, there = urlsplit(self._endpoint), urlsplit(address)
+        if (there.scheme, there.netloc) == (here.scheme, here.netloc):
+            return True
+        return there.scheme == "https" and (there.hostname or "").endswith((".slack.com", ".slack-gov.com"))
 
     def update(self, ref: MessageRef, message: Message) -> None:
         """Replace a message that was posted; WriteRefusedError `message_not_found` where somebody deleted it."""

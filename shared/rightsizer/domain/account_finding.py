@@ -13,6 +13,7 @@ class AccountFindingCode(StrEnum):
     """Kind of an account finding. Scripts match on it."""
 
     WARM_POOLS = "training-warm-pools"
+    TRAINING_RUNS = "training-runs"
     BATCH_TRANSFORM = "batch-transform"
     SERVERLESS = "serverless-or-real-time"
     SAVINGS_PLAN = "savings-plan"

@@ -4,6 +4,7 @@ The record is written before the first write to AWS, and holds everything that b
 `apply`: while a record is not `RUNNING` and not handed over, it holds the endpoint's lock by its own id.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ KEPT_STARTS = 10
 KEPT_TIMES = 400
 """Stopped times that a record keeps: more than a year of nights."""
 KEPT_ENTRIES = 200
+KEPT_UNTOLD = 20
 BEGINS = "begins"
 """The journal's line with which a stop or a start begins."""
 CONFIG_OUTPUT = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
@@ -43,6 +45,20 @@ class HoursState(StrEnum):
 
 HOLDS_LOCK = frozenset({HoursState.STOPPING, HoursState.STOPPED, HoursState.STARTING})
 """States in which no change of `apply` may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBefore:
+    """A model as CreateModel takes it, and the files that it names."""
+
+    name: str
+    body: Mapping[str, Any]
+    data: str = ""
+    """Digest of keys and ETags of its files; empty where they are not known, or loaded on demand."""
+    written_at: datetime | None = None
+    """When the newest of its files was written."""
+    missing: tuple[str, ...] = ()
+    """Addresses at which there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +85,10 @@ class EndpointBefore:
     """What it ran when it was stopped, where that was the fallback; empty: `config_name`."""
     fallback_config: str = ""
     """Configuration of another type that its owner named for mornings without capacity; empty: none."""
+    fallback_body: Mapping[str, Any] = field(default_factory=dict)
+    """That configuration as DescribeEndpointConfig shows it."""
+    models: tuple[ModelBefore, ...] = ()
+    """The models that its configuration names."""
 
     def __post_init__(self) -> None:
         not_empty("EndpointBefore.config_name", self.config_name)
@@ -101,6 +121,24 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """Endpoint that a start of ours brought about, as it was first seen in service."""
+
+    config: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A message that no channel took yet."""
+
+    key: str
+    at: datetime
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class HoursRecord:
     """One endpoint with office hours, from the first look to its end."""
 
@@ -117,6 +155,8 @@ class HoursRecord:
     """When it took its present state."""
     serving_at: datetime | None = None
     """When the present start was first seen in service."""
+    last_start: Start | None = None
+    """None where somebody else created what was last seen in service."""
     starts: tuple[float, ...] = ()
     """Seconds from CreateEndpoint to InService of its own last starts."""
     stopped_times: tuple[StoppedTime, ...] = ()
@@ -125,6 +165,8 @@ class HoursRecord:
     """Why it stands as it does: why it is not stopped, or what the last look waits for."""
     remaining: tuple[str, ...] = ()
     """Commands that bring it back by hand; only when handed over."""
+    untold: tuple[Untold, ...] = ()
+    """Messages that no channel took; each tick sends them again until one does."""
     next_due: datetime | None = None
     lease_until: datetime | None = None
     version: int = 0
@@ -159,6 +201,20 @@ class HoursRecord:
         """The newest line about the step of that key in the present stop or start."""
         return next((e for e in reversed(self.present) if e.step == key), None)
 
+    def may_be_done(self, step: Step) -> bool:
+        """Whether AWS may have done the step since this stop or start began.
+
+        It was done, it was not answered, or nobody lived to see the answer.
+        """
+        is_open = False
+        for entry in (e for e in self.present if e.step == step.key):
+            if is_open and entry.status == "intended":
+                return True
+            is_open = entry.status == "intended"
+            if not is_open and not entry.was_rejected:
+                return True
+        return is_open
+
     def rejections(self, step: Step) -> int:
         """How often AWS rejected the step in the present stop or start since it was last done."""
         count = 0
@@ -166,6 +222,12 @@ class HoursRecord:
             if entry.step == step.key:
                 count = 0 if entry.status == "done" else count + (entry.status == "failed")
         return count
+
+    def with_untold(self, message: Untold) -> "HoursRecord":
+        """The record with a message that is still to be sent; the same key once, the oldest ones go."""
+        if any(known.key == message.key for known in self.untold):
+            return self
+        return replace(self, untold=(*self.untold, message)[-KEPT_UNTOLD:])
 
     def with_entry(self, entry: Entry) -> "HoursRecord":
         """The record with one more line; the oldest ones go."""
@@ -196,6 +258,24 @@ def config_command(before: EndpointBefore) -> str:
     tags = [{"Key": k, "Value": v} for k, v in sorted(before.config_tags.items()) if not k.lower().startswith("aws:")]
     whole = {"EndpointConfigName": before.config_name, **body} | ({"Tags": tags} if tags else {})
     return command("sagemaker", "CreateEndpointConfig", whole)
+
+
+def model_command(model: ModelBefore) -> str:
+    """The command that makes a model again, where somebody deleted it."""
+    return command("sagemaker", "CreateModel", {key: value for key, value in model.body.items() if value is not None})
+
+
+def watched_endpoints(alarm: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the endpoints that an alarm names as a dimension, also inside a metric expression."""
+    stats = (query.get("MetricStat", {}).get("Metric", {}) for query in alarm.get("Metrics", ()))
+    found = (d for metric in (alarm, *stats) for d in metric.get("Dimensions", ()) if d["Name"] == "EndpointName")
+    return frozenset(str(dimension["Value"]) for dimension in found)
+
+
+def queries(alarm: Mapping[str, Any], endpoint: str) -> bool:
+    """Whether a Metrics Insights query of the alarm names the endpoint; it may see others too."""
+    texts = (str(query.get("Expression") or "") for query in alarm.get("Metrics", ()))
+    return any("SELECT" in text.upper() and endpoint in re.findall(r"['\"]([^'\"]*)['\"]", text) for text in texts)
 
 
 def alarm_step(alarm: Mapping[str, Any], before: EndpointBefore) -> Step:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a door that sends notices only does not load the others
@@ -20,6 +22,12 @@ class ProposalMessage:
     """Where its details page is kept; empty where it is not."""
     misread: tuple[str, ...] = ()
     """Settings that could not be understood. They stand at the end of every message, for the operator."""
+    owner: str = ""
+    """Slack id of the owner, who is mentioned; empty where the owner's tag names nobody that Slack knows."""
+    picture: str = ""
+    """Id of the uploaded picture; empty while there is none."""
+    thread: str = ""
+    """Time of the message in whose thread it is posted; empty where it stands by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +66,37 @@ class Notice:
     """As in `ProposalMessage`."""
 
 
-type Message = ProposalMessage | CapacityChangeMessage | ReportMessage | Notice
+@dataclass(frozen=True, slots=True)
+class DigestLine:
+    """One proposal of a digest."""
+
+    id: str
+    endpoint: str
+    saving_usd_per_month: Decimal
+    """Negative for growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Many proposals that appeared at once: one message, in whose thread each has its own."""
+
+    lines: tuple[DigestLine, ...]
+    misread: tuple[str, ...] = ()
+    """As in `ProposalMessage`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """New proposals of one half hour."""
+
+    began_at: datetime
+    lines: tuple[DigestLine, ...] = ()
+    channel: str = ""
+    ts: str = ""
+    """Of the digest; empty while there is none."""
+    claimed_at: datetime | None = None
+    """When an invocation set out to post it."""
+    version: int = 0
+
+
+type Message = ProposalMessage | CapacityChangeMessage | ReportMessage | Notice | Digest

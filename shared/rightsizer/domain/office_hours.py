@@ -27,11 +27,12 @@ AROUND = timedelta(days=8)
 """Longer than an opening can be that ends at all: a week has one closed minute then."""
 FIRST_LEAD = timedelta(minutes=45)
 """Time for a start of which nothing was measured: models of some 100 GB load within it."""
-LEAST_LEAD, MOST_LEAD = timedelta(minutes=15), timedelta(hours=3)
+LEAST_LEAD, MOST_LEAD = timedelta(minutes=25), timedelta(hours=3)
 LEAD_FACTOR = 1.5
 """Of the longest start that was measured: what a slower morning may take more."""
-SPARE = timedelta(minutes=10)
-"""For the tick that comes late and for autoscaling, which is put back after the endpoint is in service."""
+SPARE = timedelta(minutes=20)
+"""For two ticks that come late, are lost or die, and for autoscaling, which is put back after the endpoint is in
+service. It costs ten minutes a day; a lost tick would cost callers their first minutes."""
 
 
 @dataclass(frozen=True, slots=True)

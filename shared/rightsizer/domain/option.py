@@ -63,6 +63,10 @@ class Risk(IntEnum):
     VERY_HIGH = 4
 
 
+MOST_RISK_TAKEN = Risk.MEDIUM
+"""Another option than the recommended one is not taken above this performance risk; evaluations recommend none."""
+
+
 class RiskResource(StrEnum):
     """Resource that may suffer from an option."""
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rightsizer.domain.checks import aware, finite, money, not_empty
 from rightsizer.domain.history import PastEnd
+from rightsizer.domain.price import CENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,13 @@ class LedgerEntry:
         not_empty("LedgerEntry.id", self.id)
         aware("LedgerEntry.at", self.at)
         money("LedgerEntry.usd", self.usd)
+
+    @property
+    def saved_usd(self) -> Decimal:
+        """Part of the money saved, whole cents: below zero for a switch, 0 for a promise and for growth."""
+        if self.kind == "realised":
+            return self.usd.quantize(CENT)
+        return -abs(self.usd).quantize(CENT) if self.kind == "switch-cost" else Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

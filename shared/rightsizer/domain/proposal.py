@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import aware, not_empty
@@ -10,6 +11,13 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 
 PATIENCE = timedelta(days=7)
 """How long an approval is good for. What it has not changed by then is closed as expired, and told."""
+SILENCE = timedelta(days=90)
+"""How long a rejected proposal is not asked again, while the demand is what it was."""
+DEMAND_MOVED = 0.25
+"""Share by which the requests a day must differ from those at the rejection for the question to come back sooner."""
+SNOOZE_DAYS = (7, 30, 90)
+"""Days for which a proposal can be put aside."""
+USUAL_SNOOZE = 30
 
 
 class ProposalState(StrEnum):
@@ -81,6 +89,10 @@ class Decision:
     comment: str = ""
     test_first: bool = False
     """Of an approval: whether the shadow test runs first, and the change follows where the test proves well."""
+    snooze_days: int = USUAL_SNOOZE
+    """Of a snooze: days after which it is asked again."""
+    revision: int | None = None
+    """Revision of the proposal that the person saw; None where the person named none, as at a terminal."""
 
     @property
     def decider(self) -> DecidedBy:
@@ -117,6 +129,10 @@ class Proposal:
     """Who ordered it at a terminal, as `Decision.by`; empty where an evaluation proposed it."""
     asked_back_at: datetime | None = None
     """When that was asked; None also where an earlier release recorded it."""
+    revision: int = 0
+    """How often a person took another of its options. An answer in Slack names the revision that was seen."""
+    measured_usd_per_month: Decimal | None = None
+    """What its change saved, at the hours that ran, as US dollars a month; None until the change has ended."""
 
     def __post_init__(self) -> None:
         not_empty("Proposal.id", self.id)
@@ -145,6 +161,24 @@ class Proposal:
         return self.recommendation.gate is not Gate.TEST and not (option is not None and option.test_needed)
 
 
+def may_ask_again(rejected: Proposal, found: Recommendation, now: datetime) -> bool:
+    """Whether a rejected proposal may be asked again: its silence is over, or the demand has moved.
+
+    Demand is requests a day. Where either is not known the silence goes on.
+    """
+    if rejected.decision is None or now - rejected.decision.at >= SILENCE:
+        return True
+    before, after = _requests_per_day(rejected.recommendation), _requests_per_day(found)
+    if before is None or after is None:
+        return False
+    return abs(after - before) >= DEMAND_MOVED * before if before > 0 else after > 0
+
+
+def _requests_per_day(found: Recommendation) -> float | None:
+    seen = found.evidence
+    return seen.requests / seen.days if seen is not None and seen.days > 0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class MessageRef:
     """Where a proposal was posted, so that the message can follow it."""
@@ -156,6 +190,12 @@ class MessageRef:
     """The state that the message shows now; the same state is not posted twice."""
     version: int = 0
     """Version of the row that it shows; 0 where an earlier release posted it. An older row is not told."""
+    owner: str = ""
+    """Slack id of the owner whom the message mentions; empty where nobody is mentioned."""
+    thread: str = ""
+    """Time of the digest in whose thread the message stands; empty where it stands by itself."""
+    picture: str = ""
+    """Id of the file with the picture of its two weeks; empty until one is uploaded."""
 
 
 def shown_state(state: str, outcome: str, asked_back_by: str = "") -> str:

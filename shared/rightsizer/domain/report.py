@@ -1,13 +1,13 @@
 """Figures of a weekly report: spent, wasted, saved from found to proven, and rightsizer's own cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
 
 from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.checks import money, not_empty
 from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.money import MoneyTable, Saving, Totals
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, TrackRecord, UnreadRow
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Reason
@@ -65,72 +65,6 @@ class RunningCost:
         return sum((line.usd for line in self.lines), Decimal(0))
 
 
-class Stage(StrEnum):
-    """Where a saving stands at the end of a window."""
-
-    NOT_ASKED = "not-asked"
-    WAITING = "waiting"
-    """Proposed; nobody has answered."""
-    DECLINED = "declined"
-    """Rejected or snoozed."""
-    UNDER_WAY = "under-way"
-    """Approved, and not in force yet."""
-    WENT_BACK = "went-back"
-    """Approved, and rolled back or handed over: it saves nothing."""
-    APPLIED = "applied"
-    """In force, and not proven."""
-    PROVEN = "proven"
-
-
-IDENTIFIED = frozenset(Stage)
-PROPOSED = IDENTIFIED - {Stage.NOT_ASKED}
-APPROVED = PROPOSED - {Stage.WAITING, Stage.DECLINED}
-IN_FORCE = frozenset({Stage.APPLIED, Stage.PROVEN})
-OPEN = frozenset({Stage.NOT_ASKED, Stage.WAITING, Stage.UNDER_WAY})
-"""What could still be saved: not what was declined, went back, or is saved already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """One saving of the funnel."""
-
-    stage: Stage
-    usd_per_month: Decimal
-    """Estimated, whole cents; never negative. Rounded here and nowhere else."""
-    endpoint: str
-    owner: str
-    proposal_id: str = ""
-    """Whose recommendation promises it; empty where it was not asked, and the endpoint's latest recommendation does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """US dollars per month unless named otherwise."""
-
-    spend: Decimal
-    """Of the endpoints that were judged by days of the window."""
-    identified: Decimal
-    """Estimated monthly savings: all of `funnel`. Each of the next four is a part of the one before."""
-    proposed: Decimal
-    approved: Decimal
-    applied: Decimal
-    """In force at the end of the window, proven or not."""
-    proven: Decimal
-    open: Decimal
-    """What could still be saved: not asked, waiting for an answer, or approved and not in force yet."""
-    went_back: Decimal
-    """Approved, and rolled back or handed over. With `open`, `declined` and `applied` it makes up `identified`."""
-    declined: Decimal
-    realised: Decimal
-    """US dollars really saved in the reported window, at the hours billed."""
-    endpoints: int
-    unpriced: int
-    """Endpoints whose spend is unknown for lack of a price; they are not in `spend`."""
-    growth: Decimal = Decimal(0)
-    """US dollars that growth added in the reported window, at the hours billed; in no saving, and `realised` is not
-    less for it."""
-
-
 @dataclass(frozen=True, slots=True)
 class HoursSaving:
     """Saving of the office hours of one endpoint in a window, against running always."""
@@ -148,6 +82,20 @@ class HoursSaving:
 
     def __post_init__(self) -> None:
         not_empty("HoursSaving.endpoint", self.endpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class SinceLast:
+    """Figures of the report of the window before, and the endpoints that came, went or changed since."""
+
+    start: datetime
+    end: datetime
+    totals: Totals
+    appeared: tuple[str, ...] = ()
+    """Endpoints that the earlier report had no spend of. Empty, as the next two, where it or this one has too many."""
+    gone: tuple[str, ...] = ()
+    moved: tuple[tuple[str, Decimal], ...] = ()
+    """Endpoints that cost another amount a month now, and how much more, US dollars; the largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +121,10 @@ class Report:
     price_sources: tuple[str, ...] = ()
     packs: tuple[Pack, ...] = ()
     """Small endpoints that would fit on one card together; instead of their own options, not on top of them."""
+    money: MoneyTable = field(default_factory=MoneyTable)
+    """The one table of money, which all sums come from."""
+    since_last: SinceLast | None = None
+    """None where the report of the window before is not stored, or cannot be read."""
     track_record: TrackRecord | None = None
     """Slowdowns and risks as promised and as they turned out, over half a year; None in reports older than it."""
     not_shown: int = 0

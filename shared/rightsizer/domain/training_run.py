@@ -1,4 +1,4 @@
-"""One finished training job and what its hosts did."""
+"""One finished training or processing job and what its hosts did."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,8 @@ class TrainingRun:
     """Mean of GPUUtilization, summed over the GPUs of a host."""
     gpu_memory: float | None = None
     """Highest GPUMemoryUtilization, summed over the GPUs of a host."""
+    is_processing: bool = False
+    """Whether it is a processing job, which has no managed Spot, no checkpoints and no warm pool."""
 
     @property
     def hours(self) -> float:

@@ -240,7 +240,9 @@ class Received:
     """Why the message is malformed, naming field and cause; empty when `trigger` is set."""
 
 
-type Verb = Literal["approve", "test", "reject", "snooze", "details", "rollback", "report"]
+REASON_FORM = "rightsizer_why"
+"""Callback of the form that asks why a proposal is rejected."""
+type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +261,16 @@ class Click:
     """Takes answers that only `user` sees: at most five, within 30 minutes. Whoever knows it may post there."""
     sent_at: datetime | None = None
     """When Slack signed the request, to the second; Slack waits three seconds for the answer."""
+    revision: int = 0
+    """Revision of the proposal that the message showed."""
+    number: int = 0
+    """Days of a snooze, or the place of the option that is taken; 0 where the button has no number."""
+    view_id: str = ""
+    """The modal in which it was pressed; empty in a message."""
+    is_form: bool = False
+    """Whether a form was sent with it."""
+    comment: str = ""
+    """What the person wrote into the form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,20 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from rightsizer.changes.failure import error_detail
-from rightsizer.changes.hours import HoursDemand, Settle, code_differences, demand_at, late_notice, next_hours_action
+from rightsizer.changes.hours import HoursDemand, Settle, demand_at, late_notice, next_hours_action
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.changes.hours.steps import commands_by_hand, missing_part
+from rightsizer.changes.hours.steps import commands_by_hand, create_step, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import (
     BEGINS,
     KEPT_STARTS,
     KEPT_TIMES,
+    EndpointBefore,
     HoursRecord,
     HoursState,
+    Start,
+    Untold,
 )
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import Do, Wait
@@ -77,7 +80,7 @@ class HoursKeeper:
             self.ports.book.park(row.key, row.cause, now, catch_send_errors(self.ports.notifier))
         found = attempt("looking for endpoints with hours", "all", self.ports.account.tagged_endpoints)
         tagged = {} if isinstance(found, Failure) else found
-        held = [name for name, record in known.items() if record.holds_lock]
+        held = [name for name, record in known.items() if record.holds_lock or record.untold]
         names = [*held, *(name for name in sorted(tagged) if name not in held)]
         done: list[HoursRecord] = []
         for number, name in enumerate(names):
@@ -110,6 +113,8 @@ class HoursKeeper:
         record = self.ports.book.load(name)
         if record is not None and record.lease_until is not None and now < record.lease_until:
             return None
+        if record is not None and record.untold:
+            record = self._tell_again(record)
         if record is not None and record.holds_lock:
             return self._walk(record, now)
         if tagged is None:
@@ -131,7 +136,8 @@ class HoursKeeper:
         """It runs. Saved where that is news; a tag or a refusal that stays is told once."""
         if reason.code not in PASSING | {Code.SAFE_TO_APPLY, Code.OUTSIDE_WINDOW}:
             text = f"{reason.sentence}. Its hours are {record.hours!r}; this is said once."
-            self._tell(record, reason.sentence[:800], f"{record.ref.name} is not stopped by its hours", text, now)
+            subject = f"{record.ref.name} is not stopped by its hours"
+            record = self._tell(record, reason.sentence[:800], subject, text, now)
         rests = LOOK_SOON if reason.code in PASSING else LOOK_LATER
         asked = reason.code is not Code.SAFE_TO_APPLY
         fresh = replace(record, reason=reason, next_due=now + rests if asked else None)
@@ -189,7 +195,7 @@ class HoursKeeper:
                 case Wait():
                     notice = late_notice(record, live, demand, now, action.why)
                     if notice is not None:
-                        self._tell(record, notice.key, notice.subject, notice.text, now)
+                        record = self._tell(record, notice.key, notice.subject, notice.text, now)
                     return self._rest(record, min(action.until, now + TICK), action.why)
         return self._rest(record, now + TICK, "this invocation has made all the moves it may")
 
@@ -224,13 +230,13 @@ class HoursKeeper:
             return record
         made = endpoint.created_at or now
         took = (endpoint.modified_at - made).total_seconds()
-        for said in code_differences(before, endpoint):
-            self._tell(
-                record, f"code#{made.isoformat()}", f"{record.ref.name}: it runs other code since this start", said, now
-            )
+        for said in self._differences(record, before, endpoint):
+            subject = f"{record.ref.name}: it runs other code since this start"
+            record = self._tell(record, f"code#{made.isoformat()}", subject, said, now)
         return replace(
             record,
             serving_at=now,
+            last_start=Start(endpoint.config_name, made) if _is_ours(record) else None,
             starts=(*record.starts, took)[-KEPT_STARTS:] if took > 0 else record.starts,
             stopped_times=_ended(record.stopped_times, min(endpoint.modified_at, now)),
         )
@@ -245,9 +251,8 @@ class HoursKeeper:
         if action.tell:
             by_hand = ("By hand:", *remaining) if remaining else ()
             subject = f"{name} is handed over" if action.state is HoursState.HANDED_OVER else f"{name} was not stopped"
-            self._tell(
-                record, f"{action.state}#{now:%Y-%m-%dT%H}", subject, "\n".join((action.reason.sentence, *by_hand)), now
-            )
+            text = "\n".join((action.reason.sentence, *by_hand))
+            record = self._tell(record, f"{action.state}#{now:%Y-%m-%dT%H}", subject, text, now)
         begins = action.state is HoursState.STARTING
         lines = (Entry(now, BEGINS if begins else "state", "noted", f"{action.state.value}: {action.reason.sentence}"),)
         settled = replace(
@@ -277,6 +282,12 @@ class HoursKeeper:
         )
         return found is True
 
+    def _differences(self, record: HoursRecord, before: EndpointBefore, seen: EndpointSight) -> tuple[str, ...]:
+        """What differs in code and models since the stop; a comparison that fails keeps no endpoint waiting."""
+        read = partial(HoursReader(self.ports).differences, before, seen)
+        found = attempt("comparing code and models with what was stopped", record.ref.name, read)
+        return () if isinstance(found, Failure) else found
+
     def _tell_of_failure(self, name: str, why: str, now: datetime) -> None:
         """AWS or the table did not answer: whoever waits is told with what is stored."""
         record = self.ports.book.load(name)
@@ -289,9 +300,24 @@ class HoursKeeper:
         text = "\n".join((*lines, "It is tried again every five minutes. By hand:", *commands_by_hand(record, now)))
         self._tell(record, f"blind#{demand.serves_at.isoformat()}", f"{name} may not serve", text, now)
 
-    def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> None:
-        what = Occurrence(f"hours#{record.ref.name}#{key}", now, "hours", record.ref.name, text)
-        tell_once(self.ports.ledger, self.ports.notifier, what, subject)
+    def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> HoursRecord:
+        """Tell people once; the record, which keeps what no channel took, so that the next tick sends it again."""
+        message = Untold(key, now, subject, text)
+        if any(known.key == key for known in record.untold):
+            return record  # this tick tried it already
+        return record if self._is_taken(record, message) else record.with_untold(message)
+
+    def _tell_again(self, record: HoursRecord) -> HoursRecord:
+        """Send what no channel took so far; saved where one took it."""
+        said = "It was written on {at:%Y-%m-%d %H:%M} UTC, and no channel took it before.\n{text}"
+        late = ((m, replace(m, text=said.format(at=m.at, text=m.text))) for m in record.untold)
+        left = tuple(message for message, again in late if not self._is_taken(record, again))
+        return self.ports.book.save(replace(record, untold=left)) if len(left) < len(record.untold) else record
+
+    def _is_taken(self, record: HoursRecord, message: Untold) -> bool:
+        key = f"hours#{record.ref.name}#{message.key}"
+        what = Occurrence(key, message.at, "hours", record.ref.name, message.text)
+        return tell_once(self.ports.ledger, self.ports.notifier, what, message.subject)
 
 
 def _next_look(action: Settle, demand: HoursDemand, now: datetime) -> datetime | None:
@@ -323,6 +349,11 @@ def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -
     if not times or isinstance(endpoint, Gone):
         return times
     return (*times[:-1], replace(times[-1], modified_at=endpoint.modified_at))
+
+
+def _is_ours(record: HoursRecord) -> bool:
+    """Whether the present start created the endpoint."""
+    return record.may_be_done(create_step(record.ref, record.before, "")) if record.before is not None else False
 
 
 def _is_anew(record: HoursRecord, created_at: datetime | None) -> bool:

@@ -47,15 +47,25 @@ def _try_to_send(notifier: Notifier, subject: str, text: str) -> bool:
     return True
 
 
-def tell_once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: str) -> None:
-    """Tell an occurrence the first time that its key is noted; where it cannot be noted, the log has it."""
+def tell_once(ledger: SavingsLedger, notifier: Notifier, what: Occurrence, subject: str) -> bool:
+    """Tell an occurrence until a channel took it, and never again; whether it was taken, now or before.
+
+    It is noted after it was taken: a process that dies in between repeats a message, and loses none. Where the ledger
+    cannot be read, the log has it.
+    """
     try:
-        first = ledger.note(what)
+        if ledger.is_noted(what.key):
+            return True
     except RightsizerError as error:
         logger.warning("not told yet", extra={"subject": subject, "text": what.text, "why": str(error)})
-        return
-    if first:
-        catch_send_errors(notifier)(subject, what.text)
+        return False
+    if not catch_send_errors(notifier)(subject, what.text):
+        return False
+    try:
+        ledger.note(what)
+    except RightsizerError as error:
+        logger.warning("told, and may be told again", extra={"subject": subject, "why": str(error)})
+    return True
 
 
 def tell_of_missing_autoscaling(change: Change, step: Step, live: LiveState, result: Entry, tell: SafeTell) -> Change:

@@ -16,6 +16,7 @@ from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
+from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, new_option
 from rightsizer.domain.policy import Policy, Switch
@@ -53,7 +54,8 @@ class Orders:
     def request_rollback(self, change_id: str, by: str, now: datetime) -> Change:
         """Bring the endpoint back to its old configuration, also after the change was proven.
 
-        Of a shadow test that passed, stop the change that follows it. A change that was not begun does not begin.
+        Of a shadow test that passed, stop the change that follows it. A change that was not begun does not begin. While
+        office hours have stopped the endpoint, the order is kept on the proposal until it serves.
 
         Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
         """
@@ -68,6 +70,9 @@ class Orders:
                 return change
             change = following or change
         if change.is_closed:
+            self._require_end_to_undo(change)
+            if self.journal.holder_of(change.ref.name) == hours_id(change.ref.name):
+                return self._keep_for_morning(change, by, now)
             self._require_standing(change)
         note = Entry(now, JournalEvent.ASK_BACK, "noted", by)
         asked = replace(change, asked_back_by=by, next_due=now, journal=(*change.journal, note))
@@ -78,10 +83,24 @@ class Orders:
             asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
 
-    def _require_standing(self, change: Change) -> None:
-        """Raises InputError unless the endpoint still runs what the closed change made."""
+    def _keep_for_morning(self, change: Change, by: str, now: datetime) -> Change:
+        """Record the order on the proposal: `apply` takes it once office hours are done with the endpoint.
+
+        Where it stands there already, as for `apply` itself, it stays: ConflictError.
+        """
+        if self.stop is None:
+            name = change.ref.name
+            raise ConflictError(f"rolling back: office hours have stopped {name}, or start it; it goes back after that")
+        self.stop(change.proposal_id, by, now)
+        return change
+
+    def _require_end_to_undo(self, change: Change) -> None:
+        """Raises InputError where the closed change left nothing to undo."""
         if change.state not in STANDING:
             raise InputError(f"rolling back: change {change.id} is {change.state.value}; there is nothing to undo")
+
+    def _require_standing(self, change: Change) -> None:
+        """Raises InputError unless the endpoint still runs what the closed change made."""
         if self.look is None:
             return
         endpoint, name = self.look(change.ref.name), change.ref.name

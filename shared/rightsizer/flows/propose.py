@@ -4,17 +4,18 @@ At least once: a record that fails after the post and before the note of it is p
 again. Everything else is done once, because the message book knows what the message shows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
-from rightsizer.domain.message import CapacityChangeMessage, Notice, ProposalMessage
+from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_state
 from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.flows.digest import thread_for
 from rightsizer.flows.notify import catch_send_errors
-from rightsizer.ports.evaluation import DetailsPages, EventSink, MessageBook, Notifier
+from rightsizer.ports.evaluation import Conversation, DetailsPages, EventSink, MessageBook, Notifier
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 TOLD_BY_TEXT = frozenset(
@@ -29,9 +30,27 @@ TOLD_BY_TEXT = frozenset(
 """The states that are worth an e-mail; the message shows all of them."""
 REFUSED = "slack-refused"
 """Name of the note in the message book that says what Slack refused, and that the topic was told."""
-CLOSED_UNANSWERED = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
+REFUSED_LOOKUP = "slack-refused-lookup"
+"""The same of looking up owners."""
+ASKED_BEFORE = frozenset(
+    {ProposalState.WITHDRAWN, ProposalState.EXPIRED, ProposalState.REJECTED, ProposalState.SNOOZED}
+)
+"""States after which a proposal that is pending again is asked by a new message."""
+SAID_IN_THREAD = frozenset(ProposalState) - {ProposalState.PENDING, ProposalState.WITHDRAWN, ProposalState.EXPIRED}
+"""The states that are told in the thread of the message too: what a person did, and what follows from it."""
 
 
+TOLD_OF: Mapping[str, tuple[str, str]] = {
+    REFUSED: (
+        "rightsizer: Slack refuses its messages",
+        "Until then proposals are told by this topic, with the commands that answer them.",
+    ),
+    REFUSED_LOOKUP: (
+        "rightsizer: Slack does not tell who an owner is",
+        "Until then messages name the owner by the text of the tag rightsizer:owner, and mention nobody.",
+    ),
+}
+"""Subject and last line of the notice, by the note that it was told."""
 type Asked = Proposal | CapacityChange
 """What a person is asked about."""
 
@@ -47,6 +66,10 @@ class ProposePorts:
     book: MessageBook
     pages: DetailsPages
     events: EventSink
+    people: Conversation | None = None
+    """Slack's threads and its directory of people; None where the stack has no Slack."""
+    draw: Callable[[str], None] | None = None
+    """Starts the drawing of a proposal's picture and waits for nothing; None where nothing is drawn."""
 
 
 def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
@@ -56,14 +79,35 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
     the stream gives up. It is counted, and people are told once.
     """
     failed = []
+    fresh = {one.id: one for move in moves if (one := _new_proposal(move)) is not None}
+    thread: str | Failure = ""
+    if ports.people is not None and fresh:
+        lines = [DigestLine(i, one.ref.name, one.recommendation.saving_usd_per_month) for i, one in fresh.items()]
+        thread = attempt("gathering proposals", "digest", partial(thread_for, ports.board, ports.book, lines, now))
     for move in moves:
-        done = attempt("telling a proposal", move.sequence, partial(_try_move, ports, move, now))
+        if isinstance(thread, Failure) and _id_of(move) in fresh:
+            failed.append(move.sequence)  # it comes again with its digest
+            continue
+        under = thread if isinstance(thread, str) and _id_of(move) in fresh else ""
+        done = attempt("telling a proposal", move.sequence, partial(_try_move, ports, move, now, under))
         if isinstance(done, Failure) or not done:
             failed.append(move.sequence)
     return failed
 
 
-def _try_move(ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime) -> bool:
+def _id_of(move: ProposalMoved | CapacityChangeMoved) -> str:
+    asked = move.proposal if isinstance(move, ProposalMoved) else move.capacity_change
+    return asked.id if asked is not None else ""
+
+
+def _new_proposal(move: ProposalMoved | CapacityChangeMoved) -> Proposal | None:
+    """The proposal that begins to wait for an answer by this move."""
+    asked = move.proposal if isinstance(move, ProposalMoved) else None
+    is_new = asked is not None and asked.state is ProposalState.PENDING and move.before is not ProposalState.PENDING
+    return asked if is_new else None
+
+
+def _try_move(ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime, thread: str = "") -> bool:
     """Whether people know of the move."""
     if isinstance(move, ProposalMoved) and move.problem:
         logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
@@ -71,11 +115,11 @@ def _try_move(ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, no
         return not move.id or ports.book.park(move.id, move.problem, now, catch_send_errors(ports.notifier))
     asked = move.capacity_change if isinstance(move, CapacityChangeMoved) else move.proposal
     if asked is not None:
-        tell(ports, asked, move.before, move.version)
+        tell(ports, asked, move.before, move.version, thread)
     return True
 
 
-def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int) -> None:
+def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int, thread: str = "") -> None:
     """Post or update the message of one proposal, and publish the text where the state is worth one.
 
     A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
@@ -84,18 +128,69 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     if known and 0 < version < known.version:
         return
     shown = _shown_state(proposal)
-    reopened = proposal.state is ProposalState.PENDING and before in CLOSED_UNANSWERED
+    reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, known)
     if known and known.shown == shown and not reopened:
         return
     if known is None and before is proposal.state:
         before = None  # an earlier record was lost: nobody has heard of this state
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
-    message = _with_page(ports, proposal)
-    posted = _on_the_board(ports, proposal.id, message, None if reopened else known)
+    current = None if reopened else known
+    message = _with_people(ports, _with_page(ports, proposal), current, thread)
+    posted = _on_the_board(ports, proposal.id, message, current)
     if _is_worth_text(proposal, before):
         ports.notifier.post(message)
+    if current is not None and before is not proposal.state and isinstance(message, ProposalMessage):
+        _say_in_thread(ports, posted, message)
     ports.book.remember(replace(posted, shown=shown, version=version))
+    if posted.ts and not posted.picture and isinstance(message, ProposalMessage) and current is None:
+        _start_drawing(ports, proposal.id)
+
+
+def _was_asked_before(before: ProposalState | None, known: MessageRef | None) -> bool:
+    """Whether an earlier message of the same proposal is over: its row may have been deleted since, by its TTL."""
+    if before is None and known is not None and known.shown:
+        return known.shown.partition("|")[0] in ASKED_BEFORE
+    return before in ASKED_BEFORE
+
+
+def _with_people(
+    ports: ProposePorts, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None, thread: str
+) -> ProposalMessage | CapacityChangeMessage:
+    """The message with its owner's Slack id, its picture, and the thread that it stands in."""
+    if ports.people is None or not isinstance(message, ProposalMessage):
+        return message
+    if known is not None:
+        return replace(message, owner=known.owner, picture=known.picture, thread=known.thread)
+    owner = ""
+    try:
+        owner = ports.people.person(message.proposal.recommendation.owner)
+    except WriteRefusedError as error:
+        _tell_once(ports, error, REFUSED_LOOKUP)
+    except RightsizerError as error:
+        logger.warning("the owner could not be looked up", extra={"error": str(error), "proposal": message.proposal.id})
+    return replace(message, owner=owner, thread=thread)
+
+
+def _say_in_thread(ports: ProposePorts, ref: MessageRef, message: ProposalMessage) -> None:
+    """Say what follows in the thread; the message itself shows it already, so that a failure is only logged."""
+    if ports.people is None or not ref.ts or message.proposal.state not in SAID_IN_THREAD:
+        return
+    try:
+        ports.people.reply(ref, message)
+    except RightsizerError as error:
+        logger.warning("the thread was not told", extra={"error": str(error), "proposal": message.proposal.id})
+
+
+def _start_drawing(ports: ProposePorts, identity: str) -> None:
+    """Start the picture; without it the message stays as it is."""
+    if ports.draw is None:
+        return
+    try:
+        ports.draw(identity)
+    except RightsizerError as error:
+        count(PicturesLost=1)
+        logger.warning("the picture was not started", extra={"error": str(error), "proposal": identity})
 
 
 def _on_the_board(
@@ -111,6 +206,8 @@ def _on_the_board(
         _tell_once(ports, error)
         return known or MessageRef(identity, "", "", "")
     made = MessageRef(identity, posted.channel if posted else "", posted.ts if posted else "", "")
+    if isinstance(message, ProposalMessage):
+        made = replace(made, owner=message.owner, thread=message.thread)
     ports.book.remember(made)
     if posted:
         _note_that_slack_takes(ports)
@@ -135,18 +232,18 @@ def _try_update(board: Notifier, known: MessageRef, message: ProposalMessage | C
     return True
 
 
-def _tell_once(ports: ProposePorts, error: WriteRefusedError) -> None:
+def _tell_once(ports: ProposePorts, error: WriteRefusedError, note: str = REFUSED) -> None:
     """Tell the topic that Slack refuses, and what to do; once for each cause, until Slack takes a message again.
 
     What Slack refuses now it refuses in a minute too: tries again would end in the dead letters, where nobody looks.
     """
-    logger.error("Slack refuses the message; the topic is told instead", extra={"error": str(error)})
+    logger.error("Slack refuses; the topic is told instead", extra={"error": str(error)})
     count(SlackRefused=1)
-    told = ports.book.message(REFUSED)
+    told = ports.book.message(note)
     if told is None or told.shown != error.code:
-        text = f"{error}.\n\nUntil then proposals are told by this topic, with the commands that answer them.\n"
-        ports.notifier.post(Notice("rightsizer: Slack refuses its messages", text))
-        ports.book.remember(MessageRef(REFUSED, "", "", error.code))
+        subject, then = TOLD_OF[note]
+        ports.notifier.post(Notice(subject, f"{error}.\n\n{then}\n"))
+        ports.book.remember(MessageRef(note, "", "", error.code))
 
 
 def _is_worth_text(proposal: Asked, before: ProposalState | None) -> bool:

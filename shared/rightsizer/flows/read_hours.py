@@ -5,18 +5,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from rightsizer.changes import preflight
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
-from rightsizer.changes.hours import code_differences
+from rightsizer.changes.hours.code import code_differences, data_differences, model_problem
 from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours, step_key
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.hours_record import CONFIG_OUTPUT, EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
-from rightsizer.domain.plan import StepKind, VariantCount
+from rightsizer.domain.plan import ACTIONS, StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
@@ -62,8 +63,13 @@ class HoursReader:
         if isinstance(seen, Gone):
             config = changer.config(before.config_name)
             fallback = changer.config(before.fallback_config) if before.fallback_config else None
-            replaced = config is not None and _is_replaced(config, before)
-            return LiveHours(LiveState(seen, alarms=alarms), config is not None, replaced, fallback is not None)
+            replaced = config is not None and _is_replaced(config, before.config_body, before.taken_at)
+            spare = fallback is not None and not _is_replaced(fallback, before.fallback_body, before.taken_at)
+            state = LiveState(seen, alarms=alarms)
+            starts = record.state is HoursState.STARTING and bool(before.models)
+            models = self.ports.account.models([m.name for m in before.models]) if starts else {}
+            problem = model_problem(before, models) if starts else ""
+            return LiveHours(state, config is not None, replaced, spare, problem)
         scaling = changer.scaling(record.ref.name, [v.name for v in seen.variants]) if before.scaling else ()
         tags = dict(changer.tags(record.ref)) if seen.status == "InService" else {}
         return LiveHours(LiveState(seen, scaling=scaling, alarms=alarms), tags=tags)
@@ -84,8 +90,8 @@ class HoursReader:
         about = ports.account.alarms_about(ref.name, arns)
         managed = set(_managed_alarms(scaling))
         alarms = tuple(a for a in about.metric if str(a["AlarmName"]) not in managed)
-        wired = tuple(a for a in alarms if set(arns) & {*a.get("AlarmActions", ()), *a.get("OKActions", ())})
-        names = preflight.tagged_images(seen)
+        wired = tuple(a for a in alarms if set(arns) & {arn for kind in ACTIONS for arn in a.get(kind, ())})
+        names = tuple(dict.fromkeys(name for v in seen.variants for name, _ in v.resolved_images))
         last, known = self._last_request(ref, seen, now)
         fallback = live_tags.get(FALLBACK_TAG, "")
         return StopInput(
@@ -106,7 +112,7 @@ class HoursReader:
             quotas=ports.quotas.endpoint_quotas(),
             fallback=ports.changer.config(fallback) if fallback else None,
             incident_alarms=self._incident_alarms(),
-            missing_models=ports.account.missing_models(_models(config)),
+            models=ports.account.models(_models(config)),
             holder=ports.journal.holder_of(ref.name),
             ordered_back=self._ordered_back(ref),
             last_request=last,
@@ -135,6 +141,8 @@ class HoursReader:
             alarms=inputs.alarms,
             deployed_config=seen.config_name if seen.config_name != config.name else "",
             fallback_config=inputs.tags.get(FALLBACK_TAG, ""),
+            fallback_body=inputs.fallback.body if inputs.fallback is not None else {},
+            models=tuple(inputs.models.values()),
         )
 
     def is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
@@ -145,7 +153,14 @@ class HoursReader:
         if create is None or create.was_rejected or endpoint.config_name != before.live_config:
             return False
         config = self.ports.changer.config(endpoint.config_name)
-        return config is not None and config.created_at <= before.taken_at and not code_differences(before, endpoint)
+        if config is None or config.created_at > before.taken_at:
+            return False
+        return not self.differences(before, endpoint)
+
+    def differences(self, before: EndpointBefore, endpoint: EndpointSight) -> tuple[str, ...]:
+        """Sentences about images and model data that are not those before the stop. ReadError."""
+        models = self.ports.account.models([m.name for m in before.models if m.data])
+        return *code_differences(before, endpoint), *data_differences(before, models)
 
     def _incident_alarms(self) -> tuple[AlarmSight, ...]:
         names = self.ports.limits.incident_alarms
@@ -170,19 +185,27 @@ class HoursReader:
 
 
 def _own_config(record: HoursRecord, seen: EndpointSight) -> str:
-    """The configuration that it is created from: where it runs the fallback, the one that it had before."""
-    before = record.before
-    was_fallback = before is not None and before.fallback_config and seen.config_name == before.fallback_config
-    return before.config_name if before is not None and was_fallback else seen.config_name
+    """The configuration that it is created from: where our start runs the fallback, the one that it had before.
+
+    A fallback that its owner deployed is what its owner wants.
+    """
+    before, mine = record.before, record.last_start
+    if before is None or mine is None or seen.config_name != before.fallback_config:
+        return seen.config_name
+    return (
+        before.config_name
+        if (mine.config, mine.created_at) == (seen.config_name, seen.created_at)
+        else seen.config_name
+    )
 
 
-def _is_replaced(config: ConfigSight, before: EndpointBefore) -> bool:
+def _is_replaced(config: ConfigSight, stored: Mapping[str, Any], taken_at: datetime) -> bool:
     """Whether it was made after everything was stored, with other content."""
     found, was = (
         json.dumps({k: v for k, v in body.items() if k not in CONFIG_OUTPUT}, sort_keys=True, default=str)
-        for body in (config.body, before.config_body)
+        for body in (config.body, stored)
     )
-    return config.created_at > before.taken_at and found != was
+    return config.created_at > taken_at and found != was
 
 
 def _managed_alarms(scaling: Sequence[ScalableTarget]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Literal
 
 from rightsizer.changes.failure import with_failure_class
-from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
+from rightsizer.changes.measurement import add_instance_hours, measured_usd_per_month, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
@@ -151,7 +151,8 @@ class ChangeRecorder:
 
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
-        self.store.follow(change.proposal_id, shown_proposal_state(change), change.id, shown_outcome(change))
+        shown, measured = shown_proposal_state(change), measured_usd_per_month(change, now)
+        self.store.follow(change.proposal_id, shown, change.id, shown_outcome(change), measured=measured)
         if change.is_closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",

@@ -7,22 +7,27 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from rightsizer.domain.history import TEACHES_DAYS, PastEnd
+from rightsizer import wire
+from rightsizer.domain.history import TEACHES_DAYS, WENT_BACK, PastEnd
 from rightsizer.domain.message import Notice, ReportMessage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, Stack
+from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, SinceLast, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.recommender.packing import find_packs
+from rightsizer.reporting.merge import EarlierReport
+from rightsizer.reporting.money import Observed
 from rightsizer.reporting.office_hours import hours_savings, types_stopped
 from rightsizer.reporting.totals import (
+    RENEWED,
     Records,
+    is_evaluated_in,
     json_lines,
     make_report,
     running_cost,
@@ -35,6 +40,8 @@ from rightsizer.telemetry import Failure, attempt, logger
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
 """Longer than from a proposal to the end of its change: an older one that ended did so before the window."""
+NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
+"""Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
@@ -117,7 +124,9 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     """The report of a window; nothing is written."""
     unread: list[UnreadRow] = []
     since = end - timedelta(days=TEACHES_DAYS)
-    found = slim_recommendations(sources.store.recommendations(unread))
+    observed = Observed()
+    wanted = partial(is_evaluated_in, start=start, end=end)
+    found = slim_recommendations(observed.watch(sources.store.recommendations(unread), wanted))
     past = list(sources.past.ended_changes(since, max(end, now), unread))
     records = Records(
         account=sources.account,
@@ -128,10 +137,15 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         occurrences=list(sources.ledger.occurrences(start, end, unread)),
         running_cost=_running_cost(sources, found, start, end),
         ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
+        returned={
+            one.change_id for one in past if one.past.ended in WENT_BACK or one.past.ended is PastEnd.HANDED_OVER
+        },
+        later=list(sources.ledger.entries(end, min(now, end + RENEWED), unread)) if end < now else (),
+        observed=observed,
     )
     rest = RestOfBill()
     if sources.bill is not None:
-        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found), now)
+        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found, reads_training_runs=True), now)
     savings, hours_unread = _office_hours(sources, start, min(end, now), unread)
     return replace(
         make_report(records, start, end, now),
@@ -151,7 +165,8 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     A file that cannot be made or stored stops no other. Where none can be stored the error of the first one goes up.
     """
     report = assemble_report(ports.sources, start, end, now)
-    name = f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
+    report = replace(report, since_last=_since_last(ports.files, report))
+    name = _name(start, end)
     files, missing, failed = dict[str, str](), list[str](), list[Failure]()
     for form in ports.formats:
         key = f"{name}.{form.suffix}"
@@ -165,6 +180,28 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
         raise failed[0].error
     found = _store_lines(ports, name, missing) if len(report.recommendations) > SHOWN else ()
     return WrittenReport(report, files, lines=found, missing=tuple(missing))
+
+
+def _name(start: datetime, end: datetime) -> str:
+    return f"reports/{start:%Y-%m-%d}_{end:%Y-%m-%d}"
+
+
+def window_before(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """The window of the same kind before this one: a month before a month, else of the same length."""
+    if start.day == 1 and end.day == 1:
+        return (start - timedelta(days=1)).replace(day=1), start
+    return start - (end - start), start
+
+
+def _since_last(files: ReportStore, report: Report) -> SinceLast | None:
+    """The figures of the window before, as its report was stored; a report without them is still a report."""
+    key = f"{_name(*window_before(report.start, report.end))}.json"
+    try:
+        body = files.read(key)
+        return None if body is None else wire.loads(EarlierReport, body).against(report.money)
+    except RightsizerError as error:
+        logger.warning("the report before cannot be read", extra={"key": key, "problem": str(error)})
+        return None
 
 
 def _store_format(files: ReportStore, key: str, form: ReportFormat, report: Report) -> str:

@@ -5,6 +5,7 @@ click and shows a warning triangle when that is not 200. So the person is told b
 the HTTP answer is another than 200 only where nothing was recorded and the person could not be told either.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import Any, assert_never
 
 from rightsizer.domain.approvers import may_decide
-from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
+from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
 from rightsizer.errors import ConflictError, NotApproverError, RightsizerError, VanishedError
 
@@ -24,11 +25,18 @@ DECIDES: Mapping[str, ProposalState] = {
 }
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
 """Buttons that ask for a page: anybody in the channel may read what the channel was told."""
+TAKEN = "Recorded: the proposal asks for that option now. The message shows it, and waits for Approve."
+FORM_LOST = (
+    "Nothing was recorded: the form did not open in time, as Slack waits three seconds for it. Press the button again; "
+    "the second try is fast."
+)
 TEST_RECORDED = "Recorded: the shadow test runs first. The change follows where the test proves well."
 STOP_RECORDED = "Recorded: what was approved is stopped. Where it began in this moment, the endpoint goes back."
 NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 type Decide = Callable[[str, Decision, datetime], dict[str, Any]]
 """Records one decision by a conditional write: proposal id, decision, now. Returns the proposal's document after it."""
+type Take = Callable[[str, int, int, str, datetime], dict[str, Any]]
+"""Puts another option in the recommended one's place: proposal id, revision, place, who, now. Returns the same."""
 type AskBack = Callable[[str, str, datetime], dict[str, Any]]
 """Records by a conditional write the order to undo or stop a change: proposal id, who asks, now. Returns the same."""
 
@@ -45,6 +53,15 @@ class RespondPorts:
     """Signs a link to a file of the bucket, good for some minutes. RightsizerError."""
     tell: Callable[[Click, str, str], None]
     """Tells the person who clicked: text, and a link or nothing. RightsizerError when it was not taken."""
+    take: Take
+    open_reason_form: Callable[[Click], None]
+    """Opens the form that asks why. RightsizerError where Slack did not open it."""
+    show_details: Callable[[Click, str], None]
+    """Opens the details as a modal, with a link to the page or nothing. RightsizerError where it did not open."""
+    say_in_view: Callable[[Click, str], dict[str, Any]]
+    """Says something in the modal in which was clicked; of a form that was sent, returns the answer that says it.
+
+    RightsizerError where Slack did not take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +77,17 @@ class Answer:
     recorded: bool = False
     link: str = ""
     """A page that the person asked for."""
+    view: Mapping[str, Any] | None = None
+    """What the modal shows after its form was sent; None closes it."""
+    is_told: bool = False
+    """Whether the person saw the answer already: a modal opened."""
 
     def response(self) -> dict[str, Any]:
-        """The answer as a Function URL returns it: a status and nothing else."""
-        return {"statusCode": self.status, "body": ""}
+        """The answer as a Function URL returns it: a status, and what a modal shows next."""
+        if self.view is None:
+            return {"statusCode": self.status, "body": ""}
+        headers = {"Content-Type": "application/json"}
+        return {"statusCode": 200, "headers": headers, "body": json.dumps(self.view)}
 
 
 def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Answer:
@@ -77,19 +101,46 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
         case NotClicked(sentence):
             return Answer(200, "", f"nothing to do: {sentence}")
         case Click():
-            answer = (
-                _details_answer(interaction, ports) if interaction.verb in PAGES else _record(interaction, ports, now)
-            )
-            return _tell_answer(interaction, answer, ports)
+            return _tell_answer(interaction, _answer(interaction, ports, now), ports)
         case unreachable:
             assert_never(unreachable)
 
 
-def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
+def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
+    if click.verb in PAGES:
+        return _details_answer(click, ports)
+    if not is_approver(click.user, ports.approvers):
+        whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
+        return Answer(403, _approver_refusal(click, ports.approvers), f"{_what(click)}: {whom}")
+    if click.verb == "reject" and not click.is_form:
+        return _open_reason_form(click, ports)
+    return _record(click, ports, now)
+
+
+def _open_reason_form(click: Click, ports: RespondPorts) -> Answer:
+    what = f"{click.user} was asked why {click.proposal_id[:80]} is rejected"
     try:
+        ports.open_reason_form(click)
+    except RightsizerError as error:
+        return Answer(200, FORM_LOST, f"{what}: {error}")
+    return Answer(200, "", what, is_told=True)
+
+
+def _what(click: Click) -> str:
+    return f"{click.user} clicked {click.verb} on {click.proposal_id[:80]}"
+
+
+def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
+    """Tell the person: in the modal in which was clicked, else by the click's response_url."""
+    if answer.is_told:
+        return answer
+    try:
+        if click.view_id and (not answer.recorded or not click.is_form):
+            return replace(answer, status=200, view=ports.say_in_view(click, answer.text) or None)
         ports.tell(click, answer.text, answer.link)
     except RightsizerError as error:
-        return replace(answer, log=f"{answer.log}; the person was not told: {error}")
+        lost = replace(answer, log=f"{answer.log}; the person was not told: {error}")
+        return replace(lost, status=200, view=ports.say_in_view(click, answer.text)) if click.is_form else lost
     return replace(answer, status=200)
 
 
@@ -101,6 +152,13 @@ def _details_answer(click: Click, ports: RespondPorts) -> Answer:
         link = ports.link(PAGES[click.verb].format(click.proposal_id))
     except RightsizerError as error:
         return Answer(503, "The link could not be made; please try again in a minute.", f"{what}: {error}")
+    if click.verb == "details":
+        try:
+            ports.show_details(click, link)
+        except RightsizerError as error:
+            what = f"{what}; the modal did not open: {error}"
+        else:
+            return Answer(200, "", what, is_told=True)
     text = (
         "The page opens for at most 15 minutes, for you only. Where it does not open, press the button of the message "
         "again for another link."
@@ -109,20 +167,17 @@ def _details_answer(click: Click, ports: RespondPorts) -> Answer:
 
 
 def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
-    what = f"{click.user} clicked {click.verb} on {click.proposal_id[:80]}"
-    if not is_approver(click.user, ports.approvers):
-        whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
-        return Answer(403, _approver_refusal(click, ports.approvers), f"{what}: {whom}")
+    what = _what(click)
     by = DecidedBy(DecisionSource.SLACK, click.user).text
     try:
         if click.verb == "rollback":
             stops = _is_stop(ports.ask_back(click.proposal_id, by, now))
             said = STOP_RECORDED if stops else "Recorded: the endpoint goes back to what it ran before."
+        elif click.verb == "take":
+            ports.take(click.proposal_id, click.revision, click.number, by, now)
+            said = TAKEN
         else:
-            test_first = click.verb == "test"
-            decision = Decision(DECIDES[click.verb], by, now, test_first=test_first)
-            stops = _is_stop(ports.decide(click.proposal_id, decision, now))
-            said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {DECIDES[click.verb]}."
+            said = _decide(click, ports, by, now)
     except (ConflictError, VanishedError, NotApproverError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
@@ -132,6 +187,17 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
         )
         return Answer(503, text, f"{what}: {error}")
     return Answer(200, said, what, recorded=True)
+
+
+def _decide(click: Click, ports: RespondPorts, by: str, now: datetime) -> str:
+    """Record the decision; what the person is told."""
+    state, test_first = DECIDES[click.verb], click.verb == "test"
+    days = click.number if click.number in SNOOZE_DAYS else USUAL_SNOOZE
+    decision = Decision(state, by, now, click.comment, test_first, days, click.revision)
+    stops = _is_stop(ports.decide(click.proposal_id, decision, now))
+    if state is ProposalState.SNOOZED:
+        return f"Recorded: snoozed for {days} days."
+    return TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
 
 
 def _is_stop(recorded: dict[str, Any]) -> bool:

@@ -32,6 +32,8 @@ MOST_DESCRIBED = 300
 """Endpoints that are described to see what they use; with more of them orphans are not looked for."""
 MOST_WEIGHED = 300
 """Endpoints without accelerators whose traffic is read: three metrics each."""
+MOST_RUNS = 200
+"""Newest training jobs that a report describes."""
 TRAFFIC_DAYS = 14
 """Days of their traffic."""
 
@@ -63,6 +65,8 @@ class BillScope:
     """Endpoints with office hours: they do not run at every hour."""
     finds_orphans: bool = True
     """False where it is not known what stopped endpoints need."""
+    reads_training_runs: bool = False
+    """Whether finished training jobs are described, one call each: a report has the time, a scan has not."""
     is_whole: bool = True
     """False where some endpoints alone were asked about: then nothing of the account is read."""
 
@@ -83,6 +87,8 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     parts: list[Callable[[], Iterable[AccountFinding]]] = [lambda: _serverless(ports, scope, now)]
     if scope.is_whole:
         parts += [lambda: _warm_pools(ports, scope, now), lambda: _savings_plan(ports, scope, unread)]
+    if scope.is_whole and scope.reads_training_runs:
+        parts.append(lambda: _training_runs(ports, scope, now))
     if scope.is_whole and scope.finds_orphans:
         parts.append(lambda: _orphans(ports, scope, now, unread))
     for read in parts:
@@ -139,6 +145,18 @@ def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
         return []
     prices = ports.prices.table(scope.region, sorted({each.instance_type for each in uses if each.instance_type}))
     found = warm_pool_finding(uses, prices, WARM_POOL_DAYS)
+    return [] if found is None else [found]
+
+
+def _training_runs(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
+    runs = ports.account.training_runs(now - timedelta(days=WARM_POOL_DAYS), now, MOST_RUNS)
+    if not runs:
+        return []
+    # Imported here: most accounts have no training jobs, and each start of the function would pay for the rules.
+    from rightsizer.advice.market import snapshot
+    from rightsizer.advice.training_history import advise_runs, training_finding
+
+    found = training_finding(advise_runs(runs, snapshot(scope.region)), len(runs), WARM_POOL_DAYS)
     return [] if found is None else [found]
 
 

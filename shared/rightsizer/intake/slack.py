@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from rightsizer.domain.approvers import SlackKeys
-from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
+from rightsizer.domain.trigger import REASON_FORM, Click, Interaction, NotClicked, NotVerified, Verb
 
 WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""
@@ -32,6 +32,10 @@ VERBS: Mapping[str, Verb] = {
     "rollback": "rollback",
     "report": "report",
 }
+TAKE = re.compile(r"rightsizer_take_[0-9]{1,2}")
+VALUE = re.compile(r"(?P<id>[^~]{1,200})(?:~(?P<revision>[0-9]{1,4})(?:~(?P<number>[0-9]{1,4}))?)?")
+"""What a button carries: the id, the revision that the message shows, and a number of days or of an option."""
+LONGEST_REASON = 600
 SIGNATURE = re.compile(r"v0=[0-9a-f]{64}")
 
 
@@ -137,29 +141,74 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
     except (UnicodeDecodeError, KeyError, ValueError, RecursionError):
         return NotClicked("the form has no payload field with JSON")
     kind = _at(payload, "type")
-    if kind != "block_actions":
+    if kind not in ("block_actions", "view_submission"):
         return NotClicked(f"an interaction of type {kind[:40]!r} asks nothing of us")
     if foreign := _workspace_problem(payload, keys):
         return NotVerified(403, foreign)
+    kept = _kept(_at(payload, "view", "private_metadata"))
+    if kind == "view_submission":
+        return _submission(payload, kept, sent_at)
     action = payload.get("actions")
     first = action[0] if isinstance(action, list) and action else {}
     name = _at(first, "action_id")
-    verb = VERBS.get(name.removeprefix(ACTION_PREFIX)) if name.startswith(ACTION_PREFIX) else None
+    verb = _verb(name)
     if verb is None:
         return NotClicked(f"the action {name[:80]!r} is not one of ours")
-    proposal, user = _at(first, "value"), _at(payload, "user", "id")
-    if not proposal or not user:
+    value = VALUE.fullmatch(_at(first, "value") or _at(first, "selected_option", "value"))
+    user = _at(payload, "user", "id")
+    if value is None or not user:
         return NotClicked(f"the action {name} carries no proposal or no user")
     return Click(
         verb,
-        proposal,
+        value["id"],
         user,
         _at(payload, "team", "id"),
         _at(payload, "channel", "id"),
         _at(payload, "trigger_id"),
-        _at(payload, "response_url"),
+        _at(payload, "response_url") or kept.get("response_url", ""),
         sent_at,
+        int(value["revision"] or 0),
+        int(value["number"] or 0),
+        view_id=_at(payload, "view", "id"),
     )
+
+
+def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Click | NotClicked:
+    """A form that was sent: so far the one that asks why a proposal is rejected."""
+    callback = _at(payload, "view", "callback_id")
+    value, user = VALUE.fullmatch(kept.get("value", "")), _at(payload, "user", "id")
+    if callback != REASON_FORM or value is None or not user:
+        return NotClicked(f"the form {callback[:40]!r} is not one of ours, or names no proposal")
+    said = _at(payload, "view", "state", "values", "why", "why", "value")
+    return Click(
+        "reject",
+        value["id"],
+        user,
+        _at(payload, "team", "id"),
+        "",
+        _at(payload, "trigger_id"),
+        kept.get("response_url", ""),
+        sent_at,
+        int(value["revision"] or 0),
+        view_id=_at(payload, "view", "id"),
+        is_form=True,
+        comment=said[:LONGEST_REASON].strip(),
+    )
+
+
+def _verb(name: str) -> Verb | None:
+    if TAKE.fullmatch(name):
+        return "take"
+    return VERBS.get(name.removeprefix(ACTION_PREFIX)) if name.startswith(ACTION_PREFIX) else None
+
+
+def _kept(text: str) -> dict[str, str]:
+    """What our modal carried along; Slack signs it with the rest, and people do not see it."""
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return {key: one for key, one in found.items() if isinstance(one, str)} if isinstance(found, dict) else {}
 
 
 def _workspace_problem(payload: Any, keys: SlackKeys) -> str:

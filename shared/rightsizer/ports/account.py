@@ -15,6 +15,7 @@ from rightsizer.domain.account_finding import (
     StoredResource,
     WarmPoolUse,
 )
+from rightsizer.domain.training_run import TrainingRun
 
 
 class AccountReader(Protocol):
@@ -56,6 +57,10 @@ class AccountReader(Protocol):
 
     def plan_rates(self, instance_types: Collection[str]) -> Mapping[str, Decimal]:
         """US dollars of an hour of these types under a one-year SageMaker Savings Plan without upfront payment."""
+        ...
+
+    def training_runs(self, since: datetime, now: datetime, most: int) -> tuple[TrainingRun, ...]:
+        """The newest `most` training and as many processing jobs of the window that ended; one call a job."""
         ...
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:

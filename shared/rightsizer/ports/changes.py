@@ -158,7 +158,7 @@ class Changer(Protocol):
         ...
 
     def images(self, ref: EndpointRef, names: Sequence[str]) -> Mapping[str, ImageSight]:
-        """Registry's digests today by image name, for images with a tag and no digest."""
+        """Registry's digests today by image name; of one with a digest, whether it is there."""
         ...
 
     def alarm_visibility(self, models: Sequence[str], roles: Sequence[str] = ()) -> Mapping[str, bool | None]:
@@ -191,6 +191,10 @@ class SavingsLedger(Protocol):
 
     def note(self, occurrence: Occurrence) -> bool:
         """Record an occurrence exactly once; False when its key was known already."""
+        ...
+
+    def is_noted(self, key: str) -> bool:
+        """Whether an occurrence of that key was recorded. ReadError."""
         ...
 
     def occurrences(

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a door loads the nouns that it uses itself
     from rightsizer.domain.endpoint import EndpointRef, Observation
     from rightsizer.domain.history import History
-    from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage
+    from rightsizer.domain.message import CapacityChangeMessage, Gathering, Message, ProposalMessage
     from rightsizer.domain.outcome import UnreadRow
     from rightsizer.domain.price import KnownPrices, PriceTable
     from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
@@ -232,8 +233,13 @@ class RecommendationStore(Protocol):
         """
         ...
 
-    def follow(self, proposal_id: str, state: ProposalState, change_id: str, outcome: str) -> None:
-        """Let the proposal follow its change. Where its row is gone, nothing is written and the change goes on."""
+    def follow(
+        self, proposal_id: str, state: ProposalState, change_id: str, outcome: str, *, measured: Decimal | None = None
+    ) -> None:
+        """Let the proposal follow its change. Where its row is gone, nothing is written and the change goes on.
+
+        `measured`: what the change saved at the hours that ran, US dollars a month; None where nothing was measured.
+        """
         ...
 
     def rollback_requests(
@@ -297,6 +303,21 @@ class Notifier(Protocol):
         ...
 
 
+class Conversation(Protocol):
+    """A channel whose messages have threads, and which knows people."""
+
+    def reply(self, ref: MessageRef, message: ProposalMessage) -> None:
+        """Say in the thread of the message where its proposal stands."""
+        ...
+
+    def person(self, owner: str) -> str:
+        """The channel's id of the person that an owner's tag names; empty where it names none.
+
+        WriteRefusedError where the channel may not look people up.
+        """
+        ...
+
+
 class DetailsPages(Protocol):
     """Keeps the page with every figure of what a person is asked about."""
 
@@ -313,7 +334,19 @@ class MessageBook(Protocol):
         ...
 
     def remember(self, message: MessageRef) -> None:
-        """Store where it was posted and what it shows."""
+        """Store where it was posted and what it shows; its picture is kept apart (`keep_picture`)."""
+        ...
+
+    def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
+        """Store the uploaded picture of the message that was posted at `ts`."""
+        ...
+
+    def gathering(self) -> Gathering | None:
+        """New proposals of the latest half hour; None where none were gathered."""
+        ...
+
+    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+        """Store it where the stored one has that version, 0 for none. ConflictError."""
         ...
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
@@ -329,6 +362,13 @@ class ReportStore(Protocol):
 
     def put(self, key: str, body: bytes, content_type: str) -> str:
         """Store a file; returns where it is: a path, or an address in S3 (``s3://bucket/key``)."""
+        ...
+
+    def read(self, key: str) -> bytes | None:
+        """The content of a stored file; None where there is none.
+
+        ReadError when it cannot be read.
+        """
         ...
 
 

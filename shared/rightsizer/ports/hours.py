@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.hours_record import HoursRecord, ModelBefore
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import Step
 
@@ -60,8 +60,8 @@ class HoursAccount(Protocol):
         """Names of the Model Monitor schedules that watch the endpoint."""
         ...
 
-    def missing_models(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The models of these that do not exist."""
+    def models(self, names: Sequence[str]) -> Mapping[str, ModelBefore]:
+        """The models of these that exist, by name, with the files that they name."""
         ...
 
     def perform(self, step: Step) -> None:

@@ -1,14 +1,16 @@
 """The parts of a Slack message, within Slack's limits and escaped, and the answer to a click, which is made of them.
 
 Only the person who clicked sees the answer. Source: Slack API documentation, "Block Kit reference" (section text 3000,
-ten fields of 2000, header 150, button text 75, value 2000, ten context elements) and "Formatting text" (escape ``&``,
-``<`` and ``>``).
+ten fields of 2000, header 150, button text 75, value 2000, ten context elements, a menu's texts 75 and values 150, an
+image's text 2000) and "Formatting text" (escape ``&``, ``<`` and ``>``).
 """
 
 import re
 from typing import Any
 
+from rightsizer.domain.proposal import SNOOZE_DAYS
 from rightsizer.domain.reason import clean_text, one_line, shorten
+from rightsizer.domain.trigger import REASON_FORM
 
 SECTION = 2900
 FIELD = 1900
@@ -21,6 +23,9 @@ UNSTYLED = str.maketrans({"*": "∗", "`": "ˋ", "~": "∼"})
 ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """An underscore that may begin or end italics; one inside a name stays."""
 LONGEST = 2000
+ALT_TEXT = 1900
+VIEW_TITLE, VIEW_BLOCKS = 24, 100
+MOST_REASON = 500
 
 type Block = dict[str, Any]
 
@@ -91,9 +96,63 @@ def link_button(text: str, url: str, action: str) -> Block:
 
 
 def button(text: str, verb: str, value: str, style: str = "") -> Block:
-    """A button that decides. The value is the opaque id and nothing else: what counts is read from the table."""
+    """A button that decides. The value names the proposal and nothing else: what counts is read from the table."""
     made: Block = {"type": "button", "text": plain(text), "action_id": f"rightsizer_{verb}", "value": value}
     return made | ({"style": style} if style else {})
+
+
+def modal(title: str, blocks: list[Block], *, submit: str = "", callback: str = "", kept: str = "") -> Block:
+    """A view: at most 100 blocks and 24 characters of a title; `kept` comes back with what the person sends."""
+    made: Block = {"type": "modal", "title": plain(shorten(title, VIEW_TITLE)), "close": plain("Close")}
+    made |= {"blocks": blocks[:VIEW_BLOCKS]}
+    if submit:
+        made |= {"submit": plain(submit), "callback_id": callback}
+    return made | ({"private_metadata": kept} if kept else {})
+
+
+def reason_form(kept: str, name: str = "") -> Block:
+    """The form that asks why a proposal is rejected."""
+    asked: Block = {
+        "type": "input",
+        "block_id": "why",
+        "optional": True,
+        "label": plain("Why not?"),
+        "hint": plain("The owner and later readers see it. It is asked again when the demand moved, or in 90 days."),
+        "element": {
+            "type": "plain_text_input",
+            "action_id": "why",
+            "multiline": True,
+            "max_length": MOST_REASON,
+            "placeholder": plain("needed for the launch in May"),
+        },
+    }
+    said = [section(escape(name, SECTION))] if name else []
+    return modal("Reject", [*said, asked], submit="Reject", callback=REASON_FORM, kept=kept)
+
+
+def said_view(text: str) -> Block:
+    """A modal that only says something."""
+    return modal("rightsizer", [section(escape(text, SECTION))])
+
+
+def snooze_menu(value: str) -> Block:
+    """A menu of days to put something aside for; `value` is that of the buttons beside it."""
+    return {
+        "type": "static_select",
+        "action_id": "rightsizer_snooze",
+        "placeholder": plain("Snooze"),
+        "options": [{"text": plain(f"Snooze {days} days"), "value": f"{value}~{days}"} for days in SNOOZE_DAYS],
+    }
+
+
+def picture(file: str, says: str) -> Block:
+    """An uploaded picture, with what a screen reader says of it."""
+    return {"type": "image", "slack_file": {"id": file}, "alt_text": one_line(says, ALT_TEXT)}
+
+
+def mention(slack_id: str) -> str:
+    """Markdown that calls a member or a user group; the id was checked where it was found."""
+    return f"<!subteam^{slack_id}>" if slack_id.startswith("S") else f"<@{slack_id}>"
 
 
 def answer(text: str, link: str = "") -> dict[str, Any]:

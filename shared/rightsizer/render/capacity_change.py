@@ -5,7 +5,7 @@ proposal.
 from collections.abc import Sequence
 
 from rightsizer.domain.capacity_change import CapacityChange, ManualStep
-from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.proposal import USUAL_SNOOZE, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
 from rightsizer.render import text
@@ -52,7 +52,7 @@ def standing_sentence(capacity_change: CapacityChange) -> str:
         ProposalState.PENDING: f"Waiting for an answer until {time_text(capacity_change.expires_at)}.",
         ProposalState.APPROVED: f"Approved{by}. It starts within minutes.",
         ProposalState.REJECTED: f"Rejected{by}.",
-        ProposalState.SNOOZED: f"Snoozed{by}. It comes back after 30 days if it still helps.",
+        ProposalState.SNOOZED: f"Snoozed{by}. It comes back after {_snoozed(capacity_change)} days if it still helps.",
         ProposalState.EXPIRED: f"Expired after it was approved{by}." if by else "Expired without an answer.",
         ProposalState.WITHDRAWN: "Withdrawn.",
         ProposalState.APPLYING: f"Being carried out; approved{by}.",
@@ -85,12 +85,16 @@ def blocks(capacity_change: CapacityChange, details: str = "") -> list[kit.Block
         buttons.append(kit.button("Approve", "approve", capacity_change.id, "primary"))
     if pending:
         buttons.append(kit.button("Reject", "reject", capacity_change.id, "danger"))
-        buttons.append(kit.button("Snooze 30 days", "snooze", capacity_change.id))
+        buttons.append(kit.snooze_menu(f"{capacity_change.id}~0"))
     if details:
         buttons.append(kit.button("Details", "details", capacity_change.id))
     if buttons:
         found.append({"type": "actions", "block_id": f"decide_{capacity_change.id}"[:255], "elements": buttons})
     return found
+
+
+def _snoozed(capacity_change: CapacityChange) -> int:
+    return capacity_change.decision.snooze_days if capacity_change.decision else USUAL_SNOOZE
 
 
 def _facts(capacity_change: CapacityChange) -> Sequence[tuple[str, str]]:

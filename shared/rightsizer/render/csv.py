@@ -2,8 +2,11 @@
 
 import csv
 import io
+from collections.abc import Mapping
+from dataclasses import fields
 from unicodedata import normalize
 
+from rightsizer.domain.money import MoneyRow, Totals
 from rightsizer.domain.option import Option
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
@@ -16,38 +19,71 @@ HEADS = (
     *("option_kind", "option_instance_type", "option_instance_count", "option_usd_per_month"),
     *("saving_usd_per_month", "performance_risk", "confidence", "evaluated_at"),
     *("stage", "funnel_usd_per_month", "proposal"),
+    *("environment", "spend_usd_per_month", "without_changes_usd_per_month", "wasted_usd_per_month"),
+    *("utilised_usd_per_month", "reserve_usd_per_month", "saved_usd_in_window"),
 )
-WIDTH = len(HEADS) - 3
-"""Columns of the recommendation; those of the funnel come after them."""
+WIDTH = len(HEADS) - 10
+"""Columns of the recommendation; those of the funnel and of the endpoint's money come after them."""
 DANGEROUS = ("=", "+", "-", "@")
 """A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection"), as are their full-width forms."""
 
 
 def report(report: Report) -> str:
-    """The table with a head row; CRLF line ends, as RFC 4180 asks. `funnel_usd_per_month` adds up to the totals."""
+    """The table with a head row; CRLF line ends, as RFC 4180 asks. Each column of money adds up to its total.
+
+    An endpoint with several savings has a row for each of them, and its own money in the first one alone.
+    """
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(HEADS)
     asked = {one.id: one.recommendation for one in report.proposals}
-    latest = {one.ref.name: one for one in report.recommendations}
+    latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
+    money = {row.key: row for row in report.money.rows}
     for saving in report.funnel:
-        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.endpoint)
-        known = _row(found) if found else ["", "", _safe(saving.endpoint), _safe(saving.owner), *[""] * (WIDTH - 4)]
-        rows.writerow([*known, saving.stage, saving.usd_per_month, saving.proposal_id])
-    counted = {one.endpoint for one in report.funnel}
-    for one in report.recommendations:
-        if one.ref.name not in counted:
-            rows.writerow([*_row(one), "", "", ""])
+        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
+        known = _row(found) if found else _bare_row(saving.key, saving.owner)
+        funnel = [saving.stage, saving.usd_per_month, saving.proposal_id]
+        rows.writerow([*known, *funnel, *_money_cells(money.pop(saving.key, None))])
+    counted = {one.key for one in report.funnel}
+    for key in dict.fromkeys((*latest, *money)):
+        if key not in counted:
+            row = money.get(key)
+            known = _row(latest[key]) if key in latest else _bare_row(key, row.owner if row else "")
+            rows.writerow([*known, "", "", "", *_money_cells(row)])
     return text.getvalue()
+
+
+def groups(by: str, found: Mapping[str, Totals]) -> str:
+    """The sums of each group, a row each; the head row names the figures as the JSON does."""
+    text = io.StringIO()
+    rows = csv.writer(text)
+    names = [each.name for each in fields(Totals)]
+    rows.writerow([by, *names])
+    for group, totals in found.items():
+        amounts = (getattr(totals, name) for name in names)
+        rows.writerow([safe_cell(group), *("" if amount is None else amount for amount in amounts)])
+    return text.getvalue()
+
+
+def _bare_row(key: tuple[str, str, str], owner: str) -> list[object]:
+    return [*map(safe_cell, key), safe_cell(owner), *[""] * (WIDTH - 4)]
+
+
+def _money_cells(row: MoneyRow | None) -> list[object]:
+    """The money of an endpoint; empty cells where it stands in an earlier row, or is not known."""
+    if row is None:
+        return [""] * 7
+    amounts = (row.spend, row.without_changes, row.wasted, row.utilised, row.reserve, row.realised)
+    return [safe_cell(row.environment), *("" if usd is None else usd for usd in amounts)]
 
 
 def _row(one: Recommendation) -> list[object]:
     ref = one.ref
     named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
     cost = "" if one.usd_per_month is None else one.usd_per_month
-    today = [_safe(one.instance_type), one.instance_count, cost]
+    today = [safe_cell(one.instance_type), one.instance_count, cost]
     return [
-        *(_safe(str(part)) for part in named),
+        *(safe_cell(str(part)) for part in named),
         *today,
         *_target_cells(one.chosen_option),
         one.evaluated_at.isoformat(),
@@ -58,12 +94,12 @@ def _target_cells(option: Option | None) -> list[object]:
     if option is None:
         return [""] * 7
     target = option.target
-    what = [_safe(str(option.kind)), _safe(target.instance_type), target.instance_count, option.usd_per_month]
+    what = [safe_cell(str(option.kind)), safe_cell(target.instance_type), target.instance_count, option.usd_per_month]
     return [*what, option.saving_usd_per_month, int(option.risk), option.confidence]
 
 
-def _safe(text: str) -> str:
-    """The text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
+def safe_cell(text: str) -> str:
+    """Text on one line; what a spreadsheet would compute, spaces passed over, begins with a quote."""
     said = one_line(text)
     return f"'{said}" if normalize("NFKC", said).lstrip().startswith(DANGEROUS) else said
 

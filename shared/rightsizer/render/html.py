@@ -15,9 +15,11 @@ LONGEST = 100_000
 """Characters of one text on a page: a diff of a template fits, and so do the points of a course."""
 STYLE = """
 :root{--ink:#17211b;--soft:#5a675f;--paper:#fbfbf8;--card:#fff;--rule:#dfe4df;--accent:#0b6e4f;--wash:#0b6e4f22;
---warn:#a4480b;--bad:#b3261e;--good:#0b6e4f;color-scheme:light dark}
+--warn:#a4480b;--bad:#b3261e;--good:#0b6e4f;--reserve:#8fbfae;--waste:#d9772b;--saved:#b9dccd;--idle:#e6ebe7;
+color-scheme:light dark}
 @media(prefers-color-scheme:dark){:root{--ink:#e9eee9;--soft:#a3afa7;--paper:#121714;--card:#1a211d;--rule:#313b35;
---accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--bad:#ff8a80;--good:#5fd3a8}}
+--accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--bad:#ff8a80;--good:#5fd3a8;--reserve:#2f6b56;--waste:#e08a3e;
+--saved:#28493d;--idle:#252d28}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:1240px;margin:0 auto;padding:32px 20px 64px}
@@ -60,6 +62,28 @@ td svg{width:150px;height:32px}
 .bars{display:grid;grid-template-columns:minmax(0,max-content) 1fr max-content;gap:8px 12px;align-items:center}
 .bars span{color:var(--soft);overflow-wrap:anywhere}.bars i{display:block;height:18px;border-radius:3px}
 .bars i{background:var(--accent);min-width:1px;print-color-adjust:exact}
+.lead{font-size:1.5rem;line-height:1.3;margin:20px 0 10px;max-width:52rem;letter-spacing:-.01em}
+.alert{color:var(--bad);font-weight:600}
+@media(min-width:960px){.two{display:grid;grid-template-columns:1fr 1fr;gap:12px}.two figure{margin:0}}
+figure{margin:12px 0}figcaption{font-weight:600;margin-bottom:8px}figcaption .note{font-weight:400}
+details{margin:12px 0}summary{cursor:pointer;color:var(--accent)}section>details>summary,.fold>summary{font-weight:600}
+td details{margin:4px 0 0}summary:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+.legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:0 0 10px;font-size:.875rem;color:var(--soft);align-items:center}
+.legend span{white-space:nowrap}.key{display:inline-block;width:13px;height:13px;border-radius:3px;margin:0 6px -1px 0}
+.used{background:var(--accent)}.kept{background:var(--reserve)}.lost{background:var(--waste)}.saved{background:var(--saved)}
+.dim,.gap{background:repeating-linear-gradient(45deg,var(--rule) 0 3px,transparent 3px 7px)}
+.days{display:flex;gap:3px;height:180px;align-items:stretch;border-bottom:1px solid var(--rule);margin-bottom:26px}
+.days>div{flex:1 1 0;min-width:0;display:flex;flex-direction:column;justify-content:flex-end;position:relative}
+.days i{display:block;min-height:0}.tick{position:absolute;top:100%;left:0;font-size:.8rem;color:var(--soft)}
+.tick.quiet{display:none}
+.stack{display:flex;height:18px;min-width:40px}.stack i{border-radius:0!important;min-width:0!important}
+.stack .used{background:var(--accent)}.stack .kept{background:var(--reserve)}.stack .lost{background:var(--waste)}
+.stack .dim{background:repeating-linear-gradient(45deg,var(--rule) 0 3px,transparent 3px 7px)}
+.week{display:grid;grid-template-columns:2.6rem repeat(24,minmax(0,1fr));gap:2px;font-size:.8rem;color:var(--soft)}
+.week i{height:20px;border-radius:2px}.week span{white-space:nowrap}
+.week i:not(.gap){background:color-mix(in srgb,var(--accent) var(--load),var(--idle))}
+.heat0{background:var(--idle)}.heat1{background:var(--accent)}
+.days i,.stack i,.week i,.key{print-color-adjust:exact}
 @media screen and (max-width:640px){.scroll{overflow:visible;border:0;background:none}thead{display:none}
 table,tbody,tr{display:block}tr{background:var(--card);border:1px solid var(--rule);border-radius:8px}
 tr{padding:6px 12px;margin-bottom:10px}
@@ -67,6 +91,9 @@ td,tr:last-child td{display:grid;grid-template-columns:7.75rem minmax(0,1fr);col
 td{text-align:left!important;white-space:normal!important;overflow-wrap:anywhere;justify-items:start}
 td::before{content:attr(data-label);grid-row:1/span 9;color:var(--soft);font-size:.85rem}
 td:empty{display:none}.why,.name{min-width:0;max-width:none}.card b{font-size:1.2rem}.bars{font-size:.85rem}
+.lead{font-size:1.25rem}
+.week{grid-template-columns:2rem repeat(24,minmax(0,1fr));gap:1px}.days{height:140px;gap:2px}
+.bars.wide{grid-template-columns:1fr max-content;gap:2px 10px}.bars.wide>span{grid-column:1/-1;margin-top:6px}
 dl{grid-template-columns:1fr}dd{margin-bottom:8px;overflow-wrap:anywhere}}
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--rule:#bbb;--accent:#0b6e4f;--wash:#0b6e4f22}
 main{max-width:none;padding:0}body{font-size:11px}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
@@ -163,6 +190,11 @@ def page(title: str, *content: HtmlNode) -> str:
 def section(title: str, *content: HtmlNode) -> Markup:
     """A headed part."""
     return tag("section", tag("h2", title), *content)
+
+
+def folded(title: str, *content: HtmlNode) -> Markup:
+    """A part that opens on a click."""
+    return tag("details", tag("summary", title), *content)
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> Markup:

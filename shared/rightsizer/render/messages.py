@@ -7,7 +7,7 @@ not load the rest.
 from collections.abc import Sequence
 from typing import assert_never
 
-from rightsizer.domain.message import CapacityChangeMessage, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.domain.message import CapacityChangeMessage, Digest, Message, Notice, ProposalMessage, ReportMessage
 from rightsizer.domain.policy_key import POLICY_DOCUMENT
 from rightsizer.render import blocks
 
@@ -51,8 +51,19 @@ def slack_line(message: Message) -> str:
             return text.report_subject(report)
         case Notice(subject):
             return blocks.escape(subject, blocks.SECTION)
+        case Digest():
+            from rightsizer.render import slack
+
+            return slack.digest_line(message)
         case _:
             assert_never(message)
+
+
+def thread_line(message: ProposalMessage) -> str:
+    """Where a proposal stands, as a line of Slack's markdown for the thread of its message."""
+    from rightsizer.render import slack
+
+    return slack.standing_line(message.proposal)
 
 
 def _plain(message: Message) -> tuple[str, str]:
@@ -73,16 +84,20 @@ def _plain(message: Message) -> tuple[str, str]:
             return subject, f"{body}\n{undelivered}\n" if undelivered else body
         case Notice(subject, body):
             return subject, body
+        case Digest(lines):
+            from rightsizer.render import slack
+
+            return f"rightsizer: {slack.digest_line(message)}", "\n".join((*map(slack.digest_item, lines), ""))
         case _:
             assert_never(message)
 
 
 def _blocks(message: Message) -> list[blocks.Block]:
     match message:
-        case ProposalMessage(proposal, page):
+        case ProposalMessage(proposal, page, _, owner, file):
             from rightsizer.render import slack
 
-            return slack.proposal_blocks(proposal, page)
+            return slack.proposal_blocks(proposal, page, owner, file)
         case CapacityChangeMessage(asked, page):
             from rightsizer.render import capacity_change
 
@@ -91,6 +106,10 @@ def _blocks(message: Message) -> list[blocks.Block]:
             from rightsizer.render import slack
 
             return slack.report_blocks(report, page)
+        case Digest():
+            from rightsizer.render import slack
+
+            return slack.digest_blocks(message)
         case Notice(subject, body):
             return [blocks.header(subject), blocks.section(blocks.escape_lines(body, blocks.SECTION))]
         case _:

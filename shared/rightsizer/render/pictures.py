@@ -1,14 +1,27 @@
-"""Charts as PNG. matplotlib is an extra of the package and is loaded by the function that draws."""
+"""Charts as PNG, in one style. matplotlib is an extra of the package and is loaded by the function that draws.
+
+A chart has a background of its own, so that it reads the same on a light and on a dark screen.
+"""
 
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from rightsizer.errors import InputError
 
 EXTRA = "a chart needs matplotlib, which is not installed: pip install 'rightsizer[pictures]', or leave --png out"
 DOTS_PER_INCH = 150
+PAPER, INK, SOFT = "#ffffff", "#1d1c1d", "#616061"
+TODAY, THEN, LIMIT = "#1264a3", "#b35900", "#c0143c"
+"""Today's lines, those of the candidate, and limits: told apart in greys and by the colour-blind, since each is named
+and drawn in a way of its own (filled, thin, dashed)."""
+PHONE_INCHES, PHONE_DOTS = (7.2, 8.4), 100
+"""Shown at half of its 720 points on a phone of 390 points: letters of 20 points are then 10 high."""
+LETTERS = 17
+HATCHED = 3
+"""Hours without data from which a gap is hatched; a shorter one is a break in the line."""
 FEW = 12
 """Points of a line up to which each is marked."""
 
@@ -32,6 +45,35 @@ class LineChart:
     marks: Sequence[tuple[float, float, str]] = ()
     """Places that are pointed at, with what they are."""
     foot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One signal over the two weeks, an hour each; None is a gap, and is drawn as one."""
+
+    title: str
+    unit: str
+    """Behind the numbers of the axis: ``%``, ``GiB``, ``s``."""
+    today: Sequence[float | None]
+    then: Sequence[float | None] = ()
+    """The same hours replayed on the candidate; () where nothing was replayed."""
+    then_name: str = ""
+    limit: float | None = None
+    """What the candidate can give, or the objective."""
+    limit_name: str = ""
+    missing: str = "no data"
+    """What is said where no hour is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWeeks:
+    """The picture of a proposal: its signals one below the other, on one axis of time."""
+
+    title: str
+    subtitle: str
+    start: datetime
+    """Of the first hour, UTC."""
+    panels: Sequence[Panel]
 
 
 def figure_class() -> Any:
@@ -64,3 +106,75 @@ def line_chart_png(chart: LineChart) -> bytes:
     made = io.BytesIO()
     figure.savefig(made, format="png", metadata={"Software": "rightsizer"})
     return made.getvalue()
+
+
+def two_weeks_png(picture: TwoWeeks) -> bytes:
+    """The picture of a proposal as PNG. InputError names the extra to install where matplotlib is missing."""
+    figure = figure_class()(figsize=PHONE_INCHES, dpi=PHONE_DOTS, layout="constrained", facecolor=PAPER)
+    every = figure.subplots(len(picture.panels), 1, sharex=True)
+    axes = list(every) if len(picture.panels) > 1 else [every]
+    hours = max(len(panel.today) for panel in picture.panels)
+    for panel, axis in zip(picture.panels, axes, strict=True):
+        _draw_panel(axis, panel, hours)
+    days = range(0, hours + 1, 48 if hours > 200 else 24)
+    axes[-1].set_xticks(list(days), [_day(picture.start, at) for at in days])
+    axes[-1].tick_params(axis="x", pad=8)
+    figure.text(0.02, 0.985, picture.title, ha="left", va="top", fontsize=LETTERS + 3, fontweight="bold", color=INK)
+    figure.text(0.02, 0.942, picture.subtitle, ha="left", va="top", fontsize=LETTERS - 2, color=SOFT)
+    figure.get_layout_engine().set(rect=(0.005, 0.005, 0.975, 0.9), hspace=0.05)
+    made = io.BytesIO()
+    figure.savefig(made, format="png", metadata={"Software": "rightsizer"}, facecolor=PAPER)
+    return made.getvalue()
+
+
+def _draw_panel(axis: Any, panel: Panel, hours: int) -> None:
+    nothing = float("nan")
+    today = [nothing if one is None else one for one in panel.today]
+    known = [one for one in panel.today if one is not None]
+    axis.fill_between(range(len(today)), today, step="mid", alpha=0.18, color=TODAY, linewidth=0)
+    axis.plot(range(len(today)), today, color=TODAY, linewidth=1.6, drawstyle="steps-mid", label="today")
+    for begin, end in _gaps(panel.today):
+        if end - begin + 1 < HATCHED:
+            continue
+        axis.axvspan(begin - 0.5, end + 0.5, facecolor="#e8e8e8", hatch="///", edgecolor="#cfcfcf", linewidth=0)
+    if panel.then:
+        then = [nothing if one is None else one for one in panel.then]
+        axis.plot(range(len(then)), then, color=THEN, linewidth=1.1, alpha=0.95, label=panel.then_name)
+        known += [one for one in panel.then if one is not None]
+    if panel.limit is not None:
+        axis.axhline(panel.limit, color=LIMIT, linewidth=2.0, linestyle=(0, (5, 3)), label=panel.limit_name)
+        known.append(panel.limit)
+    top = max(known, default=1.0) or 1.0
+    axis.set_xlim(-0.5, hours - 0.5)
+    axis.set_ylim(0, top * 1.12)
+    said = panel.title if any(one is not None for one in panel.today) else f"{panel.title}: {panel.missing}"
+    axis.set_title(said, loc="left", fontsize=LETTERS, color=INK, pad=6)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} {panel.unit}")
+    axis.locator_params(axis="y", nbins=4)
+    axis.tick_params(labelsize=LETTERS - 2, colors=INK, length=0)
+    axis.grid(visible=True, axis="y", color="#e3e3e3", linewidth=0.8)
+    axis.set_axisbelow(True)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    handles, names = axis.get_legend_handles_labels()
+    if len(names) > 1:
+        place = {"loc": "lower right", "bbox_to_anchor": (1.01, 0.97), "borderaxespad": 0.2, "handlelength": 1.4}
+        axis.legend(handles, names, fontsize=LETTERS - 3, frameon=False, ncols=len(names), columnspacing=0.9, **place)
+
+
+def _gaps(values: Sequence[float | None]) -> list[tuple[int, int]]:
+    """First and last hour of each stretch without data."""
+    found: list[tuple[int, int]] = []
+    for at, value in enumerate(values):
+        if value is not None:
+            continue
+        if found and found[-1][1] == at - 1:
+            found[-1] = (found[-1][0], at)
+        else:
+            found.append((at, at))
+    return found
+
+
+def _day(start: datetime, hours: int) -> str:
+    at = start + timedelta(hours=hours)
+    return f"{at:%a} {at.day}"

@@ -3,16 +3,25 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from rightsizer.domain.money import NOBODY
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
-from rightsizer.render import charts, messages, report_promises, report_tables, rest_of_bill, sentences
-from rightsizer.render.html import Cell, HtmlNode, Markup, badge, bars, card, join, page, section, table, tag
+from rightsizer.render import (
+    charts,
+    messages,
+    report_charts,
+    report_money,
+    report_promises,
+    report_tables,
+    rest_of_bill,
+    sentences,
+)
+from rightsizer.render.html import Cell, HtmlNode, Markup, badge, folded, join, page, section, table, tag
 
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
-SHORT = "in need of more than they have"
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "bad", Finding.IDLE: "warn"}
 STATES: Mapping[ProposalState, str] = {
     ProposalState.PROVEN: "good",
@@ -32,66 +41,40 @@ def report(report: Report) -> str:
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
         tag("p", f"{window} · account {report.account} · {report.region}", class_="soft"),
-        _cards(report),
+        report_money.first_sentence(report),
+        report_charts.spend_by_day(report.money.days),
+        report_charts.waste_by_endpoint(report.money.rows, report.totals),
+        tag("div", report_charts.hours_of_week(report.money.week), report_charts.funnel(report.totals), class_="two"),
+        section("Who is waited for", report_money.waits(report)),
         section("Needs more than it has", _shortages(short)) if short else "",
-        section("Where the money goes, by owner", _owners(report)),
         section("What could still be saved", _recommendations(saves)),
-        section("Small endpoints that would fit on one card", _packs(report)),
-        section(rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
-        section("Stopped by office hours", _office_hours(report)) if report.office_hours else "",
-        section("What was asked and changed", _proposals(report)),
-        section("By week", _weeks(report)),
-        section("Promised and kept", report_promises.savings_section(report)),
-        section("Slowdown, promised and measured", report_promises.slowdowns_section(report.track_record)),
-        section("Performance risk, stated and seen", report_promises.risks_section(report.track_record)),
-        section("What happened", _occurrences(report)),
-        section("Left alone, and why", _unobserved(left)),
+        section("Where the money goes", report_money.groups(report)),
+        section("Promised and kept", report_promises.savings_section(report), folded("By week", _weeks(report))),
+        section("Since the last report", report_money.since_last(report)),
         section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread)))
         if report.misread
         else "",
-        section("Could not be read", _unread(report)),
-        section("What rightsizer itself costs", _running_cost(report)),
+        section("The evidence", *_evidence(report, left)),
         _method(report),
     )
 
 
-def _cards(report: Report) -> Markup:
-    totals = report.totals
-    own = "not known" if report.running_cost is None else sentences.money(report.running_cost.usd)
-    return tag(
-        "div",
-        *(
-            card(text, str(len(report_tables.shortages(report))), "bad")
-            for text in [SHORT]
-            if report_tables.shortages(report)
-        ),
-        card("saved in this window", sentences.exact_money(totals.realised), "main"),
-        card(f"spent a month on {sentences.count(totals.endpoints, 'endpoint')}", sentences.exact_money(totals.spend)),
-        card("a month could still be saved", sentences.exact_money(totals.open)),
-        *(card(f"a month {name}", sentences.exact_money(usd)) for name, usd in report_tables.funnel(totals)),
-        *(card(name.lower(), sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
-        card("rightsizer itself, this window, estimated", own),
-        class_="cards",
-    )
-
-
-def _owners(report: Report) -> Markup:
-    owners = report_tables.by_owner(report)
-    spent = [(one.name, float(one.spend), sentences.money(one.spend)) for one in owners[:12]]
-    rows = [
-        [
-            Cell(one.name),
-            Cell(one.endpoints, one.endpoints, "n"),
-            Cell(sentences.money(one.spend), float(one.spend), "n"),
-            Cell(sentences.money(one.still), float(one.still), "n"),
-            Cell(sentences.money(one.proven), float(one.proven), "n"),
-        ]
-        for one in owners
+def _evidence(report: Report, left: list[Recommendation]) -> list[HtmlNode]:
+    """Everything that a reader of the first screen need not see, each part folded."""
+    lost = len(report.unobserved) + len(report.unread)
+    parts: list[tuple[str, HtmlNode]] = [
+        ("Small endpoints that would fit on one card", _packs(report)),
+        (rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
+        ("Stopped by office hours", _office_hours(report) if report.office_hours else None),
+        ("What was asked and changed", _proposals(report)),
+        ("Slowdown, promised and measured", report_promises.slowdowns_section(report.track_record)),
+        ("Performance risk, stated and seen", report_promises.risks_section(report.track_record)),
+        ("What happened", _occurrences(report)),
+        ("Left alone, and why", _unobserved(left)),
+        (f"Could not be read{f' ({lost})' if lost else ''}", _unread(report)),
+        ("What rightsizer itself costs", _running_cost(report)),
     ]
-    heads = ("Owner", "Endpoints", "Spent a month", "Could still be saved", "Proven")
-    drawn = tag("div", bars(spent, "Spend a month by owner"), class_="panel") if spent else None
-    listed = table("By owner", heads, rows, "No endpoint was found.")
-    return tag("div", drawn, tag("div", listed, style="margin-top:12px"))
+    return [folded(title, content) for title, content in parts if content is not None]
 
 
 def _office_hours(report: Report) -> Markup:
@@ -190,12 +173,12 @@ def _reason_cell(one: Recommendation) -> HtmlNode:
     twice = one.gate_reason.sentence == one.reason.sentence
     silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
     told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(one))
-    replay = tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note") if told else None
+    replay = folded("Replay", tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note")) if told else None
     return join(one.reason.sentence, silent, replay)
 
 
 def _name(one: Recommendation) -> Cell:
-    owner = tag("div", one.owner or report_tables.NOBODY, class_="note")
+    owner = tag("div", one.owner or NOBODY, class_="note")
     return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
 
 

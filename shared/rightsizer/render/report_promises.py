@@ -12,8 +12,8 @@ from rightsizer.domain.report import Report
 from rightsizer.domain.usage import CONFORMAL
 from rightsizer.render import report_tables, sentences
 from rightsizer.render.html import Cell, Markup, badge, join, table, tag
+from rightsizer.render.report_tables import UNKNOWN
 
-UNKNOWN = "not known"
 HOW = (
     "A slowdown of 1.2 × says that a request takes 1.2 times the GPU seconds that it took on the old type. Two are"
     " promised: the most likely one, and a limit. Latency is the mean after the change over the mean before it; in a"

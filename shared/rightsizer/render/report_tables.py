@@ -1,31 +1,22 @@
 """The report's figures by owner, by week and by change."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from rightsizer.domain.money import NOBODY, OPEN, MoneyTable, Totals, add_totals, sum_rows, usd_per_day
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import OPEN, SHOWN, Report, Stage, Totals
+from rightsizer.domain.report import SHOWN, Report
 from rightsizer.render import sentences
 
-NOBODY = "nobody named"
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """US dollars a month of one owner."""
-
-    name: str
-    endpoints: int
-    spend: Decimal
-    still: Decimal
-    """What could still be saved."""
-    proven: Decimal
+UNKNOWN = "not known"
+MOST_WAITS = 5
+"""Owners that are named in an e-mail; the page has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +43,32 @@ class KeptPromise:
 def funnel(totals: Totals) -> list[tuple[str, Decimal]]:
     """The stages in their order with their sums, each a part of the one before."""
     return [(name, getattr(totals, name)) for name in ("identified", "proposed", "approved", "applied", "proven")]
+
+
+def lead_text(report: Report) -> str:
+    """The first sentence of a report: what is paid and proven saved, who is waited for, and what that costs."""
+    totals, waits = report.totals, report.money.waits
+    paid = f"You pay {_whole_usd(totals.spend)} a month for {sentences.count(totals.endpoints, 'endpoint')}."
+    proven = f"{_whole_usd(totals.proven)} a month is proven saved."
+    if not totals.waiting:
+        return f"{paid} {proven} Nothing waits for an answer."
+    named = sum(1 for one in waits if one.owner)
+    people = sentences.count(named, "owner") if named else "somebody: no owner is named"
+    cost = _whole_usd(usd_per_day(totals.waiting))
+    return f"{paid} {proven} {_whole_usd(totals.waiting)} a month waits for {people} and costs {cost} a day."
+
+
+def wait_lines(report: Report) -> list[str]:
+    """Who is waited for and what that costs a day, a line each; the largest first."""
+    return [
+        f"Waits for {one.owner or NOBODY}: {sentences.count(one.proposals, 'proposal')},"
+        f" {sentences.exact_money(one.usd_per_month)} a month, {sentences.exact_money(one.usd_per_day)} a day"
+        for one in report.money.waits[:MOST_WAITS]
+    ]
+
+
+def _whole_usd(usd: Decimal) -> str:
+    return f"${usd.quantize(Decimal(1)):,}"
 
 
 def growth_added(totals: Totals) -> list[tuple[str, Decimal]]:
@@ -81,9 +98,9 @@ def shortage_text(number: int) -> str:
 def could_be_saved(report: Report) -> list[Recommendation]:
     """The recommendations behind what could still be saved, the largest saving first."""
     asked = {one.id: one.recommendation for one in report.proposals}
-    latest = {one.ref.name: one for one in report.recommendations}
+    latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
     still = [one for one in report.funnel if one.stage in OPEN]
-    found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.endpoint) for one in still)
+    found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.key) for one in still)
     return [one for one in found if one is not None]
 
 
@@ -93,6 +110,7 @@ def cut_report(report: Report) -> Report:
     def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
         return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
 
+    report = replace(report, money=cut_money(report.money))
     if len(report.recommendations) <= SHOWN and len(report.proposals) <= SHOWN:
         return report
     largest = sorted(report.recommendations, key=worth, reverse=True)[:SHOWN]
@@ -106,19 +124,15 @@ def cut_report(report: Report) -> Report:
     )
 
 
-def by_owner(report: Report) -> list[Owner]:
-    """Owners by their spend, the largest first; their figures add up to the totals."""
-    spend, still, proven = (defaultdict[str, Decimal](Decimal) for _ in range(3))
-    endpoints = Counter(one.owner or NOBODY for one in report.recommendations)
-    for one in report.recommendations:
-        spend[one.owner or NOBODY] += one.usd_per_month or Decimal(0)
-    for saving in report.funnel:
-        sums = still if saving.stage in OPEN else proven if saving.stage is Stage.PROVEN else None
-        if sums is not None:
-            sums[saving.owner or NOBODY] += saving.usd_per_month
-    names = {*endpoints, *still, *proven}
-    owners = [Owner(name, endpoints[name], spend[name], still[name], proven[name]) for name in names]
-    return sorted(owners, key=lambda one: (-one.spend, one.name))
+def cut_money(money: MoneyTable) -> MoneyTable:
+    """The table with its largest rows, by spend and savings, and the sum of the others."""
+    if len(money.rows) <= SHOWN:
+        return money
+    largest = sorted(money.rows, key=lambda row: (row.at(OPEN), row.spend or Decimal(0)), reverse=True)
+    rest = sum_rows(largest[SHOWN:])
+    kept = {row.key for row in largest[:SHOWN]}
+    rows = tuple(row for row in money.rows if row.key in kept)
+    return replace(money, rows=rows, rest=rest if money.rest is None else add_totals(rest, money.rest))
 
 
 def by_week(report: Report) -> list[Week]:
@@ -133,8 +147,8 @@ def by_week(report: Report) -> list[Week]:
             if sort is not None:
                 sort[_monday(one.decision.at)] += 1
     for entry in _billed_entries(report):
-        if entry.kind in ("realised", "switch-cost"):
-            saved[_monday(entry.at)] += entry.usd if entry.kind == "realised" else -abs(entry.usd)
+        if entry.saved_usd:
+            saved[_monday(entry.at)] += entry.saved_usd
     weeks = sorted({*asked, *approved, *rejected, *saved})
     return [
         Week(f"from {sentences.day_text(week)}", asked[week], approved[week], rejected[week], saved[week])
@@ -150,7 +164,7 @@ def kept_promises(report: Report) -> list[KeptPromise]:
     for entry in _billed_entries(report):
         if entry.kind == "realised":
             hours[entry.endpoint, entry.change_id] += Decimal(str(entry.hours))
-            saved[entry.endpoint, entry.change_id] += entry.usd
+            saved[entry.endpoint, entry.change_id] += entry.saved_usd
     return [
         KeptPromise(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
         for (endpoint, change), usd in sorted(saved.items())

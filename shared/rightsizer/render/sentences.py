@@ -8,12 +8,13 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
+from rightsizer.domain.approvers import Caller
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState
+from rightsizer.domain.proposal import USUAL_SNOOZE, DecidedBy, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
@@ -277,7 +278,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
             words = "Stopped after it was approved." if proposal.asked_back_by else f"Rejected{by}.{said}"
         case ProposalState.SNOOZED:
             still = "it still needs more" if proposal.recommendation.grows else "the saving is still there"
-            words = f"Snoozed{by}. It comes back after 30 days if {still}."
+            days = proposal.decision.snooze_days if proposal.decision else USUAL_SNOOZE
+            words = f"Snoozed{by}. It comes back after {days} days if {still}."
         case ProposalState.EXPIRED:
             words = "Expired without an answer." if proposal.decision is None else f"Expired after it was approved{by}."
         case ProposalState.WITHDRAWN:
@@ -303,11 +305,20 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
 
 
 def decider_name(by: str) -> str:
-    """A decider for people: ``policy`` is the automatic mode, ``cli:`` names the caller's ARN."""
+    """A decider for people: the automatic mode, a Slack id, or of an AWS identity the person with the role.
+
+    ``ada@example.com (role ml-oncall)``, ``user ada``. Whoever assumes a role chooses the name of the session.
+    """
     decider = DecidedBy.read(by)
     if decider.source is DecisionSource.POLICY:
         return "policy (automatic mode)"
-    return one_line(decider.person or by)
+    caller = Caller.from_arn(decider.person) if decider.source is DecisionSource.CLI else None
+    if caller is None:
+        return one_line(decider.person or by)
+    kind, _, name = caller.what.partition("/")
+    if kind == "role":
+        return one_line(f"{decider.person.rpartition('/')[2]} (role {name})")
+    return one_line(f"{kind} {name}".strip())
 
 
 def unread_row(row: UnreadRow) -> str:

@@ -1,12 +1,16 @@
-"""Proposals and reports as Slack blocks, within Slack's limits and escaped."""
+"""Proposals and reports as Slack messages, within Slack's limits and escaped.
 
+The message of a proposal is read in ten seconds: a line with owner, change, saving and risk, one picture, the buttons.
+Everything else is behind Details (`render.details_view`).
+"""
+
+from decimal import Decimal
 from pathlib import PurePosixPath
 
-from rightsizer.domain.older_option import with_older_facts
-from rightsizer.domain.option import Option
+from rightsizer.domain.message import Digest, DigestLine
+from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
-from rightsizer.domain.recommendation import Evidence, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
@@ -20,11 +24,16 @@ from rightsizer.render.blocks import (
     escape_lines,
     fields,
     header,
+    mention,
+    picture,
     plain,
     section,
+    snooze_menu,
 )
-from rightsizer.render.charts import highest_value, sparkline
-from rightsizer.render.target import later_text, target_facts
+
+NOTHING = Decimal(0)
+MOST_LINES = 15
+"""Proposals that a digest names; the others are counted."""
 
 
 def proposal_text(proposal: Proposal) -> str:
@@ -34,36 +43,135 @@ def proposal_text(proposal: Proposal) -> str:
     return escape(whole, SECTION)
 
 
-def proposal_blocks(proposal: Proposal, details: str = "") -> list[Block]:
+def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file: str = "") -> list[Block]:
     """The message of a proposal as it stands. Buttons while it can be decided on or undone.
 
-    `details` is where its page is kept, empty where it is not.
+    `details`: where its page is kept. `owner`: the Slack id to mention. `file`: the uploaded picture. Each may be "".
     """
-    found = proposal.recommendation
-    option = found.chosen_option
-    blocks = [header(_headline(proposal)), section(_standing(proposal))]
-    if option:
-        blocks.append(fields(_facts(proposal, option)))
-    blocks.append(section(escape(found.reason.sentence, SECTION)))
-    if found.hourly_requests:
-        blocks.append(section(_picture(found)))
-    if found.evidence:
-        blocks.append(context(_evidence(found, found.evidence)))
-    if not proposal.approvable and proposal.state is ProposalState.PENDING:
+    blocks = [section(_first_line(proposal, owner))]
+    pending = proposal.state is ProposalState.PENDING
+    if not pending or proposal.outcome:
+        blocks.append(section(standing_line(proposal)))
+    if pending and (said := _pending_line(proposal)):
+        blocks.append(section(escape(said, SECTION)))
+    if file:
+        blocks.append(picture(file, picture_text(proposal)))
+    if not proposal.approvable and pending:
         enable = proposal.enable or "ask whoever runs rightsizer"
         blocks.append(section(f"*It cannot be approved here:*\n{code(enable, 2500)}"))
-    buttons = _buttons(proposal, details)
-    if buttons:
+    if buttons := _buttons(proposal, details):
         blocks.append({"type": "actions", "block_id": f"decide_{proposal.id}"[:255], "elements": buttons})
-    blocks.append(context(_commands(proposal)))
+    blocks.append(context(_small_print(proposal)))
     return blocks
+
+
+def picture_text(proposal: Proposal) -> str:
+    """Text of the picture for a screen reader."""
+    found = proposal.recommendation
+    days = f"{found.evidence.days:.0f} days" if found.evidence else "the past days"
+    option = found.chosen_option
+    then = f", and what {sentences.change(option)} could take" if option is not None else ""
+    return f"{proposal.ref.name} over {days}: GPU use, GPU memory and p95 latency{then}"
+
+
+def standing_line(proposal: Proposal) -> str:
+    """The state in bold. A Slack user who decided is mentioned, so that a name is shown and not an id."""
+    said = escape(sentences.standing_sentence(proposal), SECTION - 100)
+    decider = proposal.decision.decider if proposal.decision else None
+    if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
+        name = decider.person
+        said = said.replace(f" by {name}", f" by <@{name}>", 1)
+    return f"*{said}*"
+
+
+def digest_line(digest: Digest) -> str:
+    """The notification of a digest: ``7 new proposals could save $12,300 a month``."""
+    saving = sum((max(one.saving_usd_per_month, NOTHING) for one in digest.lines), NOTHING)
+    return f"{len(digest.lines)} new proposals could save {sentences.monthly_price(saving)}"
+
+
+def digest_blocks(digest: Digest) -> list[Block]:
+    """One message for many proposals; each stands in its thread, with its buttons."""
+    ranked = sorted(digest.lines, key=lambda one: -one.saving_usd_per_month)
+    named = "\n".join(f"• {digest_item(one)}" for one in ranked[:MOST_LINES])
+    more = len(ranked) - MOST_LINES
+    rest = [f"and {sentences.count(more, 'other')}"] if more > 0 else []
+    said = escape_lines("\n".join([named, *rest]), SECTION)
+    return [
+        section(f"*{digest_line(digest)}*"),
+        section(said),
+        context(["Each is in this thread, with its picture and its buttons."]),
+    ]
+
+
+def digest_item(line: DigestLine) -> str:
+    """One proposal of a digest: ``chat-7b: saves $390 a month``."""
+    money = sentences.monthly_price(abs(line.saving_usd_per_month))
+    said = f"saves {money}" if line.saving_usd_per_month >= 0 else f"needs more, which costs {money}"
+    return f"{one_line(line.endpoint, 100)}: {said}"
+
+
+def _first_line(proposal: Proposal, owner: str) -> str:
+    """Owner, change, saving, risk: what is read in ten seconds."""
+    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    mark = sentences.shortage_mark(found) if _waits(proposal) else ""
+    called = f"{mention(owner)} " if owner else ""
+    said = f"{mark}{called}*{escape(_headline_words(proposal), SECTION - 500)}*"
+    if option is not None and _waits(proposal):
+        said += f" · {risk_words(option)}"
+    if not owner:
+        said += f" · owner {escape(one_line(found.owner, 100), 200)}" if found.owner.strip() else " · no owner is named"
+    return said
+
+
+def risk_words(option: Option) -> str:
+    """``low risk``; where a test comes first ``low risk after the test, high without it``."""
+    if option.untested_risk is None or not option.test_usd:
+        return f"{sentences.RISKS[option.risk]} risk"
+    return f"{sentences.RISKS[option.risk]} risk after the test, {sentences.RISKS[option.untested_risk]} without it"
+
+
+def _waits(proposal: Proposal) -> bool:
+    return proposal.state in (ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING)
+
+
+def _headline_words(proposal: Proposal) -> str:
+    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    if proposal.measured_usd_per_month is not None:
+        saved = sentences.monthly_price(proposal.measured_usd_per_month)
+        return f"{proposal.ref.name}, measured: {saved} (estimated: {sentences.money(found.saving_usd_per_month)})"
+    if option is not None and option.kind is OptionKind.DELETE:
+        return f"{proposal.ref.name} is idle: deleting it saves {sentences.monthly_price(option.saving_usd_per_month)}"
+    return sentences.headline(found)
 
 
 def _headline(proposal: Proposal) -> str:
     """The headline; red while an endpoint waits for what it needs."""
-    waits = proposal.state in (ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING)
-    mark = sentences.shortage_mark(proposal.recommendation) if waits else ""
-    return f"{mark}{sentences.headline(proposal.recommendation)}"
+    mark = sentences.shortage_mark(proposal.recommendation) if _waits(proposal) else ""
+    return f"{mark}{_headline_words(proposal)}"
+
+
+def _pending_line(proposal: Proposal) -> str:
+    """What a person must know before they answer; empty where the first line says it all."""
+    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    if option is None:
+        return found.reason.sentence
+    if option.kind is OptionKind.DELETE:
+        idle = f"Idle for {found.evidence.days:.0f} days. " if found.evidence else ""
+        if not proposal.approvable:
+            return f"{idle}Nothing is deleted by rightsizer."
+        return (
+            f"{idle}Approve: rightsizer watches it for the grace period (7 days unless grace_days says otherwise) and "
+            "sends the owner the command. It deletes nothing."
+        )
+    return f"For callers: {one_line(option.client_change)}" if option.client_change else ""
+
+
+def _small_print(proposal: Proposal) -> list[str]:
+    until = f"Until {sentences.day_text(proposal.expires_at)}" if proposal.state is ProposalState.PENDING else ""
+    seen = proposal.recommendation.evidence
+    days = f"seen for {seen.days:.0f} days, {sentences.count(seen.requests, 'request')}" if seen is not None else ""
+    return [escape(" · ".join(filter(None, (until, days))) or proposal.id, FIELD), *_commands(proposal)]
 
 
 def report_blocks(report: Report, page: str = "") -> list[Block]:
@@ -78,7 +186,7 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         *((name, sentences.exact_money(usd)) for name, usd in report_tables.growth_added(totals)),
     ]
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
-    blocks = [header(title), fields(facts)]
+    blocks = [header(title), section(escape(report_tables.lead_text(report), SECTION)), fields(facts)]
     blocks += [
         section(f"{sentences.RED}{escape(sentences.headline(one), SECTION)}")
         for one in report_tables.shortages(report)[:5]
@@ -103,55 +211,11 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     ]
 
 
-def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
-    found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
-    facts = [
-        (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
-        ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
-        *target_facts(option.target),
-        *((("Later", later),) if (later := later_text(found)) else ()),
-        ("Performance risk", asked_test.risk_text(option)),
-        *((("Shadow test", offered),) if (offered := asked_test.offer_text(found)) else ()),
-        ("Restart", effects.restart_of(found)),
-        ("Rollback", effects.way_back_of(found, proposal.approvable)),
-        ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
-    ]
-    if option.p95_s is not None:
-        facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
-    if found.replay:
-        told = (f"{name}: {said}" for name, said in sentences.replay_figures(found))
-        facts.append((sentences.replay_heading(found), "\n".join(told)))
-    if option.client_change:
-        facts.append(("For callers", one_line(option.client_change)))
-    return [
-        *facts,
-        *((one.title, one_line(one.effect)) for one in with_older_facts(option).policy_changes),
-    ]
-
-
-def _evidence(found: Recommendation, evidence: Evidence) -> list[str]:
-    seen = (
-        f"{sentences.count(evidence.requests, 'request')} in {evidence.days:.0f} days,"
-        f" {sentences.percent(evidence.valid_share)} of the periods with data"
-    )
-    unchecked = f"not checked: {'; '.join(found.open_questions)}" if found.open_questions else ""
-    price = found.price
-    source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
-    return [escape(part, FIELD) for part in (seen, source, unchecked) if part]
-
-
-def _picture(found: Recommendation) -> str:
-    hours = found.hourly_requests
-    peak = highest_value(hours)
-    days = found.evidence.days if found.evidence else len(hours) / 24
-    return f"```{sparkline(hours)}```\nrequests over {days:.0f} days, at most {peak:,.0f} in an hour"
-
-
 def _buttons(proposal: Proposal, details: str) -> list[Block]:
     buttons: list[Block] = []
     if proposal.state is ProposalState.PENDING:
         buttons += _approvals(proposal) if proposal.approvable else []
-        buttons += [_button("Reject", "reject", proposal, "danger"), _button("Snooze 30 days", "snooze", proposal)]
+        buttons += [_button("Reject", "reject", proposal, "danger"), snooze_menu(_value(proposal, menu=True))]
     if proposal.state in UNDOABLE and proposal.change_id and not proposal.asked_back_by:
         buttons.append(_button("Roll back", "rollback", proposal, "danger"))
     if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
@@ -170,7 +234,7 @@ def _approvals(proposal: Proposal) -> list[Block]:
 
 
 def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
-    made = button(text, verb, proposal.id, style)
+    made = button(text, verb, _value(proposal), style)
     if verb == "approve":
         warned = asked_test.untested_warning(proposal.recommendation)
         done = f"{warned} {effects.guard_sentence(proposal.recommendation)}".strip()
@@ -189,7 +253,8 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
             "deny": plain("Cancel"),
         }
     if verb == "rollback" and proposal.state is ProposalState.APPROVED:
-        stopped = f"What was approved for {proposal.ref.name} does not begin. It is not proposed again for 180 days."
+        again = "It is not proposed again for 90 days, unless the demand moves."
+        stopped = f"What was approved for {proposal.ref.name} does not begin. {again}"
         made["confirm"] = {
             "title": plain("Stop what was approved?"),
             "text": plain(shorten(stopped, 300)),
@@ -207,27 +272,17 @@ def _button(text: str, verb: str, proposal: Proposal, style: str = "") -> Block:
     return made
 
 
+def _value(proposal: Proposal, *, menu: bool = False) -> str:
+    """The id, and the revision that is shown: nobody approves what they did not see."""
+    return f"{proposal.id}~{proposal.revision}" if proposal.revision or menu else proposal.id
+
+
 def _commands(proposal: Proposal) -> list[str]:
     if proposal.state is ProposalState.PENDING:
         answers = [line for line, _ in asked_test.commands(proposal)] or [f"rightsizer reject {proposal.id}"]
-        said = " · ".join(f"`{line}`" for line in (*answers, f"rightsizer explain {_name(proposal)}"))
-        return [f"At a terminal: {said}"]
+        return [f"At a terminal: {' · '.join(f'`{line}`' for line in answers)}"]
     if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
-        return [f"At a terminal: `rightsizer reject {proposal.id}` stops it · `rightsizer explain {_name(proposal)}`"]
+        return [f"At a terminal: `rightsizer reject {proposal.id}` stops it"]
     if proposal.state in UNDOABLE and proposal.change_id:
-        return [f"At a terminal: `rightsizer rollback {proposal.change_id}` · `rightsizer explain {_name(proposal)}`"]
-    return [f"At a terminal: `rightsizer proposals` · `rightsizer explain {_name(proposal)}`"]
-
-
-def _name(proposal: Proposal) -> str:
-    return escape(proposal.ref.name, 100)
-
-
-def _standing(proposal: Proposal) -> str:
-    """The state in bold; a Slack user who decided is mentioned, so that the message shows a name and not an id."""
-    said = escape(sentences.standing_sentence(proposal), SECTION - 100)
-    decider = proposal.decision.decider if proposal.decision else None
-    if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
-        name = decider.person
-        said = said.replace(f" by {name}", f" by <@{name}>", 1)
-    return f"*{said}*"
+        return [f"At a terminal: `rightsizer rollback {proposal.change_id}`"]
+    return []

@@ -49,6 +49,8 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
     lines = [
         f"GPU endpoints of {report.account} in {report.region}, {window}",
         "",
+        report_tables.lead_text(report),
+        "",
         *_shortage_lines(report),
         f"Spend:      {sentences.exact_money(totals.spend)} a month on {sentences.count(totals.endpoints, 'endpoint')}",
         f"Still open: {sentences.exact_money(totals.open)} a month could still be saved",
@@ -57,6 +59,8 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             for name, usd in report_tables.funnel(totals)
         ),
         f"Saved:      {sentences.exact_money(totals.realised)} in this window",
+        f"Wasted:     {sentences.exact_money(totals.wasted)} a month of the spend",
+        *report_tables.wait_lines(report),
         *(f"{name}: {said}" for name, said in report_tables.hours_saved(report)),
         *(f"{name}: {sentences.exact_money(usd)}" for name, usd in report_tables.growth_added(totals)),
     ]

@@ -12,27 +12,14 @@ from decimal import Decimal
 from itertools import batched
 
 from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.money import Saving, Stage
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
-from rightsizer.domain.price import CENT, HOURS_PER_MONTH
+from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.domain.report import (
-    APPROVED,
-    IDENTIFIED,
-    IN_FORCE,
-    OPEN,
-    PROPOSED,
-    SHOWN,
-    CostLine,
-    FunctionUse,
-    Report,
-    RunningCost,
-    Saving,
-    Stack,
-    Stage,
-    Totals,
-)
+from rightsizer.domain.report import SHOWN, CostLine, FunctionUse, Report, RunningCost, Stack
+from rightsizer.reporting.money import MoneySources, Observed, money_table
 
 ENDED = {
     ProposalState.APPLIED: Stage.APPLIED,
@@ -83,6 +70,12 @@ class Records:
     running_cost: RunningCost | None = None
     ended: Mapping[str, datetime] = field(default_factory=dict)
     """When each change ended, by its id, those after the window too."""
+    returned: Collection[str] = ()
+    """Ids of those that are not in force since they ended."""
+    later: Sequence[LedgerEntry] = ()
+    """Entries after the window: they tell what was in force in its last hours, and are in no sum."""
+    observed: Observed | None = None
+    """What the courses of the recommendations say; None where the recommendations here still have them."""
 
 
 def make_report(records: Records, start: datetime, end: datetime, made_at: datetime) -> Report:
@@ -91,13 +84,15 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     records = replace(records, recommendations=found)
     stages = {one.id: stage_of(one, records.ended, start, end) for one in records.proposals}
     funnel = _funnel(records, stages)
+    money = money_table(_money_sources(records), funnel, start, end, made_at)
     return Report(
         account=records.account,
         region=records.region,
         start=start,
         end=end,
         made_at=made_at,
-        totals=totals(records, funnel, start, end),
+        totals=money.totals(),
+        money=money,
         recommendations=tuple(found),
         funnel=funnel,
         proposals=tuple(one for one in records.proposals if stages[one.id] or _has_lapsed_in(one, start, end)),
@@ -106,6 +101,24 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
         unobserved=tuple(records.unobserved),
         running_cost=records.running_cost,
         price_sources=price_sources(found),
+    )
+
+
+def _money_sources(records: Records) -> MoneySources:
+    observed = records.observed
+    if observed is None:
+        observed = Observed()
+        for one in records.recommendations:
+            observed.add(one)
+    entries = (*records.ledger, *records.later)
+    return MoneySources(
+        records.account,
+        records.region,
+        records.recommendations,
+        records.proposals,
+        entries,
+        observed,
+        records.returned,
     )
 
 
@@ -150,46 +163,27 @@ def _funnel(records: Records, stages: Mapping[str, Stage | None]) -> tuple[Savin
     """The savings that were asked about, and those of the latest recommendations that were not. None is in it twice."""
     asked = [(one.recommendation, one.id, stage) for one in records.proposals if (stage := stages[one.id]) is not None]
     found = [
-        Saving(stage, one.identified_usd_per_month, one.ref.name, one.owner, name)
+        Saving(stage, one.identified_usd_per_month, one.ref.name, one.owner, name, one.ref.account, one.ref.region)
         for one, name, stage in asked
         if one.identified_usd_per_month > 0
     ]
     judged = {(one.ref.name, one.fingerprint) for one, _, _ in asked}
     standing = {one.ref.name for one, _, stage in asked if stage in STANDING}
     found += [
-        Saving(Stage.NOT_ASKED, one.identified_usd_per_month, one.ref.name, one.owner)
+        Saving(
+            Stage.NOT_ASKED,
+            one.identified_usd_per_month,
+            one.ref.name,
+            one.owner,
+            account=one.ref.account,
+            region=one.ref.region,
+        )
         for one in records.recommendations
         if one.identified_usd_per_month > 0
         and one.ref.name not in standing
         and (one.ref.name, one.fingerprint) not in judged
     ]
     return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.endpoint, one.proposal_id)))
-
-
-def totals(records: Records, funnel: Sequence[Saving], start: datetime, end: datetime) -> Totals:
-    """The sums. A switch cost in the window lowers what was realised; an unknown price is counted, never guessed."""
-    found = records.recommendations
-    billed = [entry for entry in records.ledger if start <= entry.at < end]
-
-    def of(stages: Collection[Stage]) -> Decimal:
-        return _sum(one.usd_per_month for one in funnel if one.stage in stages)
-
-    return Totals(
-        spend=_sum(one.usd_per_month for one in found if one.usd_per_month is not None),
-        identified=of(IDENTIFIED),
-        proposed=of(PROPOSED),
-        approved=of(APPROVED),
-        applied=of(IN_FORCE),
-        proven=of({Stage.PROVEN}),
-        open=of(OPEN),
-        went_back=of({Stage.WENT_BACK}),
-        declined=of({Stage.DECLINED}),
-        realised=_sum(entry.usd for entry in billed if entry.kind == "realised")
-        - _sum(abs(entry.usd) for entry in billed if entry.kind == "switch-cost"),
-        endpoints=len(found),
-        unpriced=sum(one.usd_per_month is None for one in found),
-        growth=_sum(entry.usd for entry in billed if entry.kind == "growth-cost"),
-    )
 
 
 def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:
@@ -203,11 +197,6 @@ def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:
 def _has_lapsed_in(one: Proposal, start: datetime, end: datetime) -> bool:
     """Whether it was asked in the window and nobody will answer it any more: it is listed, and in no sum."""
     return one.state in LAPSED and start <= one.created_at < end
-
-
-def _sum(amounts: Iterable[Decimal]) -> Decimal:
-    """The sum in whole cents."""
-    return sum(amounts, Decimal(0)).quantize(CENT)
 
 
 def running_cost(

@@ -44,7 +44,7 @@ WRITERS: Mapping[Template, Callable[[Blueprint], str]] = {
 @app.command(
     name="advise",
     epilog=examples(
-        "rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5 --first-token-ms 800",
+        "rightsizer advise --task real-time --model llama-3-8b --rate 5 --first-token-ms 800",
         "rightsizer advise --file workload.yaml --json | jq '.advice.options[0]'",
         "rightsizer advise --file workload.yaml --template terraform > endpoint.tf",
         "rightsizer advise --from-prometheus http://127.0.0.1:9090 --namespace serving",

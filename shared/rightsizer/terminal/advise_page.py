@@ -134,7 +134,8 @@ def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
     yield Text(f"Advised: {hardware(each)}, {each.hosting.value}, {each.plan}", style="bold")
     lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in each.reasons]
     if each.memory:
-        parts = ", ".join(f"{name} {gib:.1f}" for name, gib in each.memory.parts if gib >= 0.05)
+        digits = 1 if each.memory.needed_gib >= 1 else 2
+        parts = ", ".join(f"{name} {gib:.{digits}f}" for name, gib in each.memory.parts)
         lines.append(f"memory: {parts} GiB; {each.memory.words}".rstrip("; "))
     lines += [f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() for figure in each.estimates]
     why = next((figure.interval.reasons for figure in each.estimates), ())

@@ -1,10 +1,9 @@
-"""Orders to a deployed stack and its report: ask, answer proposals, go back, freeze, and what was spent and saved.
+"""Orders to a deployed stack: ask, answer proposals, go back, freeze.
 
 Conditional writes record the orders; `apply` acts. An order for an endpoint of inference components is a proposal,
 which waits for its approval.
 """
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -19,8 +18,8 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.flows import report as reporting
-from rightsizer.render import messages, report_json, sentences, text
+from rightsizer.flows.orders import STANDING
+from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
@@ -193,8 +192,9 @@ def reject(
 ) -> None:
     """Reject a proposal, or stop what has not begun.
 
-    The same change is not proposed again for 180 days, and the reason of a proposal that waited is kept. Between a
-    shadow test and the change that follows it, this stops the change; of one that has begun, rightsizer rollback does.
+    The same change is not proposed again for 90 days, unless the requests a day move by 25 %; the reason of a proposal
+    that waited is kept. Between a shadow test and the change that follows it, this stops the change; of one that has
+    begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
@@ -280,6 +280,9 @@ def rollback(
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})
         return
+    if asked.state in STANDING and not asked.asked_back_by:
+        tables.say(f"Recorded: {asked.ref.name} is stopped by its office hours, and goes back once it serves again.")
+        return
     if asked.before is None or not asked.asked_back_by:  # not begun, or a test that passed and stays as it ended
         tables.say(f"Recorded: what was approved for {asked.ref.name} is stopped before it begins.")
         return
@@ -302,28 +305,3 @@ def _show_decision(found: dict[str, Any], as_json: bool) -> None:
     if found["state"] == ProposalState.APPROVED:
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
         tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")
-
-
-@app.command(epilog=examples("rightsizer report", "rightsizer report --monthly --json > report.json"))
-@order
-def report(
-    options: StackOptions,
-    monthly: Annotated[bool, typer.Option("--monthly", help="The last whole month instead of the last week.")] = False,
-) -> None:
-    """Show what was spent and saved in the last whole week.
-
-    A week begins on Monday, 00:00 UTC. The report is made from the stack's table; nothing is stored or sent. What
-    rightsizer itself costs is only in the reports that the stack stores.
-    """
-    now = bootstrap.now()
-    report = reporting.assemble_report(
-        options.report_sources(), *reporting.report_window("monthly" if monthly else "weekly", now), now
-    )
-    if options.as_json:
-        print_json(json.loads(report_json.report(report)))
-    else:
-        tables.say(text.report(report)[1].rstrip())
-        for row in report.unread:
-            tables.say(one_line(sentences.unread_row(row)))
-        if report.misread:
-            tables.say(messages.misread_line(report.misread))

@@ -16,7 +16,7 @@ from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
 from rightsizer.aws.session import Session
 from rightsizer.aws.training_history import TrainingHistory
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, PermissionMissingError
 from rightsizer.render.pictures import Line, LineChart, line_chart_png
 from rightsizer.terminal import tables as show
 from rightsizer.terminal.advise_page import document
@@ -57,7 +57,7 @@ def training(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the next training runs should change.
+    """Say what the next training and processing runs should change.
 
     Compares finished jobs by cost and time. Reads the jobs and their metrics in CloudWatch; changes nothing.
     Runs whose names differ in a stamp only count as one work. Exit code 10: something can be saved.
@@ -65,8 +65,14 @@ def training(
     check_picture(png)
     session, now = Session(region, profile, endpoint_url), bootstrap.now()
     market = snapshot(session.region)
+    history, since = TrainingHistory(session), now - timedelta(days=days)
     with progress_of("reading training jobs") as progress:
-        runs = TrainingHistory(session).runs(now - timedelta(days=days), now, most, progress)
+        runs = history.runs(since, now, most, progress)
+    try:
+        with progress_of("reading processing jobs") as progress:
+            runs += history.processing_runs(since, now, most, progress)
+    except PermissionMissingError as error:
+        show.Screen(stderr=True).print(Text.assemble(("processing jobs are left out: ", "yellow"), str(error)))
     work = advise_runs(runs, market)
     if png is not None:
         write_picture(png, line_chart_png(training_chart(work, session.region, days)))
@@ -93,9 +99,12 @@ def training_chart(work: Sequence[WorkAdvice], region: str, days: int) -> LineCh
 
 def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> RenderableType:
     """Each work with its types and findings, the most expensive first."""
-    parts: list[RenderableType] = [Text(f"{jobs} finished training jobs of {days} days, On-Demand list prices")]
+    parts: list[RenderableType] = [
+        Text(f"{jobs} finished training and processing jobs of {days} days, On-Demand list prices")
+    ]
     for each in work:
-        counts = f"{each.runs} runs, {each.failed} failed, {each.interruptions} interruptions"
+        kind = "processing, " if each.is_processing else ""
+        counts = f"{kind}{each.runs} runs, {each.failed} failed, {each.interruptions} interruptions"
         parts += [Text(), Text(f"{each.name}: {counts}, USD {each.usd:,.2f}", style="bold")]
         if each.unpriced:
             parts.append(Padding(Text(f"no price is known of {', '.join(each.unpriced)}, so no cost"), (0, 0, 0, 2)))

@@ -81,7 +81,7 @@ def wake(
         rows = [answer_document(each, orders.limits) for each in answers]
         print_json({"version": document.VERSION, "wakes": rows, "unreadable": document.unread_documents(unread)})
     else:
-        _tell(answers, orders.limits, unread)
+        _tell(answers, orders.limits, unread, everything)
     refused = [each for each in answers if each.times is None]
     if refused and not everything:
         why = refused[0].reason.sentence if refused[0].reason else ""
@@ -90,9 +90,9 @@ def wake(
         raise typer.Exit(Exit.FAILED)
 
 
-def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow]) -> None:
+def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow], everything: bool) -> None:
     for each in answers:
-        if each.times is not None or len(answers) > 1 or each.by_hand:
+        if each.times is not None or everything or each.by_hand:
             tables.say(one_line(wake_sentence(each, limits)))
         tables.say_commands(each.by_hand)
     if not answers and not unread:

@@ -17,11 +17,12 @@ FLAGS: Mapping[str, tuple[str, str]] = {
         "training, fine-tuning, real-time, asynchronous, batch-inference, preprocessing, notebook, classical-ml.",
     ),
     "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
-    "--model": ("model.name", "A known architecture or repository, such as llama-3-8b."),
+    "--model": ("model.name", "A known model or repository, such as llama-3-8b or resnet-50."),
     "--parameters": ("model.parameters", "Parameters, such as 7B."),
     "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4."),
     "--framework": ("model.framework", "Such as pytorch or xgboost."),
     "--method": ("model.method", "full, lora or qlora."),
+    "--gflop": ("model.gflop", "Operations of one request, in 10^9, of a network that is not known by name."),
     "--model-gib": ("model.memory_gib", "Size of the loaded model, where parameters say nothing."),
     "--tokens-in": ("model.tokens_in", "Tokens of a prompt."),
     "--tokens-out": ("model.tokens_out", "Tokens of an answer."),
@@ -95,7 +96,7 @@ def read_workload(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
 
 LESSON = (
     "nothing says what the workload is. Give --task and what you know, for example"
-    " rightsizer advise --task real-time --kind llm --model llama-3-8b --rate 5;"
+    " rightsizer advise --task real-time --model llama-3-8b --rate 5;"
     " or --file workload.yaml with the key task (docs/advise.md);"
     " or run rightsizer advise at a terminal without a flag, and it asks"
 )

@@ -9,7 +9,7 @@ from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, ModelBefore
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState, VariantSight
 from rightsizer.domain.plan import Step, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Switch
@@ -39,6 +39,7 @@ POLICY = {
     "ScalableDimension": DIMENSION,
     "StepScalingPolicyConfiguration": {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": []},
 }
+MODEL = ModelBefore("chat-model", {"ModelName": "chat-model", "PrimaryContainer": {"Image": IMAGE[0]}}, "a1", MADE)
 TARGET = ScalableTarget(RESOURCE, DIMENSION, 1, 4, policies=(POLICY,))
 PAGER: dict[str, Any] = {
     "AlarmName": "chat-errors",
@@ -115,6 +116,7 @@ def stop_input(**changes: Any) -> StopInput:
         limits=ChangeLimits(rewire_alarms=True),
         switch=Switch(),
         quotas={KIND: 4},
+        models={MODEL.name: MODEL},
         last_request=NIGHT - timedelta(hours=1),
     )
     return replace(made, **changes)

@@ -1,5 +1,6 @@
 """In doubt an endpoint runs: each refusal of a stop has its code and a sentence that names what stands against it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.changes.hours.kit import (
     BODY,
     CONFIG,
     MADE,
+    MODEL,
     NIGHT,
     PAGER,
     ROW,
@@ -35,6 +37,25 @@ def image(name: str, resolved: str = RUNS) -> dict[str, Any]:
     return {"endpoint": endpoint(variants=(VariantSight("AllTraffic", 1, 1, 1.0, 1.0, ((name, resolved),)),))}
 
 
+def model(**changes: Any) -> dict[str, Any]:
+    return {"models": {MODEL.name: replace(MODEL, **changes)}}
+
+
+def spare(row: dict[str, Any]) -> dict[str, Any]:
+    return {"tags": {**TAGS, "rightsizer:fallback-config": "small"}, "fallback": config(row)}
+
+
+def watching(*endpoints: str) -> dict[str, Any]:
+    """An alarm on a sum over these endpoints."""
+    dimensions = [[{"Name": "EndpointName", "Value": name}] for name in endpoints]
+    stats = [{"Id": f"m{n}", "MetricStat": {"Metric": {"Dimensions": d}}} for n, d in enumerate(dimensions)]
+    return {**PAGER, "AlarmName": "both", "Metrics": [{"Id": "sum", "Expression": "SUM(METRICS())"}, *stats]}
+
+
+QUERY = "SELECT SUM(Invocations) FROM \"AWS/SageMaker\" WHERE EndpointName = 'chat' OR EndpointName = 'search'"
+INSIGHTS = {**PAGER, "AlarmName": "query", "Metrics": [{"Id": "q", "Expression": QUERY}]}
+ARN = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:chat-errors"
+INNER = {"AlarmName": "inner", "AlarmRule": 'ALARM("chat-errors")'}
 COMPOSITE = {"AlarmName": "site", "AlarmRule": 'ALARM("chat-errors")', "AlarmActions": ["arn:pager"]}
 P5 = "ml.p5.48xlarge"
 POOLS = [{"InstanceType": P5}, {"InstanceType": "ml.g5.xlarge"}]
@@ -70,7 +91,12 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
         Code.CONFIGURATION_REPLACED,
         "created anew",
     ),
-    ({"missing_models": ("chat-model",)}, Code.CONFIGURATION_REPLACED, "chat-model"),
+    ({"models": {}}, Code.CONFIGURATION_REPLACED, "do not exist any more: chat-model"),
+    (model(missing=("s3://models/chat",)), Code.CONFIGURATION_REPLACED, "no model data at s3://models/chat"),
+    (model(written_at=MADE + timedelta(days=1)), Code.CONFIGURATION_REPLACED, "would bring another model"),
+    (image(RUNS) | {"registry": {RUNS: ImageSight(RUNS, gone=True)}}, Code.MOVING_TAG, "not in its registry any more"),
+    ({"alarms": (watching("chat", "search"),)}, Code.ALARM_NOT_OK, "also watches endpoint search"),
+    ({"alarms": (INSIGHTS,)}, Code.ALARM_NOT_OK, "other endpoints by a query"),
     (
         {"limits": ChangeLimits(), "scaling": (TARGET,), "alarms": (SCALER,), "wired": (SCALER,)},
         Code.AUTOSCALED,
@@ -78,6 +104,19 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
     ),
     ({"denied": ("application-autoscaling:PutScalingPolicy",)}, Code.PERMISSION_MISSING, "PutScalingPolicy"),
     ({"alarms": (PAGER,), "composites": (COMPOSITE,)}, Code.ALARM_NOT_OK, "composite alarm site"),
+    *[
+        (
+            {"alarms": (PAGER,), "composites": ({**COMPOSITE, "AlarmRule": rule},)},
+            Code.ALARM_NOT_OK,
+            "composite alarm site",
+        )
+        for rule in (f'ALARM("{ARN}")', f"ALARM({ARN}) OR ALARM(other)", "OK(other) AND ALARM( chat-errors )")
+    ],
+    (
+        {"alarms": (PAGER,), "composites": (COMPOSITE | {"AlarmRule": 'ALARM("inner")'}, INNER)},
+        Code.ALARM_NOT_OK,
+        "composite alarm site would page through inner",
+    ),
     (image(f"{REPO}:latest"), Code.MOVING_TAG, "may move"),
     (image(f"{REPO}:1.2.3", ""), Code.MOVING_TAG, "may move"),
     (
@@ -111,6 +150,9 @@ CASES: list[tuple[dict[str, Any], Code, str]] = [
         Code.BAD_TAG,
         "same instance type",
     ),
+    ({**spare({"InstanceType": "ml.g4dn.xlarge", "ModelName": "other"})}, Code.BAD_TAG, "names other models"),
+    ({**spare({"InstanceType": P5})}, Code.BAD_TAG, "which is scarce as well"),
+    ({**spare({"InstanceType": "ml.g4dn.xlarge"})}, Code.NO_QUOTA, "needs 2 for the fallback configuration small"),
     (
         {
             "tags": {**TAGS, "rightsizer:fallback-config": "odd"},
@@ -137,7 +179,11 @@ def test_a_scarce_type_may_be_stopped_with_a_fallback_that_its_owner_named_or_wi
     fallback = config({"InstanceType": "ml.g5.48xlarge"})
     tags = {**TAGS, "rightsizer:fallback-config": "plain"}
     scarce = config({"InstanceType": P5})
-    assert stop_refusals(stop_input(config=scarce, quotas={P5: 4}, tags=tags, fallback=fallback)) == ()
+    quotas = {P5: 4, "ml.g5.48xlarge": 2}
+    assert stop_refusals(stop_input(config=scarce, quotas=quotas, tags=tags, fallback=fallback)) == ()
+    held = config({"InstanceType": "ml.p4d.24xlarge", "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
+    quotas = {P5: 4, "ml.p4d.24xlarge": 2}
+    assert stop_refusals(stop_input(config=scarce, quotas=quotas, tags=tags, fallback=held)) == ()
     reserved = config({"InstanceType": P5, "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
     assert stop_refusals(stop_input(config=reserved, quotas={P5: 4})) == ()
 
@@ -150,8 +196,20 @@ def test_instance_pools_need_one_pool_that_is_not_scarce_and_one_with_its_quota(
 def test_a_composite_alarm_that_cannot_page_through_silence_stands_against_nothing() -> None:
     quiet = {**PAGER, "TreatMissingData": "notBreaching"}
     assert stop_refusals(stop_input(alarms=(quiet,), composites=(COMPOSITE,))) == ()
+    assert stop_refusals(stop_input(alarms=(PAGER,), composites=({**COMPOSITE, "AlarmRule": "ALARM(other)"},))) == ()
     silent = {**COMPOSITE, "ActionsEnabled": False}
     assert stop_refusals(stop_input(alarms=(PAGER,), composites=(silent,))) == ()
+
+
+def test_an_alarm_of_several_endpoints_without_actions_stands_against_nothing() -> None:
+    both = watching("chat", "search")
+    assert stop_refusals(stop_input(alarms=({**both, "ActionsEnabled": False},))) == ()
+    assert stop_refusals(stop_input(alarms=({**both, "AlarmActions": []},))) == ()
+    assert stop_refusals(stop_input(alarms=(watching("chat"),))) == ()
+
+
+def test_model_data_of_which_nothing_is_known_stands_against_nothing() -> None:
+    assert stop_refusals(stop_input(**model(data="", written_at=None))) == ()
 
 
 def test_an_image_by_its_version_is_compared_with_the_registry() -> None:

@@ -21,7 +21,7 @@ def test_the_stay_counts_from_when_it_should_serve() -> None:
     times = wake_times(ASLEEP, 2 * HOUR, LIMITS, NIGHT)
     assert (times.serves_by, times.until) == (NIGHT + LEAD, NIGHT + LEAD + 2 * HOUR)
     measured = wake_times(replace(ASLEEP, starts=(400.0,)), 2 * HOUR, LIMITS, NIGHT)
-    assert measured.serves_by == NIGHT + timedelta(minutes=20)
+    assert measured.serves_by == NIGHT + timedelta(minutes=30)
 
 
 def test_the_longest_wake_counts_from_the_order() -> None:

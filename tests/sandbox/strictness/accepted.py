@@ -23,6 +23,7 @@ PUT = {"Put": {"TableName": "ledger", "Item": KEY}}
 VARIANT = {"VariantName": "v", "ModelName": "chat-model", "InstanceType": "ml.g5.xlarge", "InitialInstanceCount": 1}
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "hello"}}
 BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}, "action_id": "approve", "value": "x"}
+MODAL = {"type": "modal", "title": {"type": "plain_text", "text": "Details"}, "blocks": [SECTION]}
 MESSAGE = {"channel": "C0123456789", "text": "hello", "blocks": [SECTION]}
 SPECIFICATION = {"ComputeResourceRequirements": {"MinMemoryRequiredInMb": 1024}}
 
@@ -138,6 +139,11 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("slack", "auth.test"): {},
     ("slack", "conversations.info"): {"channel": "C0123456789"},
     ("slack", "response_url"): {"text": "hello"},
+    ("slack", "views.open"): {"trigger_id": "1.2.a", "view": MODAL},
+    ("slack", "views.update"): {"view_id": "V00000001", "view": MODAL},
+    ("slack", "users.lookupByEmail"): {"email": "ada@example.com"},
+    ("slack", "files.getUploadURLExternal"): {"filename": "two-weeks.png", "length": "3", "alt_txt": "two weeks"},
+    ("slack", "files.completeUploadExternal"): {"files": '[{"id": "F000000001", "title": "two weeks"}]'},
     ("s3", "PutObject"): {"Bucket": "reports", "Key": "k", "Body": b"x"},
     ("s3", "GetObject"): {"Bucket": "reports", "Key": "k"},
     ("s3", "ListObjectsV2"): {"Bucket": "reports"},
@@ -168,6 +174,8 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "DescribeInferenceComponent"): {"InferenceComponentName": "small"},
     ("sagemaker", "DescribeTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "ListTrainingJobs"): {},
+    ("sagemaker", "DescribeProcessingJob"): {"ProcessingJobName": "job"},
+    ("sagemaker", "ListProcessingJobs"): {},
     ("sagemaker", "UpdateTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "DescribeCluster"): {"ClusterName": "cluster"},
 }

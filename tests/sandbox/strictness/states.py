@@ -59,6 +59,7 @@ from tests.sandbox.strictness.situations import (
     written_item,
     written_object,
 )
+from tests.sandbox.strictness.wrong_slack import IMAGE
 
 
 def asleep(box: Sandbox) -> Change:
@@ -222,11 +223,37 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
         "channel": {"channel": "C1"},
     },
     ("slack", "response_url"): {"unknown": {"number": "none"}, "late": {"minutes": 31}, "used": {"used": 5}},
-    ("slack", "chat.postMessage"): {"token": {"token": "Bearer other"}, "channel": {"channel": "C1"}},
+    ("slack", "chat.postMessage"): {
+        "token": {"token": "Bearer other"},
+        "channel": {"channel": "C1"},
+        "file": {"blocks": [IMAGE]},
+        "thread": {"thread_ts": "1.1"},
+    },
+    ("slack", "views.open"): {
+        "token": {"token": "Bearer other"},
+        "expired": {"pressed": 4},
+        "used": {"pressed": 1, "opened": True},
+    },
+    ("slack", "views.update"): {"token": {"token": "Bearer other"}, "gone": {"view_id": "V9"}},
+    ("slack", "users.lookupByEmail"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+        "unknown": {"email": "nobody@example.com"},
+    },
+    ("slack", "files.getUploadURLExternal"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+    },
+    ("slack", "files.completeUploadExternal"): {
+        "token": {"token": "Bearer other"},
+        "scope": {"scopes": frozenset({"chat:write"})},
+        "unknown": {"files": '[{"id": "F999999999"}]'},
+    },
     ("slack", "chat.update"): {
         "token": {"token": "Bearer other"},
         "channel": {"channel": "C1"},
         "message": {"ts": "1.1"},
+        "file": {"blocks": [IMAGE]},
     },
     ("s3", "PutObject"): {"condition": written_object, "bucket": {"Bucket": "nowhere"}},
     ("s3", "GetObject"): {"unknown": {"Key": "nothing"}, "bucket": {"Bucket": "nowhere"}},
@@ -339,6 +366,8 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
     ("sagemaker", "DescribeTrainingJob"): {"unknown": {}},
     ("sagemaker", "ListTrainingJobs"): {"token": TOKEN},
+    ("sagemaker", "DescribeProcessingJob"): {"unknown": {}},
+    ("sagemaker", "ListProcessingJobs"): {"token": TOKEN},
     ("sagemaker", "UpdateTrainingJob"): {"unknown": {}, "pool": no_pool},
     ("sagemaker", "DescribeCluster"): {"unknown": {}},
 }  # fmt: skip

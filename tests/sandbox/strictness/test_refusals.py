@@ -22,7 +22,7 @@ from sandbox.strict.tables import CHECKS
 from tests.sandbox.strictness.accepted import ACCEPTED
 from tests.sandbox.strictness.situations import spots
 from tests.sandbox.strictness.states import STATES
-from tests.sandbox.strictness.wrong import GONE
+from tests.sandbox.strictness.wrong_slack import GONE
 from tests.sandbox.strictness.wrong_texts import FINE, MORE, REQUESTS
 
 type Key = tuple[str, str]
@@ -91,6 +91,11 @@ def asked(box: Sandbox, key: Key, params: dict[str, Any]) -> Refused:
 
 def _slack(method: str, params: dict[str, Any]) -> Refused:
     workspace = Workspace(scopes=params.pop("scopes", Workspace().scopes))
+    if pressed := params.pop("pressed", 0):
+        at = datetime(2026, 11, 2, 9, tzinfo=UTC)
+        workspace.triggers[params["trigger_id"]] = ("U1", at)
+        workspace.clock = lambda: at + timedelta(seconds=pressed)
+    workspace.used_triggers |= {params["trigger_id"]} if params.pop("opened", False) else set()
     token = params.pop("token", f"Bearer {workspace.bot_token}")
     answer = _reply(workspace, params) if method == "response_url" else workspace.call(method, token, params)[1]
     return None if answer["ok"] else (answer["error"], answer["error"])

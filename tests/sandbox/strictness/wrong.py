@@ -3,7 +3,6 @@
 from typing import Any
 
 from tests.sandbox.strictness.accepted import (
-    BUTTON,
     KEY,
     METRIC,
     NOW,
@@ -11,17 +10,15 @@ from tests.sandbox.strictness.accepted import (
     PUT,
     QUERY,
     ROLE,
-    SECTION,
     STAT,
     TRACKING,
     VARIANT,
 )
 from tests.sandbox.strictness.wrong_batches import BATCHES
 from tests.sandbox.strictness.wrong_functions import LISTED, OF_A_STACK
+from tests.sandbox.strictness.wrong_slack import GONE, OF_SLACK
 
 type Change = dict[str, Any]
-GONE = object()
-"""The member is left out."""
 _TRACKING = "TargetTrackingScalingPolicyConfiguration"
 _STEPS = "StepScalingPolicyConfiguration"
 _LOWER, _UPPER = "MetricIntervalLowerBound", "MetricIntervalUpperBound"
@@ -66,22 +63,6 @@ def put(**members: Any) -> Change:
     return {"TransactItems": [{"Put": PUT["Put"] | members}]}
 
 
-def blocks(*rows: Change) -> Change:
-    """A message of these blocks."""
-    return {"blocks": list(rows)}
-
-
-def button(**members: Any) -> Change:
-    """A message with one button that has these members too."""
-    return blocks({"type": "actions", "elements": [BUTTON | members]})
-
-
-def texts(**members: str) -> Change:
-    """A button that asks again, with these texts."""
-    whole = {"title": "t", "text": "x", "confirm": "Yes", "deny": "No"} | members
-    return button(confirm={name: {"type": "plain_text", "text": text} for name, text in whole.items()})
-
-
 _OF_A_TABLE = ("Table", "TimeToLive", "ContinuousBackups")
 _CONDITIONS: dict[str, Change] = {
     "reserved": {"ConditionExpression": "state = :v", "ExpressionAttributeValues": {":v": {"S": "x"}}},
@@ -89,23 +70,9 @@ _CONDITIONS: dict[str, Change] = {
     "unused": {"ConditionExpression": "attribute_exists(pk)", "ExpressionAttributeValues": {":v": {"S": "x"}}},
     "undefined": {"ConditionExpression": "pk = :v"},
 }
-_SLACK: dict[str, Change] = {
-    "blocks": blocks(*[SECTION] * 51),
-    "kinds": blocks({"type": "sektion"}),
-    "section": blocks({"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}),
-    "header": blocks({"type": "header", "text": {"type": "plain_text", "text": "x" * 151}}),
-    "elements": blocks({"type": "actions", "elements": [BUTTON | {"action_id": str(n)} for n in range(26)]}),
-    "button": button(text={"type": "plain_text", "text": "x" * 76}),
-    "confirm": texts(title="x" * 101),
-    "actions": blocks({"type": "actions", "elements": [BUTTON, BUTTON]}),
-    "ids": blocks(SECTION | {"block_id": "b"}, SECTION | {"block_id": "b"}),
-    "no text": {"text": GONE, "blocks": GONE},
-    "long": {"text": "x" * 40_001},
-}
-
-
 WRONG: dict[tuple[str, str], dict[str, Change]] = {
     **BATCHES,
+    **OF_SLACK,
     ("application-autoscaling", "RegisterScalableTarget"): {"shape": _SPACE, "negative": {"MinCapacity": -1}},
     ("application-autoscaling", "DeregisterScalableTarget"): {"shape": _SPACE},
     ("application-autoscaling", "PutScalingPolicy"): {
@@ -326,9 +293,6 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "kind": {"Entries": [{"Source": "s", "DetailType": "d" * 129, "Detail": "{}"}]},
         "source": {"Entries": [{"Source": "aws.sagemaker", "DetailType": "d", "Detail": "{}"}]},
     },
-    ("slack", "chat.postMessage"): _SLACK,
-    ("slack", "chat.update"): _SLACK | {"ts": {"ts": GONE}},
-    ("slack", "response_url"): {name: change for name, change in _SLACK.items() if name != "long"},
     ("s3", "PutObject"): {
         "shape": {"StorageClass": "CHEAP"},
         "key": {"Key": "x" * 1025},
@@ -392,6 +356,8 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "DescribeInferenceComponent"): {"shape": {"InferenceComponentName": "small_1"}},
     ("sagemaker", "DescribeTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "ListTrainingJobs"): {"shape": {"NameContains": "job_1"}},
+    ("sagemaker", "DescribeProcessingJob"): {"shape": {"ProcessingJobName": "job_1"}},
+    ("sagemaker", "ListProcessingJobs"): {"shape": {"MaxResults": 101}},
     ("sagemaker", "UpdateTrainingJob"): {"shape": {"TrainingJobName": "job_1"}},
     ("sagemaker", "DescribeCluster"): {"shape": {"ClusterName": "cluster_1"}},
 }  # fmt: skip

@@ -3,8 +3,9 @@
 from typing import Any
 
 from tests.sandbox.strictness.accepted import KEY, TRACKING, VARIANT
-from tests.sandbox.strictness.wrong import GONE, METRICS, WRONG, Change, component, custom, steps, variant
+from tests.sandbox.strictness.wrong import METRICS, WRONG, Change, component, custom, steps, variant
 from tests.sandbox.strictness.wrong_policies import FINE_POLICIES, MORE_POLICIES, POLICIES
+from tests.sandbox.strictness.wrong_slack import GONE
 
 type Wrong = dict[tuple[str, str], dict[str, Change]]
 

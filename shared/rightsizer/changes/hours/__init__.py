@@ -4,12 +4,15 @@ A stop ends *running as before* or *stopped with everything stored*, a start *ru
 told*. Nothing is deleted before everything is stored, and nothing is forgotten before it runs again.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
 from rightsizer.changes.hours import steps
 from rightsizer.changes.hours.steps import LiveHours, commands_by_hand, first_undone
+from rightsizer.domain.change import StepResult
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.next_action import Do, Wait
@@ -30,6 +33,8 @@ MOST_TRIES = 12
 LATE = timedelta(minutes=5)
 """After the hour: who waits is told at the next tick, so at the latest 15 minutes after the hour."""
 MINUTE = timedelta(minutes=1)
+NAME_TAKEN = re.compile(r"\balready exist", re.IGNORECASE)
+"""CreateEndpoint: the name is taken, also while it is still being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +119,29 @@ def _stopping(
 ) -> HoursAction:
     delete = steps.delete_step(record.ref)
     sent = record.last_entry(delete)
-    accepted = sent is not None and not sent.was_rejected
+    accepted = record.may_be_done(delete)
     endpoint = live.state.endpoint
     if isinstance(endpoint, Gone):
         if accepted:
             text = f"stopped, and everything that brings it back is stored; it serves again at {_at(demand)}"
             return Settle(HoursState.STOPPED, Reason(Code.SAFE_TO_APPLY, text))
         reason = Reason(Code.VANISHED, "somebody else deleted it while it was about to be stopped")
-        return _hand_over(record, before, live, reason)
+        return _hand_over(record, before, live, reason, now)
     if endpoint.status == "Deleting":
         return Wait(now + MINUTE, "it is being deleted")
-    if accepted and sent is not None and now - sent.at < IN_FLIGHT:
+    if sent is not None and not sent.was_rejected and now - sent.at < IN_FLIGHT:
         return Wait(now + MINUTE, "its delete was sent and is not seen yet")
     wanted = (*steps.silence_steps(before), delete)
     against = _against_stop(before, live, endpoint, demand, switch)
     if against is not None:
-        return _back_out(record, before, live, against)
+        return _back_out(record, before, live, against, now)
     given_up = next((s for s in wanted if record.rejections(s) >= MOST_REJECTED), None)
     if given_up is not None:
         text = f"AWS keeps rejecting {given_up.operation}, so it is not stopped: {_last_answer(record)}"
-        return _back_out(record, before, live, Reason(Code.REFUSED_BY_AWS, text), tell=True)
+        return _back_out(record, before, live, Reason(Code.REFUSED_BY_AWS, text), now, tell=True)
     if now - before.taken_at > FRESH * (1 + sum(record.rejections(s) for s in wanted)):
         text = "the stop was interrupted, and callers may be back; everything is read again before the next one"
-        return _back_out(record, before, live, Reason(Code.CHANGED_SINCE, text))
+        return _back_out(record, before, live, Reason(Code.CHANGED_SINCE, text), now)
     step = first_undone(wanted, live.state, record, MOST_REJECTED) or delete
     last = record.last_entry(step)
     if last is not None and last.was_rejected and now - last.at < MINUTE:
@@ -165,21 +170,34 @@ def _against_stop(
 
 
 def _back_out(
-    record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason, *, tell: bool = False
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason, now: datetime, *, tell: bool = False
 ) -> HoursAction:
     """Switch the alarms on again; then it runs as before."""
-    step = first_undone(steps.sound_steps(before), live.state, record, MOST_TRIES)
-    if step is not None:
-        return Do(step)
-    if any(not steps.has_effect(s, live.state) for s in steps.sound_steps(before)):
+    wanted = steps.sound_steps(before)
+    move = _next_move(record, live, wanted, now)
+    if move is not None:
+        return move
+    if any(not steps.has_effect(s, live.state) for s in wanted):
         return Settle(HoursState.HANDED_OVER, reason, tell=True)
     return Settle(HoursState.RUNNING, reason, tell=tell)
 
 
-def _hand_over(record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason) -> HoursAction:
+def _hand_over(
+    record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason, now: datetime
+) -> HoursAction:
     """What is the owner's again: the actions of the alarms go on where that can be done, and people are told."""
-    step = first_undone(steps.sound_steps(before), live.state, record, MOST_TRIES)
-    return Do(step) if step is not None else Settle(HoursState.HANDED_OVER, reason, tell=True)
+    move = _next_move(record, live, steps.sound_steps(before), now)
+    return move if move is not None else Settle(HoursState.HANDED_OVER, reason, tell=True)
+
+
+def _next_move(record: HoursRecord, live: LiveHours, wanted: Sequence[Step], now: datetime) -> HoursAction | None:
+    """A step that AWS does not show yet, or the wait after its rejection; None where none is left to try.
+
+    An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
+    """
+    undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
+    moves = [_try_again(record, s, now) for s in undone if not has_places(live.state.resolve_step(s))]
+    return next((move for move in moves if isinstance(move, Do)), moves[0] if moves else None)
 
 
 def _stopped(
@@ -196,7 +214,7 @@ def _stopped(
         text = "somebody created it again from the same configuration; its autoscaling and alarms are put back"
         return Settle(HoursState.STARTING, Reason(Code.CHANGED_SINCE, text))
     text = f"somebody created it again from configuration {endpoint.config_name}"
-    return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
+    return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text), now)
 
 
 def _starting(
@@ -209,18 +227,16 @@ def _starting(
         return Wait(now + MINUTE, f"it is {endpoint.status}")
     if endpoint.config_name not in (before.config_name, before.fallback_config):
         text = f"somebody deployed configuration {endpoint.config_name} while it was being started"
-        return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text))
+        return _hand_over(record, before, live, Reason(Code.CHANGED_SINCE, text), now)
     if endpoint.status == "Failed":
         return _try_again(record, steps.delete_step(record.ref), now)
     if endpoint.status != "InService":
         text = f"it is {endpoint.status} and does not serve; {endpoint.failure_reason or 'AWS names no reason'}"
-        return _hand_over(record, before, live, Reason(Code.NOT_IN_SERVICE, text))
+        return _hand_over(record, before, live, Reason(Code.NOT_IN_SERVICE, text), now)
     wanted = steps.settle_steps(record.ref, before, now)
-    undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
-    # An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
-    moves = [_try_again(record, s, now) for s in undone if not has_places(live.state.resolve_step(s))]
-    if moves:
-        return next((move for move in moves if isinstance(move, Do)), moves[0])
+    move = _next_move(record, live, wanted, now)
+    if move is not None:
+        return move
     if any(not steps.has_effect(s, live.state) for s in wanted):
         text = f"it serves, and not everything could be put back: {_last_answer(record)}"
         return Settle(HoursState.HANDED_OVER, Reason(Code.REFUSED_BY_AWS, text), tell=True)
@@ -236,6 +252,9 @@ def _creating(
     lost = _lost_tries(record)
     config = before.config_name
     usable = live.config_exists and not live.config_replaced
+    if live.model_problem:
+        text = f"{live.model_problem}, so it cannot be created as before"
+        return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
     if before.fallback_config and live.fallback_exists and (not usable or (lost >= 2 and lost % 2 == 0)):
         config = before.fallback_config
     elif not usable:
@@ -246,11 +265,14 @@ def _creating(
 
 
 def _lost_tries(record: HoursRecord) -> int:
-    """Creations of this start that ended in nothing: AWS refused them, or they failed and were deleted."""
+    """Creations of this start that another type may not meet: AWS refused them, or they failed and were deleted.
+
+    A name that is still being deleted, a lost permission and a throttled call say nothing about the type.
+    """
     create, delete = (steps.step_key(kind, record.ref) for kind in (StepKind.CREATE_ENDPOINT, StepKind.DELETE_ENDPOINT))
-    refused = sum(e.status == "failed" and e.step == create for e in record.present)
+    refused = (e for e in record.present if e.step == create and e.result is StepResult.REFUSED)
     deleted = sum(e.status == "done" and e.step == delete for e in record.present)
-    return refused + deleted
+    return deleted + sum(not NAME_TAKEN.search(e.answer) for e in refused)
 
 
 def _try_again(record: HoursRecord, step: Step, now: datetime) -> HoursAction:
@@ -281,17 +303,6 @@ def late_notice(
         *commands_by_hand(record, now, live.state),
     )
     return LateNotice(f"late#{demand.serves_at.isoformat()}", f"{name} {said}, {_at(demand)}", "\n".join(lines))
-
-
-def code_differences(before: EndpointBefore, endpoint: EndpointSight) -> tuple[str, ...]:
-    """Sentences about images that mean other code than before the stop; empty where the code is the same."""
-    was = dict(before.images)
-    pairs = dict.fromkeys(pair for variant in endpoint.variants for pair in variant.resolved_images)
-    return tuple(
-        f"the image {name} was {was[name]} before it was stopped, and is {now} since it was created again"
-        for name, now in pairs
-        if name in was and was[name] != now
-    )
 
 
 def _last_answer(record: HoursRecord) -> str:

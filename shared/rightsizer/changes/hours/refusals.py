@@ -3,7 +3,8 @@
 In doubt it runs: a night that is paid for costs less than a morning without the endpoint.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from rightsizer.changes.clone import key_refusals
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
 from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
+from rightsizer.domain.hours_record import ModelBefore, queries, watched_endpoints
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
@@ -22,6 +24,9 @@ from rightsizer.domain.reason import Code, Reason
 
 SCARCE = ("p4", "p5", "p6", "trn")
 """Families of which a morning may find no instance; each needs a fallback that its owner named, or a reservation."""
+
+CHILD = re.compile(r"(?:ALARM|OK|INSUFFICIENT_DATA)\(\s*(?:\"([^\"]+)\"|([^)]+?))\s*\)")
+"""A function of an alarm rule, by name or ARN, with or without quotes (CloudWatch API reference, PutCompositeAlarm)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,8 @@ class StopInput:
     fallback: ConfigSight | None = None
     """The configuration that the tag names for mornings without capacity; None where it names none, or none is."""
     incident_alarms: tuple[AlarmSight, ...] = ()
-    missing_models: tuple[str, ...] = ()
-    """Models of the configuration that do not exist any more: what runs does not need them, a creation does."""
+    models: Mapping[str, ModelBefore] = field(default_factory=dict)
+    """The models of the configuration that exist: what runs does not need them, a creation does."""
     holder: str = ""
     """Id of the change that holds the endpoint; empty: none."""
     ordered_back: str = ""
@@ -151,9 +156,25 @@ def _config(inputs: StopInput) -> Iterator[Reason]:
     for config in (inputs.config, inputs.fallback):
         if config is not None:
             yield from key_refusals(config.name, str(config.body.get("KmsKeyId") or ""), inputs.ref.account)
-    if inputs.missing_models:
-        text = f"models of its configuration do not exist any more: {', '.join(inputs.missing_models)}"
+
+
+def _models(inputs: StopInput) -> Iterator[Reason]:
+    """What a creation loads must be what runs: the models that ran, and the files that they named then."""
+    wanted = dict.fromkeys(str(row["ModelName"]) for row in inputs.rows if row.get("ModelName"))
+    missing = [name for name in wanted if name not in inputs.models]
+    if missing:
+        text = f"models of its configuration do not exist any more: {', '.join(missing)}"
         yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it runs without them, but could not be created again")
+    for model in (inputs.models[name] for name in wanted if name in inputs.models):
+        if model.missing:
+            text = f"there is no model data at {model.missing[0]} any more, which model {model.name} names"
+            yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it could not be created again")
+        if model.written_at is not None and model.written_at > inputs.endpoint.modified_at:
+            text = (
+                f"the model data of {model.name} was written on {model.written_at:%Y-%m-%d %H:%M} UTC, after the last "
+            )
+            text += "deployment, so the morning would bring another model; deploy it, and it is stopped by its hours"
+            yield Reason(Code.CONFIGURATION_REPLACED, text)
 
 
 def _autoscaling(inputs: StopInput) -> Iterator[Reason]:
@@ -165,23 +186,55 @@ def _autoscaling(inputs: StopInput) -> Iterator[Reason]:
 
 
 def _alarms(inputs: StopInput) -> Iterator[Reason]:
-    """The actions of a composite alarm stay on, since it may watch other things too."""
-    breaching = {a["AlarmName"] for a in inputs.alarms if a.get("TreatMissingData") == "breaching"}
-    named = {str(a["AlarmName"]) for a in inputs.alarms}
-    for composite in inputs.composites:
-        rule = str(composite.get("AlarmRule", ""))
-        hit = sorted(name for name in named if f'"{name}"' in rule or f"({name})" in rule)
-        pages = composite.get("ActionsEnabled", True) and any(composite.get(key) for key in ACTIONS)
-        if pages and any(name in breaching or "INSUFFICIENT_DATA" in rule or "NOT" in rule for name in hit):
-            text = f"the composite alarm {composite.get('AlarmName')} would page through {hit[0]} while it is stopped"
-            yield Reason(Code.ALARM_NOT_OK, text)
+    """Actions go off as a whole: an alarm that watches more must not fall silent, a composite one stays on."""
+    for alarm in (a for a in inputs.alarms if _pages(a)):
+        name, others = alarm["AlarmName"], sorted(watched_endpoints(alarm) - {inputs.ref.name})
+        if others or queries(alarm, inputs.ref.name):
+            what = f"endpoint {others[0]}" if others else "other endpoints by a query"
+            text = f"the alarm {name} also watches {what}, and would be silent for both at night; "
+            yield Reason(Code.ALARM_NOT_OK, f"{text}give each endpoint an alarm of its own")
+    for name, through in _paging_composites(inputs):
+        text = f"the composite alarm {name} would page through {through} while it is stopped"
+        yield Reason(Code.ALARM_NOT_OK, text)
     odd = sorted(str(a["AlarmName"]) for a in inputs.alarms if a.get("UnknownFields"))
     if odd:
         yield Reason(Code.UNKNOWN_FIELD, f"alarms with fields that this program does not know: {', '.join(odd)}")
 
 
+def _pages(alarm: Mapping[str, Any]) -> bool:
+    return bool(alarm.get("ActionsEnabled", True) and any(alarm.get(key) for key in ACTIONS))
+
+
+def _paging_composites(inputs: StopInput) -> Iterator[tuple[str, str]]:
+    """Composite alarms with actions that the night may fire, each with the alarm through which; also through others."""
+    fires = {str(a["AlarmName"]): a.get("TreatMissingData") == "breaching" for a in inputs.alarms}
+    left = list(inputs.composites)
+    while True:
+        hits = [(c, hit) for c in left if (hit := _hit(str(c.get("AlarmRule", "")), fires))]
+        if not hits:
+            return
+        for composite, through in hits:
+            left.remove(composite)
+            fires[str(composite.get("AlarmName"))] = True
+            if _pages(composite):
+                yield str(composite.get("AlarmName")), through
+
+
+def _hit(rule: str, fires: Mapping[str, bool]) -> str:
+    """The first alarm of the rule by which it may become true at night; empty where there is none."""
+    parts = (quoted or bare for quoted, bare in CHILD.findall(rule))
+    names = (part.rpartition(":alarm:")[2] if part.startswith("arn:") else part for part in parts)
+    odd = "INSUFFICIENT_DATA" in rule or "NOT" in rule
+    return next((name for name in names if name in fires and (fires[name] or odd)), "")
+
+
 def _images(inputs: StopInput) -> Iterator[Reason]:
     for name, resolved in (pair for v in inputs.endpoint.variants for pair in v.resolved_images):
+        sight = inputs.registry.get(name)
+        if sight is not None and sight.gone:
+            text = f"the image {name} is not in its registry any more, so the morning could not start it; push it again"
+            yield Reason(Code.MOVING_TAG, text)
+            return
         if has_digest(name):
             continue
         if is_movable(name) or not resolved.rpartition("@")[2].startswith("sha256:"):
@@ -219,20 +272,42 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
                 f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
             )
             yield Reason(Code.NO_QUOTA, text)
-        reserved = bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
         scarce = bool(kinds) and all(kind.removeprefix("ml.").startswith(SCARCE) for kind in kinds)
-        if scarce and not reserved and not named:
+        if scarce and not _is_reserved(row) and not named:
             text = (
                 f"{', '.join(kinds)} is scarce, and a morning may find none; name a configuration of another type by "
             )
             yield Reason(Code.CAPACITY, f"{text}the tag {FALLBACK_TAG}, or reserve capacity")
     yield from _fallback(inputs, named, types)
+    yield from _quota(inputs, needs)
+
+
+def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Iterator[Reason]:
     for kind, count in needs.items():
         limit = inputs.quotas.get(kind)
         if limit is None or limit < count:
             said = "is not known" if limit is None else f"is {limit}"
-            text = f"the quota '{kind} for endpoint usage' {said} and the morning needs {count}"
+            text = f"the quota '{kind} for endpoint usage' {said} and the morning needs {count}{what}"
             yield Reason(Code.NO_QUOTA, text)
+
+
+def _counts(inputs: StopInput, rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Instances by type that the rows need at the counts of now."""
+    live = {v.name: v.desired_count for v in inputs.endpoint.variants}
+    needs = dict[str, int]()
+    for row in rows:
+        if kind := str(row.get("InstanceType") or ""):
+            wanted = max(live.get(row["VariantName"], 0), int(row.get("InitialInstanceCount") or 0))
+            needs[kind] = needs.get(kind, 0) + wanted
+    return needs
+
+
+def _is_reserved(row: Mapping[str, Any]) -> bool:
+    return bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
+
+
+def _model_names(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    return {(str(row.get("VariantName")), str(row.get("ModelName"))) for row in rows}
 
 
 def _fallback(inputs: StopInput, named: str, types: set[str]) -> Iterator[Reason]:
@@ -247,6 +322,14 @@ def _fallback(inputs: StopInput, named: str, types: set[str]) -> Iterator[Reason
         yield Reason(Code.BAD_TAG, f"the fallback configuration {named} has other variants than the endpoint")
     if {row.get("InstanceType") for row in rows} & types:
         yield Reason(Code.BAD_TAG, f"the fallback configuration {named} has the same instance type as the endpoint")
+    if _model_names(rows) != _model_names(inputs.rows):
+        text = f"the fallback configuration {named} names other models than the endpoint, so a morning would bring them"
+        yield Reason(Code.BAD_TAG, text)
+    for row in rows:
+        kind = str(row.get("InstanceType") or "")
+        if kind.removeprefix("ml.").startswith(SCARCE) and not _is_reserved(row):
+            yield Reason(Code.BAD_TAG, f"the fallback configuration {named} is of {kind}, which is scarce as well")
+    yield from _quota(inputs, _counts(inputs, rows), f" for the fallback configuration {named}")
 
 
 type StopCheck = Callable[[StopInput], Iterator[Reason]]
@@ -257,6 +340,7 @@ _CHECKS: Sequence[StopCheck] = (
     _under_way,
     _kind,
     _config,
+    _models,
     _autoscaling,
     _alarms,
     _images,

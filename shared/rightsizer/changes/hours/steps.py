@@ -11,7 +11,7 @@ from datetime import datetime
 from rightsizer.autoscaling.policies import restore_steps
 from rightsizer.autoscaling.scheduled_actions import steps_due_now
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, alarm_step, config_command
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, alarm_step, config_command, model_command
 from rightsizer.domain.live_state import Gone, LiveState
 from rightsizer.domain.plan import Step, StepKind
 
@@ -29,6 +29,9 @@ class LiveHours:
     config_replaced: bool = False
     """Whether somebody made that configuration anew with other content since everything was stored."""
     fallback_exists: bool = False
+    """Whether the fallback is there as it was stored."""
+    model_problem: str = ""
+    """Why its models do not let it be created as before; empty where they do, or were not looked at."""
     tags: dict[str, str] = field(default_factory=dict)
     """Tags of the endpoint; empty where it is gone."""
 
@@ -96,13 +99,15 @@ def commands_by_hand(record: HoursRecord, now: datetime, live: LiveState | None 
     serving = f"aws sagemaker wait endpoint-in-service --endpoint-name {ref.name}"
     deleted = f"aws sagemaker wait endpoint-deleted --endpoint-name {ref.name}"
     config = f"# only where the configuration is gone: {config_command(before)}"
+    gone = "# only where the model is gone: "
+    models = tuple(f"{gone}{model_command(model)}" for model in before.models)
     settle = tuple(s.command for s in settle_steps(ref, before, now) if live is None or not has_effect(s, live))
     status = "" if live is None or isinstance(live.endpoint, Gone) else live.endpoint.status
     match status:
         case "":
-            return config, create, serving, *settle
+            return *models, config, create, serving, *settle
         case "Failed":
-            return delete, deleted, config, create, serving, *settle
+            return delete, deleted, *models, config, create, serving, *settle
         case "Creating" | "Deleting":
             again = f"# only where it ends as Failed, or is gone: {delete} ; {deleted} && {create}"
             return serving, again, *settle

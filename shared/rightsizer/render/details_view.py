@@ -1,0 +1,182 @@
+"""Details of a proposal as a modal of Slack: evidence, ranked options, and why not the same GPU in another size.
+
+Another option can be taken from it. Source: Slack API documentation, "View object" (title 24 characters, 100 blocks).
+"""
+
+from collections.abc import Iterator
+
+from rightsizer.domain.capacity_change import CapacityChange
+from rightsizer.domain.older_option import with_older_facts
+from rightsizer.domain.option import MOST_RISK_TAKEN, Option
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import one_line
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.render import asked_test, effects, sentences
+from rightsizer.render.blocks import (
+    FIELD,
+    SECTION,
+    Block,
+    button,
+    context,
+    escape,
+    escape_lines,
+    fields,
+    header,
+    modal,
+    plain,
+    section,
+)
+from rightsizer.render.target import later_text, target_facts
+
+MOST_OPTIONS = 8
+"""Options that a person is shown; the page has all of them."""
+MOST_EXCLUDED = 6
+
+
+def proposal_view(proposal: Proposal) -> Block:
+    """The modal of a proposal."""
+    return modal("Details", details_blocks(proposal))
+
+
+def capacity_view(asked: CapacityChange) -> Block:
+    """The modal of a capacity change."""
+    told = [(one_line(name), one_line(said)) for name, said in asked.facts]
+    blocks = [section(f"*{escape(asked.headline, SECTION)}*"), section(escape(asked.reason.sentence, SECTION))]
+    blocks += [fields(told[at : at + 10]) for at in range(0, len(told), 10)]
+    if asked.not_checked:
+        blocks.append(context([escape(f"not checked: {'; '.join(asked.not_checked)}", FIELD)]))
+    return modal("Details", blocks)
+
+
+def details_blocks(proposal: Proposal) -> list[Block]:
+    """Everything that the message has no room for, in the order in which it is asked for."""
+    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    blocks = [section(f"*{escape(sentences.headline(found), SECTION)}*"), section(_text(found.reason.sentence))]
+    if option is not None:
+        blocks += _in_tens(_facts(proposal, option))
+    blocks += [header("Evidence"), *_evidence(found)]
+    blocks += [header("Options, best first"), *_options(proposal)]
+    blocks += [header("Why not the same GPU in another size?"), section(_text("\n".join(other_sizes(found))))]
+    if found.open_questions:
+        blocks.append(context([escape(f"not checked: {'; '.join(found.open_questions)}", FIELD)]))
+    said = " · ".join(f"`{line}`" for line in _commands(proposal))
+    return [*blocks, context([f"At a terminal: {said}"])]
+
+
+def other_sizes(found: Recommendation) -> list[str]:
+    """Why not the same GPU in another size: a line for each size of today's family that was looked at."""
+    family = _family(found.instance_type)
+    if not family:
+        return ["It runs on no instance type of its own."]
+    option = found.chosen_option
+    if option is not None and _family(option.target.instance_type) == family:
+        size = option.target.instance_type
+        first = [f"It is the recommended one: {size}."] if size != found.instance_type else []
+    else:
+        first = []
+    sizes = [one for one in found.options[1:] if _family(one.target.instance_type) == family]
+    lines = [
+        f"{one.target.instance_type} is an option: saves {sentences.monthly_price(one.saving_usd_per_month)},"
+        f" {sentences.RISKS[one.risk]} risk."
+        for one in sizes
+        if one.target.instance_type != found.instance_type
+    ]
+    out = [one for one in found.excluded if one.dimension is None and _family(one.instance_type) == family]
+    lines += [f"{one.instance_type}: {one.reason.sentence}" for one in out]
+    return [*first, *lines][:MOST_EXCLUDED] or [
+        f"No other size of {family} was looked at: none is listed with a price."
+    ]
+
+
+def _family(instance_type: str) -> str:
+    parts = instance_type.split(".")
+    return ".".join(parts[:2]) if len(parts) == 3 else ""
+
+
+def _text(text: str) -> str:
+    return escape_lines(text, SECTION)
+
+
+def _in_tens(facts: list[tuple[str, str]]) -> list[Block]:
+    return [fields(facts[at : at + 10]) for at in range(0, len(facts), 10)]
+
+
+def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
+    found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
+    facts = [
+        (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
+        ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
+        *target_facts(option.target),
+        *((("Later", later),) if (later := later_text(found)) else ()),
+        ("Performance risk", asked_test.risk_text(option)),
+        *((("Shadow test", offered),) if (offered := asked_test.offer_text(found)) else ()),
+        ("Restart", effects.restart_of(found)),
+        ("Rollback", effects.way_back_of(found, proposal.approvable)),
+        ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
+    ]
+    if option.p95_s is not None:
+        facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
+    if option.client_change:
+        facts.append(("For callers", one_line(option.client_change)))
+    changes = with_older_facts(option).policy_changes
+    return [*facts, *((one.title, one_line(one.effect)) for one in changes)]
+
+
+def _evidence(found: Recommendation) -> Iterator[Block]:
+    seen = found.evidence
+    price = found.price
+    source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
+    if seen is None:
+        yield section("Nothing was measured.")
+    else:
+        told = [
+            ("Seen", f"{sentences.count(seen.requests, 'request')} in {seen.days:.0f} days"),
+            ("Periods with data", sentences.percent(seen.valid_share)),
+            *sentences.figures(seen),
+        ]
+        yield from _in_tens(told[:20])
+    if found.replay:
+        figures = (f"{name}: {said}" for name, said in sentences.replay_figures(found))
+        yield section(f"*{escape(sentences.replay_heading(found), 500)}*\n{_text(chr(10).join(figures))[:2000]}")
+    yield context([escape(source, FIELD)])
+
+
+def _options(proposal: Proposal) -> Iterator[Block]:
+    found = proposal.recommendation
+    if not found.options:
+        yield section("There is none: the endpoint stays as it is.")
+    for place, option in enumerate(found.options[:MOST_OPTIONS]):
+        money = sentences.monthly_price(abs(option.saving_usd_per_month))
+        saves = f"saves {money}" if option.saving_usd_per_month >= 0 else f"costs {money} more"
+        where = "" if option.in_place else "; its owner carries it out"
+        said = f"{place + 1}. {one_line(sentences.change(option), 300)}: {saves}, {asked_test.risk_text(option)}{where}"
+        block = section(escape(said, SECTION))
+        if place and _may_be_taken(proposal, option):
+            block["accessory"] = _take_button(proposal, option, place)
+        yield block
+    if len(found.options) > MOST_OPTIONS:
+        yield context([f"{len(found.options) - MOST_OPTIONS} more are on the page"])
+
+
+def _may_be_taken(proposal: Proposal, option: Option) -> bool:
+    waits = proposal.state is ProposalState.PENDING and proposal.approvable
+    return waits and option.in_place and option.risk <= MOST_RISK_TAKEN
+
+
+def _take_button(proposal: Proposal, option: Option, place: int) -> Block:
+    asked = (
+        f"The proposal then asks for this: {proposal.ref.name} can {sentences.change(option)}. It waits for Approve."
+    )
+    made = button("Take this", f"take_{place}", f"{proposal.id}~{proposal.revision}~{place}")
+    made["confirm"] = {
+        "title": plain("Ask for this option?"),
+        "text": plain(one_line(asked, 290)),
+        "confirm": plain("Take it"),
+        "deny": plain("Cancel"),
+    }
+    return made
+
+
+def _commands(proposal: Proposal) -> list[str]:
+    answers = [line for line, _ in asked_test.commands(proposal)] if proposal.state is ProposalState.PENDING else []
+    return [*answers, f"rightsizer explain {escape(proposal.ref.name, 100)}"]

@@ -1,0 +1,111 @@
+"""The money of the report in words and tables: the first sentence, who is waited for, groups, and what changed."""
+
+from decimal import Decimal
+
+from rightsizer.domain.money import NOBODY, GroupedBy
+from rightsizer.domain.report import Report
+from rightsizer.render import report_tables, sentences
+from rightsizer.render.html import Cell, HtmlNode, Markup, folded, join, table, tag
+
+GROUPS: tuple[tuple[GroupedBy, str], ...] = (
+    ("owner", "Owner"),
+    ("environment", "Environment"),
+    ("region", "Region"),
+    ("account", "Account"),
+)
+LISTED = 8
+"""Endpoints that are named where endpoints came, went or changed."""
+
+
+def first_sentence(report: Report) -> Markup:
+    """The lead in large letters, and below it what was saved in the window."""
+    totals = report.totals
+    saved = f"{sentences.exact_money(totals.realised)} was saved in this window, at the hours of each change."
+    more = [saved, f"{sentences.exact_money(totals.open)} a month could still be saved."]
+    more += [f"{name}: {sentences.exact_money(usd)}." for name, usd in report_tables.growth_added(totals)]
+    if totals.unpriced:
+        more.append(f"{sentences.count(totals.unpriced, 'endpoint')} without a known price: not in the spend.")
+    short = report_tables.short_text(report)
+    return tag(
+        "div",
+        tag("p", report_tables.lead_text(report), class_="lead"),
+        tag("p", f"{short}.", class_="alert") if short else None,
+        tag("p", " ".join(more), class_="soft"),
+    )
+
+
+def waits(report: Report) -> Markup:
+    """Who has not answered, and what that costs a day."""
+    rows = [
+        [
+            Cell(one.owner or NOBODY, look="name"),
+            Cell(one.proposals, one.proposals, "n"),
+            _usd(one.usd_per_month),
+            _usd(one.usd_per_day),
+            Cell(sentences.day_text(one.since), one.since.timestamp(), "nowrap"),
+        ]
+        for one in report.money.waits
+    ]
+    heads = ("Owner", "Proposals", "Saving a month", "Waiting costs a day", "Oldest asked on")
+    return table("Who is waited for", heads, rows, "Nobody: every proposal is answered.")
+
+
+def groups(report: Report) -> Markup:
+    """The money by owner, and folded by environment, Region and account."""
+    first, *others = GROUPS
+    made = [folded(f"By {what if what != 'region' else 'Region'}", _group(report, what, name)) for what, name in others]
+    return tag("div", _group(report, *first), *made)
+
+
+def _group(report: Report, what: GroupedBy, name: str) -> Markup:
+    rows = [
+        [
+            Cell(group, look="name"),
+            Cell(one.endpoints, one.endpoints, "n"),
+            _usd(one.spend),
+            _usd(one.wasted),
+            _usd(one.open),
+            _usd(one.proven),
+            _usd(one.realised),
+        ]
+        for group, one in report.money.by(what).items()
+    ]
+    heads = (name, "Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in this window")
+    return table(f"By {what}", heads, rows, "No endpoint was found.")
+
+
+def since_last(report: Report) -> HtmlNode:
+    """Changes since the report of the window before."""
+    before = report.since_last
+    if before is None:
+        return tag("p", "The report of the window before is not stored, so there is nothing to compare.", class_="soft")
+    totals = report.totals
+    figures = (
+        ("Spend a month", before.totals.spend, totals.spend),
+        ("Wasted", before.totals.wasted, totals.wasted),
+        ("Waits for an answer", before.totals.waiting, totals.waiting),
+        ("Proven", before.totals.proven, totals.proven),
+        ("Saved in the window", before.totals.realised, totals.realised),
+    )
+    rows = [[Cell(name), _usd(old), _usd(new), _usd(new - old, "+")] for name, old, new in figures]
+    heads = ("Figure", f"{sentences.day_text(before.start)} to {sentences.day_text(before.end)}", "Now", "Difference")
+    moves = [
+        ("New", before.appeared),
+        ("Gone", before.gone),
+        ("Cost another price now", tuple(f"{name} ({_signed(usd)})" for name, usd in before.moved)),
+    ]
+    told = [tag("p", tag("b", f"{name}: "), _listed(names)) for name, names in moves if names]
+    return join(table("Since the last report", heads, rows, ""), *told)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
+
+
+def _signed(usd: Decimal) -> str:
+    return f"{'+' if usd > 0 else ''}{sentences.exact_money(usd)}"
+
+
+def _usd(usd: Decimal, sign: str = "") -> Cell:
+    return Cell(_signed(usd) if sign else sentences.exact_money(usd), float(usd), "n")

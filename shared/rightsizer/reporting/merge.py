@@ -1,0 +1,159 @@
+"""Several reports: those of one window as one, and one against that of the window before."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from rightsizer.domain.money import DayMoney, MoneyTable, OwnerWait, Totals, WeekHour, add_totals
+from rightsizer.domain.report import Report, RunningCost, SinceLast
+from rightsizer.errors import InputError
+
+
+def merge_reports(reports: Sequence[Report]) -> Report:
+    """One report of all of them. InputError where windows differ, or one account and Region is there twice.
+
+    What cannot be added up is left out: the track record, and what changed since the report before.
+    """
+    first = reports[0]
+    if any((one.start, one.end) != (first.start, first.end) for one in reports):
+        windows = ", ".join(sorted({f"{one.start:%Y-%m-%d} to {one.end:%Y-%m-%d}" for one in reports}))
+        raise InputError(f"reports of one window alone can be merged, and these are of {windows}")
+    places = [(one.account, one.region) for one in reports]
+    if len(set(places)) < len(places):
+        raise InputError("one account and Region is there twice, and would be counted twice")
+    if len(reports) == 1:
+        return first
+    money = _merge_money(reports)
+    return replace(
+        first,
+        account=", ".join(dict.fromkeys(one.account for one in reports)),
+        region=", ".join(dict.fromkeys(one.region for one in reports)),
+        made_at=min(one.made_at for one in reports),
+        totals=money.totals(),
+        money=money,
+        recommendations=_joined(reports, lambda one: one.recommendations),
+        funnel=tuple(
+            sorted(_joined(reports, lambda one: one.funnel), key=lambda one: (-one.usd_per_month, one.endpoint))
+        ),
+        proposals=_joined(reports, lambda one: one.proposals),
+        ledger=_joined(reports, lambda one: one.ledger),
+        occurrences=tuple(sorted(_joined(reports, lambda one: one.occurrences), key=lambda one: one.at)),
+        unobserved=_joined(reports, lambda one: one.unobserved),
+        running_cost=_merge_costs(reports),
+        price_sources=tuple(dict.fromkeys(_joined(reports, lambda one: one.price_sources))),
+        packs=_joined(reports, lambda one: one.packs),
+        track_record=None,
+        since_last=None,
+        not_shown=sum(one.not_shown for one in reports),
+        unread=_joined(reports, lambda one: one.unread),
+        misread=_joined(reports, lambda one: one.misread),
+        account_findings=_joined(reports, lambda one: one.account_findings),
+        account_unread=_joined(reports, lambda one: one.account_unread),
+        office_hours=_joined(reports, lambda one: one.office_hours),
+    )
+
+
+def _joined[T](reports: Iterable[Report], part: Callable[[Report], Sequence[T]]) -> tuple[T, ...]:
+    return tuple(each for one in reports for each in part(one))
+
+
+def _merge_money(reports: Sequence[Report]) -> MoneyTable:
+    rows = _joined(reports, lambda one: one.money.rows)
+    rest: Totals | None = None
+    for one in reports:
+        if one.money.rest is not None:
+            rest = one.money.rest if rest is None else add_totals(rest, one.money.rest)
+    return MoneyTable(
+        rows=tuple(sorted(rows, key=lambda row: (-(row.spend or Decimal(0)), row.key))),
+        days=_merge_days(reports),
+        waits=_merge_waits(reports),
+        week=_merge_weeks(reports),
+        rest=rest,
+    )
+
+
+def _merge_days(reports: Sequence[Report]) -> tuple[DayMoney, ...]:
+    """The days of all; one that any report does not know is a gap."""
+    by_start: dict[datetime, list[DayMoney]] = {}
+    for day in _joined(reports, lambda one: one.money.days):
+        by_start.setdefault(day.start, []).append(day)
+    return tuple(
+        DayMoney(
+            start,
+            _sum_if_known(day.spent for day in parts),
+            _sum_if_known(day.would_have_cost for day in parts),
+            sum(day.endpoints for day in parts),
+        )
+        for start, parts in sorted(by_start.items())
+    )
+
+
+def _sum_if_known(parts: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum, or None where any part is not known."""
+    total = Decimal(0)
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+def _merge_waits(reports: Sequence[Report]) -> tuple[OwnerWait, ...]:
+    found: dict[str, OwnerWait] = {}
+    for one in _joined(reports, lambda each: each.money.waits):
+        other = found.get(one.owner)
+        if other is not None:
+            usd = one.usd_per_month + other.usd_per_month
+            one = OwnerWait(one.owner, one.proposals + other.proposals, usd, min(one.since, other.since))
+        found[one.owner] = one
+    return tuple(sorted(found.values(), key=lambda one: (-one.usd_per_month, one.owner)))
+
+
+def _merge_weeks(reports: Sequence[Report]) -> tuple[WeekHour, ...]:
+    """The mean load of each hour of the week, weighted by the spend of each report."""
+    drawn = [(float(one.totals.spend), one.money.week) for one in reports if one.money.week]
+    found = []
+    for hours in zip(*(week for _, week in drawn), strict=True):
+        known = [(weight, hour.load) for (weight, _), hour in zip(drawn, hours, strict=True) if hour.load is not None]
+        weight = sum(each for each, _ in known)
+        load = sum(each * part for each, part in known) / weight if weight else None
+        found.append(replace(hours[0], load=load))
+    return tuple(found)
+
+
+def _merge_costs(reports: Sequence[Report]) -> RunningCost | None:
+    """What all stacks cost; None where it is not known of one."""
+    known = [one.running_cost for one in reports if one.running_cost is not None]
+    if len(known) < len(reports):
+        return None
+    return RunningCost(tuple(line for cost in known for line in cost.lines), known[0].basis)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierReport:
+    """Figures of the report before; all else in its JSON is passed over."""
+
+    start: datetime
+    end: datetime
+    totals: Totals
+    money: MoneyTable
+
+    def against(self, now: MoneyTable) -> SinceLast:
+        """The earlier figures, and the endpoints that came, went or cost another amount."""
+        if self.money.rest is not None or now.rest is not None:
+            return SinceLast(self.start, self.end, self.totals)
+        old, new = _spends(self.money), _spends(now)
+        moved = [(name, new[name] - old[name]) for name in new if name in old and new[name] != old[name]]
+        return SinceLast(
+            self.start,
+            self.end,
+            self.totals,
+            appeared=tuple(sorted(new.keys() - old.keys())),
+            gone=tuple(sorted(old.keys() - new.keys())),
+            moved=tuple(sorted(moved, key=lambda pair: (-abs(pair[1]), pair[0]))),
+        )
+
+
+def _spends(money: MoneyTable) -> dict[str, Decimal]:
+    return {row.endpoint: row.spend for row in money.rows if row.spend is not None}

@@ -1,0 +1,371 @@
+"""The table of money of a report: one row for each endpoint, one amount for each endpoint and day.
+
+What an endpoint cost on a day is taken from its latest recommendation, and led back through the changes that were
+booked in between: before a change that stands it cost more by what the change saves, and while a change that went back
+was in force it cost less. Without our changes it would have cost that and what the changes in force saved. A day of
+which an endpoint is not known for the whole is a gap.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from itertools import groupby
+
+from rightsizer.domain.money import (
+    DayMoney,
+    MoneyRow,
+    MoneyTable,
+    MonthMoney,
+    OwnerWait,
+    Saving,
+    Stage,
+    UseMethod,
+    WeekHour,
+)
+from rightsizer.domain.outcome import LedgerEntry
+from rightsizer.domain.price import CENT, HOURS_PER_MONTH
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+WEEK_HOURS = 168
+KNOWN_SHARE = Decimal("0.9")
+"""Share of the spend that must be known for a whole day; below it the day is a gap, not a drop."""
+LAG = timedelta(days=2)
+"""A change whose hours were booked so lately is still in force: it is booked once a day."""
+NO_USD = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Use of the capacity that one endpoint needs, as a share 0..1."""
+
+    share: float
+    method: UseMethod
+
+
+def use_of(one: Recommendation) -> Use | None:
+    """The used share of what an endpoint needs: by its replay, else by its requests; None where neither is known."""
+    if one.finding is Finding.IDLE:
+        return Use(0.0, UseMethod.REQUESTS)
+    replayed = [load for load in one.replay.hourly_load if load is not None] if one.replay else []
+    if replayed:
+        return Use(min(1.0, sum(replayed) / len(replayed)), UseMethod.REPLAY)
+    requests = [hour for hour in one.hourly_requests if hour is not None]
+    top = max(requests, default=0.0)
+    return Use(sum(requests) / len(requests) / top, UseMethod.REQUESTS) if top > 0 else None
+
+
+@dataclass(slots=True)
+class Observed:
+    """Use and hours of the week, taken from all recommendations while they are read: most courses are not kept."""
+
+    uses: dict[str, Use] = field(default_factory=dict)
+    loads: list[float] = field(default_factory=lambda: [0.0] * WEEK_HOURS)
+    weights: list[float] = field(default_factory=lambda: [0.0] * WEEK_HOURS)
+
+    def watch(
+        self, found: Iterable[Recommendation], wanted: Callable[[Recommendation], bool] = lambda _: True
+    ) -> Iterator[Recommendation]:
+        """The same recommendations; each that is wanted is taken into account."""
+        for one in found:
+            if wanted(one):
+                self.add(one)
+            yield one
+
+    def add(self, one: Recommendation) -> None:
+        """Take one recommendation into account."""
+        use = use_of(one)
+        if use is not None:
+            self.uses[one.ref.name] = use
+        top = max((hour for hour in one.hourly_requests if hour is not None), default=0.0)
+        weight = float(one.usd_per_month or 0)
+        if not one.evidence or top <= 0 or weight <= 0:
+            return
+        first = 24 * one.evidence.start.weekday()
+        for at in range(min(WEEK_HOURS, len(one.hourly_requests))):
+            known = [hour for hour in one.hourly_requests[at::WEEK_HOURS] if hour is not None]
+            if known:
+                slot = (first + at) % WEEK_HOURS
+                self.loads[slot] += weight * sum(known) / len(known) / top
+                self.weights[slot] += weight
+
+    def week(self) -> tuple[WeekHour, ...]:
+        """The hours of the week; nothing where no hour is known."""
+        if not any(self.weights):
+            return ()
+        return tuple(
+            WeekHour(slot // 24, slot % 24, min(1.0, load / weight) if weight else None)
+            for slot, (load, weight) in enumerate(zip(self.loads, self.weights, strict=True))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MoneySources:
+    """Everything that the table is made from; the recommendations are those that days of the window are behind."""
+
+    account: str
+    region: str
+    recommendations: Sequence[Recommendation]
+    proposals: Sequence[Proposal]
+    ledger: Sequence[LedgerEntry]
+    """Entries of the window, and those since that tell what was in force in it."""
+    observed: Observed
+    returned: Collection[str] = ()
+    """Ids of the changes that are over and not in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InForce:
+    """Hours in which a change was in force, and what it saved an hour; below zero where it added capacity."""
+
+    start: datetime
+    end: datetime
+    usd_per_hour: Decimal
+    went_back: bool
+
+    @property
+    def saves(self) -> bool:
+        return self.usd_per_hour > 0
+
+    def hours_in(self, start: datetime, end: datetime) -> Decimal:
+        """Hours of a stretch in which it was in force."""
+        return _hours(max(start, self.start), min(end, self.end))
+
+
+def money_table(
+    sources: MoneySources, funnel: Sequence[Saving], start: datetime, end: datetime, made_at: datetime
+) -> MoneyTable:
+    """The table of one window, `start` included and `end` not."""
+    changes = _changes(sources.ledger, sources.returned)
+    days = list(_days(start, end))
+    judged = {one.ref.name: one for one in sources.recommendations}
+    spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
+    known = {name: _known_days(judged[name], days, made_at) for name in spends}
+    shown = _shown_days(known, spends, len(days))
+    courses = {name: _course(judged[name], changes[name], days, whole & shown) for name, whole in known.items()}
+    booked = _booked(sources.ledger, start, end)
+    savings: dict[str, list[Saving]] = defaultdict(list)
+    for saving in funnel:
+        savings[saving.endpoint].append(saving)
+    names = {*judged, *savings, *booked}
+    rows = [
+        _Row(sources, name, judged.get(name), savings[name], booked.get(name, ())).money_row(
+            changes[name], courses.get(name, {}), days
+        )
+        for name in names
+    ]
+    return MoneyTable(
+        rows=tuple(sorted(rows, key=lambda row: (-(row.spend or NO_USD), row.endpoint))),
+        days=tuple(_day_sums(days, shown, courses, known)),
+        waits=_waits(sources.proposals, funnel),
+        week=sources.observed.week(),
+    )
+
+
+type _Stretch = tuple[datetime, datetime]
+type _Amounts = Mapping[int, tuple[Decimal, Decimal]]
+"""By the number of the day: spent, and what it would have cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The parts that a row of the table is made from."""
+
+    sources: MoneySources
+    name: str
+    found: Recommendation | None
+    savings: Sequence[Saving]
+    booked: Sequence[LedgerEntry]
+
+    def money_row(self, changes: Sequence[_InForce], course: _Amounts, days: Sequence[_Stretch]) -> MoneyRow:
+        """The row."""
+        stages: dict[Stage, Decimal] = defaultdict(Decimal)
+        for saving in self.savings:
+            stages[saving.stage] += saving.usd_per_month
+        account, region = self._place()
+        owners = [one.owner for one in self.savings] + [entry.owner for entry in self.booked]
+        growth = (abs(entry.usd).quantize(CENT) for entry in self.booked if entry.kind == "growth-cost")
+        common = MoneyRow(
+            account=account,
+            region=region,
+            endpoint=self.name,
+            owner=self.found.owner if self.found else next(filter(None, owners), ""),
+            savings=dict(stages),
+            realised=sum((entry.saved_usd for entry in self.booked), NO_USD),
+            growth=sum(growth, NO_USD),
+            spent=sum((spent for spent, _ in course.values()), NO_USD) if course else None,
+            would_have_cost=sum((would for _, would in course.values()), NO_USD) if course else None,
+            months=tuple(_months(course, days)),
+        )
+        return common if self.found is None else _judged(common, self.found, self.sources.observed, changes)
+
+    def _place(self) -> tuple[str, str]:
+        """Account and Region of the endpoint, as its recommendation or its savings have them."""
+        if self.found is not None:
+            return self.found.ref.account, self.found.ref.region
+        named = next((one for one in self.savings if one.account), None)
+        return (named.account, named.region) if named else (self.sources.account, self.sources.region)
+
+
+def _months(course: _Amounts, days: Sequence[_Stretch]) -> Iterator[MonthMoney]:
+    """The known days of a course by calendar month."""
+    for _, numbers in groupby(range(len(days)), key=lambda number: (days[number][0].year, days[number][0].month)):
+        part = list(numbers)
+        known = [number for number in part if number in course]
+        if known:
+            yield MonthMoney(
+                days[part[0]][0],
+                days[part[-1]][1],
+                sum((_hours(*days[number]) for number in known), NO_USD),
+                *(sum((course[number][at] for number in known), NO_USD) for at in (0, 1)),
+            )
+
+
+def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Sequence[_InForce]) -> MoneyRow:
+    """The row with what the latest recommendation says: the spend and its parts."""
+    row = replace(
+        row,
+        judged=True,
+        environment=one.environment.environment.value if one.environment else "",
+        instance_type=one.instance_type,
+        instance_count=one.instance_count,
+        finding=one.finding.value,
+    )
+    if one.usd_per_month is None:
+        return row
+    spend = one.usd_per_month.quantize(CENT)
+    saving = max(one.saving_usd_per_month, NO_USD).quantize(CENT) if one.finding in WASTEFUL else NO_USD
+    wasted, use = min(saving, max(spend, NO_USD)), observed.uses.get(one.ref.name)
+    utilised = None if use is None else ((spend - wasted) * Decimal(str(use.share))).quantize(CENT)
+    in_force = sum((each.usd_per_hour for each in changes if each.saves and _is_at(each, one.evaluated_at)), NO_USD)
+    return replace(
+        row,
+        spend=spend,
+        without_changes=spend + (in_force * HOURS_PER_MONTH).quantize(CENT),
+        wasted=wasted,
+        utilised=utilised,
+        reserve=None if utilised is None else spend - wasted - utilised,
+        use_method=use.method if use else UseMethod.NONE,
+    )
+
+
+def _is_at(change: _InForce, at: datetime) -> bool:
+    return change.start <= at < change.end
+
+
+def _changes(ledger: Sequence[LedgerEntry], returned: Collection[str]) -> Mapping[str, list[_InForce]]:
+    """The changes with booked hours by endpoint. One that stands is in force until it is booked no more."""
+    booked: dict[tuple[str, str], list[LedgerEntry]] = defaultdict(list)
+    for entry in ledger:
+        if entry.kind in ("realised", "growth-cost") and entry.hours > 0:
+            booked[entry.endpoint, entry.change_id].append(entry)
+    newest = max((entry.at for entries in booked.values() for entry in entries), default=None)
+    found: dict[str, list[_InForce]] = defaultdict(list)
+    for (endpoint, change), entries in booked.items():
+        hours = sum((Decimal(str(entry.hours)) for entry in entries), NO_USD)
+        usd = sum((entry.usd if entry.kind == "realised" else -abs(entry.usd) for entry in entries), NO_USD)
+        first = min(entry.at - timedelta(hours=entry.hours) for entry in entries)
+        last, stands = max(entry.at for entry in entries), change not in returned
+        if stands and newest is not None and newest - last <= LAG:
+            last = datetime.max.replace(tzinfo=UTC)
+        found[endpoint].append(_InForce(first, last, usd / hours, not stands))
+    return found
+
+
+def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
+    """The UTC days of a window; the first and the last may be parts."""
+    while start < end:
+        following = datetime.combine(start.date(), time(), UTC) + DAY
+        yield start, min(following, end)
+        start = following
+
+
+def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime) -> frozenset[int]:
+    """Numbers of the days in which the endpoint is known from their first hour to their last."""
+    first = one.evidence.start if one.evidence else one.evaluated_at
+    last = min(one.evaluated_at + DAY, made_at)
+    return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
+
+
+def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decimal], days: int) -> frozenset[int]:
+    """The days of which nearly all the spend is known, so that a fall of the sum is a fall of the spend."""
+    least = KNOWN_SHARE * sum(spends.values(), NO_USD)
+
+    def is_shown(number: int) -> bool:
+        seen = [spends[name] for name, whole in known.items() if number in whole]
+        return bool(seen) and sum(seen, NO_USD) >= least
+
+    return frozenset(filter(is_shown, range(days)))
+
+
+def _course(
+    one: Recommendation,
+    changes: Sequence[_InForce],
+    days: Sequence[_Stretch],
+    numbers: Iterable[int],
+) -> dict[int, tuple[Decimal, Decimal]]:
+    """Spent, and what it would have cost, on each of these days, in whole cents."""
+    rate, at = (one.usd_per_month or NO_USD) / HOURS_PER_MONTH, one.evaluated_at
+    found = {}
+    for number in sorted(numbers):
+        start, end = days[number]
+        spent = rate * _hours(start, end)
+        for each in changes:
+            spent += each.usd_per_hour * (_hours(start, min(end, each.start)) - _after(at, each.start, start, end))
+            if each.went_back:
+                spent -= each.usd_per_hour * (_hours(start, min(end, each.end)) - _after(at, each.end, start, end))
+        spent = max(spent, NO_USD).quantize(CENT)
+        saved = sum((each.usd_per_hour * each.hours_in(start, end) for each in changes if each.saves), NO_USD)
+        found[number] = spent, spent + saved.quantize(CENT)
+    return found
+
+
+def _after(seen: datetime, step: datetime, start: datetime, end: datetime) -> Decimal:
+    """Hours of the day, where the endpoint was last seen before the step: the rate then is without it."""
+    return _hours(start, end) if seen < step else NO_USD
+
+
+def _hours(start: datetime, end: datetime) -> Decimal:
+    """Hours of a stretch; none where it ends before it begins."""
+    return Decimal((end - start) // timedelta(microseconds=1)) / 3_600_000_000 if start < end else NO_USD
+
+
+def _booked(ledger: Sequence[LedgerEntry], start: datetime, end: datetime) -> Mapping[str, list[LedgerEntry]]:
+    """What was booked in the window and is money of it, by endpoint."""
+    found: dict[str, list[LedgerEntry]] = defaultdict(list)
+    for entry in ledger:
+        if start <= entry.at < end and entry.kind in ("realised", "switch-cost", "growth-cost"):
+            found[entry.endpoint].append(entry)
+    return found
+
+
+def _day_sums(
+    days: Sequence[_Stretch],
+    shown: Collection[int],
+    courses: Mapping[str, _Amounts],
+    known: Mapping[str, frozenset[int]],
+) -> Iterator[DayMoney]:
+    for number, (start, _) in enumerate(days):
+        parts = [course[number] for course in courses.values() if number in course]
+        spent, would = (sum((part[at] for part in parts), NO_USD) for at in (0, 1))
+        seen = sum(number in one for one in known.values())
+        is_known = number in shown
+        yield DayMoney(start, spent if is_known else None, would if is_known else None, seen)
+
+
+def _waits(proposals: Sequence[Proposal], funnel: Sequence[Saving]) -> tuple[OwnerWait, ...]:
+    """Who has not answered what, from the savings of the funnel that wait."""
+    asked = {one.id: one.created_at for one in proposals}
+    waiting: dict[str, list[Saving]] = defaultdict(list)
+    for saving in funnel:
+        if saving.stage is Stage.WAITING:
+            waiting[saving.owner].append(saving)
+    found = []
+    for owner, some in waiting.items():
+        since = min(asked[one.proposal_id] for one in some)
+        found.append(OwnerWait(owner, len(some), sum((one.usd_per_month for one in some), NO_USD), since))
+    return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.owner)))

@@ -1,0 +1,84 @@
+"""What AWS answers to a delete or a creation, and what it proves: a stop of ours is not taken for somebody else's."""
+
+from datetime import timedelta
+from typing import Any
+
+from rightsizer.changes.hours import MOST_TRIES, HoursAction, Settle, next_hours_action
+from rightsizer.changes.hours.steps import LiveHours, create_step, delete_step, silence_steps, sound_steps
+from rightsizer.domain.change import Entry
+from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.next_action import Do, Wait
+from rightsizer.domain.policy import Switch
+from tests.changes.hours.kit import (
+    CONFIG,
+    MORNING,
+    NIGHT,
+    REF,
+    alarm,
+    before,
+    demand,
+    done,
+    endpoint,
+    gone,
+    live,
+    record,
+    rejected,
+)
+
+MINUTE, TICK = timedelta(minutes=1), timedelta(minutes=5)
+SILENCED = alarm(ActionsEnabled=False)
+DELETE, CREATE = delete_step(REF), create_step(REF, before(), CONFIG)
+(SILENCE,), (SOUND,) = silence_steps(before()), sound_steps(before())
+EARLY = MORNING - timedelta(minutes=40)
+LOST = "again:unanswered:Chat: an earlier attempt of the same call may have deleted it"
+ABSENT = 'refused:unknown:Could not find endpoint "chat"'
+TAKEN = 'refused:unknown:Cannot create already existing endpoint "chat"'
+
+
+def decide(one: HoursRecord, seen: LiveHours, now: Any = NIGHT) -> HoursAction:
+    return next_hours_action(one, seen, demand(one, now), now, Switch())
+
+
+def state(action: HoursAction) -> HoursState | str:
+    return action.state if isinstance(action, Settle) else str(action)
+
+
+def stopping(*lines: Entry) -> HoursRecord:
+    return record(HoursState.STOPPING, *done(SILENCE), *lines)
+
+
+def test_a_delete_of_which_the_answer_was_lost_is_ours() -> None:
+    assert state(decide(stopping(*rejected(DELETE, detail=LOST)), gone())) is HoursState.STOPPED
+
+
+def test_a_delete_before_which_one_of_ours_died_unseen_is_ours() -> None:
+    died = Entry(NIGHT, DELETE.key, "intended", DELETE.kind.value)
+    assert state(decide(stopping(died, *rejected(DELETE, detail=ABSENT)), gone())) is HoursState.STOPPED
+
+
+def test_a_delete_that_finds_nothing_and_was_never_sent_before_is_somebody_elses() -> None:
+    told = decide(stopping(*rejected(DELETE, detail=ABSENT), *done(SOUND)), live(gone().state.endpoint, alarm()))
+    assert (state(told), isinstance(told, Settle) and told.tell) == (HoursState.HANDED_OVER, True)
+
+
+def test_alarms_that_cannot_be_switched_on_are_tried_again_each_tick_and_not_at_once() -> None:
+    changed = live(endpoint(config_name="other"), SILENCED)
+    for one, seen in ((stopping(*rejected(SOUND)), changed), (stopping(*rejected(SOUND)), gone())):
+        assert isinstance(decide(one, seen, NIGHT + MINUTE), Wait)
+        assert decide(one, seen, NIGHT + TICK) == Do(SOUND)
+    assert state(decide(stopping(*rejected(SOUND) * MOST_TRIES), changed)) is HoursState.HANDED_OVER
+
+
+def test_only_a_refusal_that_another_type_may_not_meet_leads_to_the_fallback() -> None:
+    spare = before(fallback_config="small")
+    other = create_step(REF, spare, "small")
+    for detail, wanted in (
+        (TAKEN, CREATE),
+        ("again:permission:no", CREATE),
+        ("again:unknown:AWS throttles", CREATE),
+        ("refused:quota:the service limit is 0", other),
+        ("refused:capacity:none is left", other),
+    ):
+        lines = [Entry(EARLY - TICK, "begins", "noted", "start"), *rejected(CREATE, EARLY - TICK, detail) * 2]
+        starting = record(HoursState.STARTING, *lines, before=spare)
+        assert decide(starting, gone(fallback_exists=True), EARLY) == Do(wanted), detail
