@@ -89,3 +89,11 @@ def test_a_channel_that_slack_refuses_is_stood_in_for(code: str) -> None:
 def test_what_no_channel_would_take_goes_up() -> None:
     with pytest.raises(WriteRefusedError):
         routed([], "invalid_auth").post(message("ads"))
+
+
+def test_a_digest_and_the_messages_of_its_thread_go_to_one_channel() -> None:
+    log: list[tuple[str, str]] = []
+    known = routed(log)
+    known.post(replace(message("ads"), thread="1.0"))
+    known.post(Notice("s", "b"))
+    assert log == [("post", "C0STACK"), ("post", "C0STACK")]

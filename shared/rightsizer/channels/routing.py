@@ -47,9 +47,7 @@ class RoutedSlack:
 
     def channel_of(self, message: Message) -> str:
         """Id of the channel that the message belongs to."""
-        if getattr(message, "thread", ""):
-            return self._default  # of the message in whose thread it goes
-        if not isinstance(message, ProposalMessage):
+        if not isinstance(message, ProposalMessage) or message.thread:  # a thread goes where its digest went
             return channel_for(self._policy, Subject(), self._default)
         found = message.proposal.recommendation
         environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
