@@ -150,8 +150,8 @@ mutants: install ## Mutation tests of recommender and changes; MODULE=recommende
 spot: install ## Replay Spot traces through the policies; TRACES=dir takes other traces, PERTURB=1 changes them
 	$(RUN) -m bench.spot$(if $(PERTURB),_perturb) --traces $(or $(TRACES),$(SHARED)/traces/spot) $(if $(WRITE),--write docs/spot-$(if $(PERTURB),other-traces,replay).md)
 
-sandbox: install ## The simulated account as a server on loopback
-	$(RUN) -m sandbox
+sandbox: install ## A simulated account with a deployed stack and its history, on loopback; every command can be tried on it
+	@$(RUN) -m sandbox
 
 clean: ## Remove what make made
 	rm -rf .venv .venv-sam .venv-lambda .venv-lambda-oldest .aws-sam out .mypy_cache .ruff_cache .pytest_cache .hypothesis

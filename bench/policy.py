@@ -16,6 +16,7 @@ from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import ApprovedAs, covered_fleet, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
+from rightsizer.changes.stages import option_of_stage
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
@@ -24,6 +25,7 @@ from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import PriceTable
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, VariantUsage
 from rightsizer.recommender.context import AccountInputs
@@ -52,6 +54,10 @@ KEEP_BUSY = {
     },
 }
 """How the referee scales: 0.7 requests at work for each that an instance serves at once."""
+
+
+PROVEN_AND_RESTED = 2
+"""Days from the beginning of a stage to the next one: its probation and the rest after it, a day each."""
 
 
 class RightsizerPolicy(ABC):
@@ -202,11 +208,15 @@ class ShippedApproved(ShippedAuto):
         """What was proposed the day before and is approved now, with the state that it was decided on."""
         self._tested: set[str] = set()
         """Endpoints whose approved option had its test, and whose change may follow."""
+        self._plans: dict[str, tuple[Recommendation, int]] = {}
+        """What was approved with a stage that follows, and the day on which its first stage began."""
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         asked, state = self._approved.pop(view.endpoint_name, (None, ""))
         after = view.endpoint_name in self._tested
         self._tested.discard(view.endpoint_name)
+        if (later := self._next_stage(actions, found, view)) is not None:
+            return later
         if asked is None or asked.chosen_option is None or state != self._now[view.endpoint_name].fingerprint:
             self._ask(found)
             return None
@@ -221,11 +231,29 @@ class ShippedApproved(ShippedAuto):
         untested = replace(asked, options=(replace(option, test_usd=Decimal(0)),))
         answer = self._done(actions, found, untested if after else asked, view)
         waits = answer is None and self.causes[-1][2] == NO_ROOM
+        if answer is not None and begins is not ApprovedAs.TEST and asked.stages:
+            self._plans[view.endpoint_name] = (asked, day_of(found))
         if (begins is ApprovedAs.TEST and answer is not None) or (waits and after):
             self._tested.add(view.endpoint_name)
         if waits or view.endpoint_name in self._tested:
             self._approved[view.endpoint_name] = (asked, state)
         return answer
+
+    def _next_stage(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
+        """The next stage of an approved plan, where the one before was proven for a day and rested for another."""
+        asked, began = self._plans.get(view.endpoint_name, (None, 0))
+        if asked is None or day_of(found) < began + PROVEN_AND_RESTED:
+            return None
+        stage = asked.stages[0]
+        del self._plans[view.endpoint_name]
+        if view.instance_type != stage.target.instance_type or max(view.instance_counts) != min(view.instance_counts):
+            self._say(found, "plan: the stage before does not stand")
+            return None
+        option = option_of_stage(stage, found.variant, found)
+        if isinstance(option, Reason) or overruling_reason(option, asked, found) is not None:
+            self._say(found, "plan: ended by new facts")
+            return None
+        return self._done(actions, found, replace(asked, options=(option,), stages=()), view)
 
     def _ask(self, found: Recommendation) -> None:
         proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
@@ -276,7 +304,9 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         resource = f"endpoint/{view.endpoint_name}/variant/{view.variant_name}"
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
-        scaling = (ScalableTarget(resource, dimension, least, top, policies=policies),)
+        done = memory.option.target if memory.option is not None else None
+        ours = ({"ScheduledActionName": "rightsizer-c-00"},) if done is not None and done.hourly_counts else ()
+        scaling = (ScalableTarget(resource, dimension, least, top, policies=policies, scheduled=ours),)
     managed = None
     if kind is EndpointKind.INFERENCE_COMPONENTS:  # instances follow the copies, down to one until a change
         managed = 0 if view.scale_to_zero_minutes is not None else 1

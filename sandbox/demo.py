@@ -18,16 +18,19 @@ from pathlib import Path
 from rich.console import Console
 
 from rightsizer import bootstrap
+from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.ledger import SavingsTable
+from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
+from sandbox.demo_end import files, headline, story
 from sandbox.demo_table import Row, inserted, reasons, rows, table
-from sandbox.seed import drive, seed
+from sandbox.seed import PYTORCH, drive, seed
 from sandbox.slack import CHANNEL, Message, Workspace, listening
 from sandbox.slack_page import page
 from sandbox.spot import Spot, add_spot
-from sandbox.traffic import Workload
+from sandbox.traffic import Workload, write_past
 from sandbox.wiring import Stack
 
 START = datetime(2026, 11, 20, 4, 10, tzinfo=UTC)
@@ -43,6 +46,13 @@ YES = ("Run the test", "Approve")
 """The buttons that say yes, the first that there is."""
 GROUP = "gpu-batch"
 """An Auto Scaling group of Spot instances, opted in."""
+DESK, HOURS = "desk-assistant", "mon-fri 08:00-19:00 Europe/Berlin"
+"""An endpoint that its owner sends home in the evening by the tag rightsizer:hours."""
+TICKS = "Hours.Tick"
+EVENING = datetime(2026, 11, 20, 17, 55, tzinfo=UTC)
+"""Shortly before the hours of Friday end."""
+MORNING = timedelta(minutes=50)
+"""Before the report: from then on the ticks of the office hours are played again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +79,8 @@ class Demo:
             box = self.box = scenes.enter_context(Sandbox(now=START, region=REGION))
             slack = Workspace()
             address = scenes.enter_context(listening(slack))
-            with self.scene("an account of 30 endpoints with 14 days of metrics; the stack from template.yaml"):
-                works = seed(box, self.traces)
+            with self.scene("an account of 31 endpoints with 14 days of metrics; the stack from template.yaml"):
+                works = seed(box, self.traces) | self.desk(box)
                 spot = add_spot(box)
                 spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{REGION}a", f"{REGION}b"])
                 stack = self.deploy(box, slack, address)
@@ -79,7 +89,7 @@ class Demo:
                 self.alarm(box)
             with self.scene("the daily sweep evaluates the others: observe, read metrics, judge, propose"):
                 stack.fire("Sweep.Daily")
-            drive(box, works, *STORY)
+            drive(box, works, *STORY, DESK)
             with self.scene("the opted-in endpoints deploy, each under its roll-back alarms"):
                 box.clock.advance(timedelta(hours=2))
             approved = asked(slack, list(works))
@@ -87,17 +97,23 @@ class Demo:
             with self.scene(f"{APPROVER} answers for {approved} in Slack, signed: the shadow test first"):
                 self.approve(box, stack, slack, approved)
                 box.clock.advance(timedelta(hours=2))
-            with self.scene("the test runs over the busiest hour, a sweep judges by it, the change follows"):
-                self.follow(box, stack)
+            with self.scene("the test runs over the busiest hour"):
+                self.test(box)
+            with self.scene(f"Friday 19:00 in Berlin: {DESK} goes home, by its owner's tag"):
+                self.evening(box, stack)
+            with self.scene("a sweep judges by the test, the change follows"):
+                stack.fire("Sweep.Daily")
+                box.clock.advance(timedelta(hours=1))
             with self.scene("a day and a half of traffic proves the changes"):
                 self.prove(box, works)
             with self.scene(f"EC2 takes a Spot instance of {GROUP} back; its replacement starts at once"):
                 self.interrupt(box, spot)
-            with self.scene("the weekly report"):
+            with self.scene(f"Monday, before 08:00 in Berlin: {DESK} is back"):
                 self.rest(box, stack)
+            with self.scene("the weekly report"):
                 stack.fire("Report.Weekly")
                 written = self.save(box, slack)
-            result = rows(bootstrap.store())
+            result = rows(bootstrap.store(), list(HoursTable(bootstrap.table()).records()), box.clock.now)
             self.close(stack, written, result)
             return result
 
@@ -112,12 +128,17 @@ class Demo:
     def deploy(self, box: Sandbox, slack: Workspace, address: str) -> Stack:
         """The stack from its template, with Slack's secret."""
         secret = box.client("secretsmanager").create_secret(Name="rightsizer-slack", SecretString=slack.secret())
-        parameters = {"SlackSecretArn": secret["ARN"], "SlackChannel": CHANNEL, "Approvers": APPROVER}
+        parameters = {
+            "SlackSecretArn": secret["ARN"],
+            "SlackChannel": CHANNEL,
+            "Approvers": APPROVER,
+            "MayStop": "tagged",
+        }
         stack = Stack(box, Path("template.yaml"), parameters=parameters)
         for name, function in stack.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             stack.parts.functions[name] = replace(function, environment=environment)
-        stack.quiet |= {"Sweep.Hourly", "Sweep.Daily"}
+        stack.quiet |= {"Sweep.Hourly", "Sweep.Daily", TICKS}
         os.environ.update({k: v for k, v in stack.function("evaluate").environment.items() if k.startswith("RIGHT")})
         return stack
 
@@ -148,8 +169,22 @@ class Demo:
             raise SystemExit(f"the respond function refused the click: {answer}")
         box.clock.advance(timedelta(minutes=1))
 
-    def follow(self, box: Sandbox, stack: Stack) -> None:
-        """Time goes on until the test is over, and some hours later the endpoints are swept again."""
+    def desk(self, box: Sandbox) -> dict[str, Workload]:
+        """An endpoint of colleagues in Berlin, who go home at 19:00."""
+
+        def shape(at: datetime) -> float:
+            return 500.0 if at.weekday() < 5 and 7 <= at.hour < 17 else 0.0
+
+        work = Workload(shape, "ml.g5.xlarge", gpu_s=0.05, seed=31)
+        tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant", HOURS_TAG: HOURS}
+        box.add_endpoint(
+            DESK, image=PYTORCH, tags=tags, instance_type=work.home, created=box.clock.now - timedelta(days=60)
+        )
+        write_past(box, DESK, work)
+        return {DESK: work}
+
+    def test(self, box: Sandbox) -> None:
+        """Time goes on until the test is over."""
         running = {ProposalState.APPROVED, ProposalState.APPLYING}
 
         def over() -> bool:
@@ -157,16 +192,28 @@ class Demo:
             return all(one.state not in running or "the change follows" in one.outcome for one in tested)
 
         box.clock.run_until(over, timedelta(hours=16), timedelta(minutes=10))
-        box.clock.advance(timedelta(hours=4))
-        stack.fire("Sweep.Daily")
-        box.clock.advance(timedelta(hours=1))
+
+    def evening(self, box: Sandbox, stack: Stack) -> None:
+        """Four hours; the ticks of the office hours are played where they stop something, and say nothing before."""
+        end = box.clock.now + timedelta(hours=4)
+        box.clock.advance_to(max(box.clock.now, EVENING))
+        stack.quiet -= {TICKS}
+        box.clock.advance(timedelta(minutes=35))
+        stack.quiet |= {TICKS}
+        box.clock.advance_to(max(box.clock.now, end))
+        if DESK in box.world.fleet.endpoints:
+            raise SystemExit(f"{DESK} did not go home")
 
     def rest(self, box: Sandbox, stack: Stack) -> None:
-        """The weekend, of which nothing needs to be told: no traffic is made up, and no schedule fires."""
-        for name in STORY:
+        """The weekend, of which nothing needs to be told: no traffic is made up, and nothing fires before Monday."""
+        for name in (*STORY, DESK):
             box.load(name, None)
         stack.quiet |= {schedule.name for schedule in stack.parts.schedules}
+        box.clock.advance_to(MONDAY - MORNING)
+        stack.quiet -= {TICKS}
         box.clock.advance_to(MONDAY)
+        if box.status(DESK) != "InService":
+            raise SystemExit(f"{DESK} is not back")
 
     def prove(self, box: Sandbox, works: dict[str, Workload]) -> None:
         """Time goes on until probation is over."""
@@ -198,10 +245,10 @@ class Demo:
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """The table, the files, and what failed if anything did."""
         print(f"\n{table(result)}\n\nLeft alone, and why:\n\n{reasons(result)}\n")
-        for told in SavingsTable(bootstrap.table()).occurrences(START, MONDAY):
-            print(f"{told.at:%a %H:%M}  {told.kind:20}  {told.text}", flush=True)
-        for path in written:
-            self.console.print(f"  {path}")
+        told = SavingsTable(bootstrap.table()).occurrences(START, MONDAY)
+        print("What happened:\n", *story(told), "", headline(result), "", sep="\n", flush=True)
+        for line in files(written):
+            self.console.print(line, soft_wrap=True)
         self.console.print(f"[dim]{len(stack.invocations)} invocations, {time.monotonic() - self.began:.0f} s[/]")
         for run in stack.failures:
             self.console.print(f"[red]{run.door} failed: {run.error!r}[/]")

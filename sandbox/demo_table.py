@@ -1,16 +1,23 @@
 """The table that the demo prints and the README shows: what was found, what happened, what it is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
+from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.option import Option
+from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.ports.evaluation import RecommendationStore
+from rightsizer.recommender.pricing import monthly_cost
+from rightsizer.recommender.stopped_hours import running_hours
 
 HEAD = ("endpoint", "runs on", "finding", "recommended", "saves, USD a month", "what happened")
-NAMED = 9
+NAMED = 10
 """Endpoints with a line of their own; the others are counted by finding."""
 BEGIN = "<!-- demo table: written by `make demo`, compared by a test -->"
 END = "<!-- end of the demo table -->"
@@ -33,13 +40,22 @@ class Row:
     """US dollars a month today; None where the price is not known."""
 
 
-def rows(store: RecommendationStore) -> list[Row]:
-    """One row an endpoint: those that were changed or asked about first, the dearest first."""
+def rows(store: RecommendationStore, resting: Sequence[HoursRecord] = (), now: datetime | None = None) -> list[Row]:
+    """One row an endpoint: those that were changed or asked about first, the dearest first.
+
+    `resting`: records of endpoints with office hours, which a tag of their owner had stopped by `now`.
+    """
     asked: dict[str, Proposal] = {}
     for proposal in sorted(store.proposals(), key=lambda one: one.created_at):
         if not (asked.get(proposal.ref.name) and not proposal.change_id and asked[proposal.ref.name].change_id):
             asked[proposal.ref.name] = proposal
-    found = [_row(one, asked.get(one.ref.name)) for one in store.recommendations()]
+    nights = {record.ref.name: record for record in resting if record.stopped_times}
+    found = []
+    for one in store.recommendations():
+        row, night = _row(one, asked.get(one.ref.name)), nights.get(one.ref.name)
+        found.append(
+            row if night is None or now is None or one.price is None else _went_home(row, night, one.price, now)
+        )
     return sorted(found, key=lambda row: (row.happened == LEFT, row.happened == ASKED, -row.saving, row.endpoint))
 
 
@@ -55,6 +71,23 @@ def _row(now: Recommendation, proposal: Proposal | None) -> Row:
         happened=_happened(proposal),
         why=shown.reason.sentence,
         cost=now.usd_per_month,
+    )
+
+
+def _went_home(row: Row, record: HoursRecord, price: Price, now: datetime) -> Row:
+    """The row of an endpoint that its office hours stopped and started: what a month of its hours saves."""
+    last = record.stopped_times[-1]
+    zone = ZoneInfo(record.hours.rpartition(" ")[2])
+    back = f", back {last.end.astimezone(zone):%a %H:%M}" if last.end is not None else ""
+    hours = running_hours({HOURS_TAG: record.hours}, record.stopped_times, now)
+    count = sum(each for _, each in last.ran)
+    always = monthly_cost(replace(price, hours_per_month=HOURS_PER_MONTH), count)
+    return replace(
+        row,
+        recommended=record.hours,
+        saving=always - monthly_cost(replace(price, hours_per_month=hours), count),
+        cost=always,
+        happened=f"by its tag: went home {last.start.astimezone(zone):%a %H:%M}{back}",
     )
 
 

@@ -5,17 +5,18 @@
 
 moto's WSGI application answers; a thin layer around it feeds the gate. HTTP/1.1 with keep-alive, and without Nagle's
 algorithm, which would cost some 40 ms a call. Three paths are our own: GET /sandbox/clock, POST
-/sandbox/advance?seconds=N, GET /sandbox/calls.
+/sandbox/advance?seconds=N, GET /sandbox/calls; beside them the pages that are given.
 """
 
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from email.utils import format_datetime
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -36,8 +37,10 @@ type Application = Callable[[Environ, Start], Iterable[bytes]]
 class GatedApplication:
     """moto's application behind the gate; one request at a time, as the account has one state."""
 
-    def __init__(self, box: Sandbox, before: Callable[[], None]) -> None:
-        self._box, self._before = box, before
+    def __init__(
+        self, box: Sandbox, before: Callable[[], None], pages: Mapping[str, Callable[[], str]] = MappingProxyType({})
+    ) -> None:
+        self._box, self._before, self._pages = box, before, pages
         self._application = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.RLock()
 
@@ -82,6 +85,9 @@ class GatedApplication:
 
     def _own(self, environ: Environ, start: Start) -> Iterable[bytes]:
         query = parse_qs(environ.get("QUERY_STRING", ""))
+        page = self._pages.get(environ["PATH_INFO"].removeprefix("/sandbox/"))
+        if page is not None:
+            return _answer(start, 200, {"content-type": "text/html; charset=utf-8"}, page().encode())
         match environ["PATH_INFO"]:
             case "/sandbox/advance":
                 self._box.clock.advance(timedelta(seconds=float(query["seconds"][0])))
@@ -137,9 +143,13 @@ def listen(
     port: int = 0,
     before: Callable[[], None] = lambda: None,
     around: Callable[[Application], Application] = lambda account: account,
+    pages: Mapping[str, Callable[[], str]] = MappingProxyType({}),
 ) -> BaseWSGIServer:
-    """A server of `box` on 127.0.0.1; `before` runs before each request, `around` puts something before the account."""
-    application = around(GatedApplication(box, before))
+    """A server of `box` on 127.0.0.1; `before` runs before each request, `around` puts something before the account.
+
+    `pages`: HTML pages below /sandbox/, made anew for each visit.
+    """
+    application = around(GatedApplication(box, before, pages))
     handler = type("Handler", (_Handler,), {"box": box})
     return make_server("127.0.0.1", port, application, threaded=True, request_handler=handler)
 

@@ -150,12 +150,18 @@ def write_past(
     days: float = DAYS,
     gap: tuple[float, float] | None = None,
     without: frozenset[str] = frozenset(),
+    kind: str = "",
+    end: datetime | None = None,
 ) -> None:
-    """Write `days` of five-minute metrics up to now. `gap` (from, to in hours before now) has no datapoints at all."""
-    end = datetime.fromtimestamp(box.clock.now.timestamp() // PERIOD * PERIOD, box.clock.now.tzinfo)
+    """Write `days` of five-minute metrics up to `end`, which is now unless told.
+
+    `gap` (from, to in hours before the end) has no datapoints at all. `kind`: the instance type that served; empty:
+    the one on which the workload was measured.
+    """
+    end = datetime.fromtimestamp((end or box.clock.now).timestamp() // PERIOD * PERIOD, box.clock.now.tzinfo)
     start = end - timedelta(days=days)
     moments = [start + timedelta(seconds=PERIOD * i) for i in range(int(days * 86400 / PERIOD))]
-    rows = [work.served(at, work.home, count, PERIOD / 60) for at in moments]
+    rows = [work.served(at, kind or work.home, count, PERIOD / 60) for at in moments]
     kept = [1.0] * len(rows)
     if gap:
         edge = [end - timedelta(hours=hours) for hours in gap]
@@ -174,11 +180,20 @@ def write_past(
         peaks = array("d", (v * 1.15 if metric == "GPUUtilization" else v for v in values))
         box.put_series(endpoint, variant, metric, start, PERIOD, values, samples=samples, maximum=peaks)
         _write_each_gpu(box, (endpoint, variant, metric), start, count, rows[0].each_gpu, values)
-    if "Invocations" in without:
-        return
+    if "Invocations" not in without:
+        _write_requests(
+            box, (endpoint, variant), start, calls, [v * keep for v, keep in zip(latency, kept, strict=True)]
+        )
+
+
+def _write_requests(
+    box: Sandbox, of: tuple[str, str], start: datetime, calls: Sequence[float], latency: Sequence[float]
+) -> None:
+    """Calls, errors and latency (microseconds) of each period."""
+    endpoint, variant = of
     box.put_series(endpoint, variant, "Invocations", start, PERIOD, calls)
     box.put_series(endpoint, variant, "Invocation5XXErrors", start, PERIOD, [c * 0 for c in calls])
-    micros = array("d", (v * keep * 1.1 for v, keep in zip(latency, kept, strict=True)))
+    micros = array("d", (v * 1.1 for v in latency))
     times = {"p50": 1.0, "p90": 1.6, "p95": 2.0, "p99": 3.0}
     box.put_series(
         endpoint,

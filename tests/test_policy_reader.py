@@ -40,6 +40,7 @@ GOOD: dict[str, Any] = {
     "changes_per_day": 4,
     "usd_per_day": 120,
     "holidays": ["2026-12-25"],
+    "hours_zone": "Europe/Berlin",
     "stop_grace_minutes": 45,
     "wakes_per_day": 5,
     "longest_wake_hours": 8,

@@ -30,7 +30,7 @@ from rightsizer.domain.policy_document import (
 )
 from rightsizer.domain.policy_key import APPROVERS, KEYS, PEOPLE, Fallback, KeyKind
 from rightsizer.errors import SettingsError
-from rightsizer.settings import parse_window
+from rightsizer.settings import parse_window, parse_zone
 
 TOP = (DEFAULTS, ENVIRONMENTS, ASSIGN, OWNERS)
 IGNORED = ("version", "$schema")
@@ -329,6 +329,13 @@ def _dates(_: str, value: Any) -> frozenset[date]:
         raise _WrongValueError("one of its texts is no day") from None
 
 
+def _zone(_: str, value: Any) -> str:
+    try:
+        return parse_zone(value)
+    except SettingsError as error:
+        raise _WrongValueError(str(error)) from None
+
+
 def _dimensions(_: str, value: Any) -> Any:
     known = {kind.value: kind for kind in ADDABLE}
     found = _texts(value)
@@ -373,6 +380,7 @@ READERS: Mapping[KeyKind, Callable[[str, Any], Any]] = MappingProxyType(
         KeyKind.WINDOW: _window,
         KeyKind.ALARMS: _alarms,
         KeyKind.DATES: _dates,
+        KeyKind.ZONE: _zone,
         KeyKind.DIMENSIONS: _dimensions,
         KeyKind.OBJECTIVE: _objective,
         KeyKind.PEOPLE: _entries,

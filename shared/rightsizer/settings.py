@@ -242,6 +242,22 @@ def _dimensions(key: str, value: Any) -> frozenset[OptionKind]:
     return frozenset(known[one] for one in value)
 
 
+def parse_zone(zone: Any) -> str:
+    """An IANA name; SettingsError where there is no such time zone."""
+    try:
+        ZoneInfo(zone)
+    except (KeyError, TypeError, ValueError, OSError):
+        raise SettingsError(f"there is no time zone {_shorten(zone)} (IANA names)") from None
+    return str(zone)
+
+
+def _named_zone(key: str, value: Any) -> str:
+    try:
+        return parse_zone(value)
+    except SettingsError as error:
+        raise SettingsError(f"Limits has {key}: {_shorten(value)}; {error}") from None
+
+
 def _window(key: str, value: Any) -> ChangeWindow:
     try:
         return parse_window(value)
@@ -258,11 +274,7 @@ def parse_window(value: Any) -> ChangeWindow:
     parts = value.split() if isinstance(value, str) else []
     if len(parts) not in (2, 3):
         raise SettingsError(wanted)
-    zone = parts[2] if len(parts) == 3 else "UTC"
-    try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
-        raise SettingsError(f"there is no time zone {zone[:80]!r} (IANA names)") from None
+    zone = parse_zone(parts[2] if len(parts) == 3 else "UTC")
     try:
         start, end = (time.fromisoformat(one) for one in parts[1].split("-"))
         if start.tzinfo or end.tzinfo:
@@ -317,6 +329,7 @@ _HOURS: Mapping[str, tuple[str, Reader]] = {
     "stop_grace_minutes": ("grace", lambda k, v: timedelta(minutes=float(_number(k, v)))),
     "wakes_per_day": ("wakes_a_day", lambda k, v: int(_number(k, v))),
     "longest_wake_hours": ("longest_wake", lambda k, v: timedelta(hours=float(_number(k, v)))),
+    "hours_zone": ("zone", _named_zone),
 }
 """Key of the same parameter: field of `HoursLimits`, and how its value is read."""
 _DECIDING: Mapping[str, Reader] = {

@@ -10,6 +10,7 @@ import pytest
 from rightsizer.changes.measurement import add_instance_hours, add_measurements, planned_instances, realised_usd
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.option import OptionKind, Target, VariantTarget
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
@@ -206,3 +207,37 @@ def test_the_note_of_a_booking_names_every_type_whose_hours_it_adds_up() -> None
     assert "12.0 instance hours of ml.g5.xlarge since" in _note(
         replace(change, option=replace(option, target=Target(NEW_TYPE, 1))), 4.0
     )
+
+
+def test_hours_in_which_office_hours_stopped_the_endpoint_are_no_saving_of_a_change() -> None:
+    w = world()
+    w.start()
+    proven = w.run(48)
+    assert (proven.state, proven.booked_until is not None) == (ChangeState.PROVEN, True)
+    since = proven.booked_until or MONDAY
+    nights = tuple(
+        StoppedTime(at, at + timedelta(hours=13)) for at in (since + timedelta(hours=5), since + timedelta(hours=29))
+    )
+    before = dict(w.kept.booked_entries)
+    w.advance(timedelta(days=2, minutes=5))
+    kept = cast("Any", w.kept)
+    later = book_savings(kept, w.account, LedgerEntries(kept, lambda _: nights), proven.id, w.now)
+    assert later is not None
+    rows = [one for key, one in w.kept.booked_entries.items() if key not in before]
+    hourly = later.saving_usd_per_month / 730
+    assert [one.hours for one in rows] == [11.0, 11.0]
+    assert [float(one.usd) for one in rows] == pytest.approx([float(11 * hourly)] * 2, rel=1e-3)
+    assert later.asleep_hours == 26.0
+    assert later.instance_hours == pytest.approx(proven.instance_hours + 22)
+
+
+def test_a_saving_that_was_promised_for_the_hours_that_run_is_booked_by_these() -> None:
+    price = replace(samples.option().price, hours_per_month=Decimal(365))
+    made = samples.change(MONDAY, option=replace(samples.option(), price=price), turned_at=MONDAY)
+    always = replace(made, option=samples.option())
+    assert realised_usd(made, 10) == pytest.approx(2 * realised_usd(always, 10))
+    w = world(an_option(price=price))
+    w.start()
+    w.run(12)
+    (promise,) = [one for one in w.kept.booked_entries.values() if one.kind == "estimated"]
+    assert promise.hours == 365

@@ -4,6 +4,7 @@ from array import array
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from rightsizer.bootstrap import catalogue
 from rightsizer.changes import proof
 from rightsizer.changes.baseline import (
     ASLEEP,
@@ -15,8 +16,10 @@ from rightsizer.changes.baseline import (
     ServicePeriod,
     periods_of,
 )
+from rightsizer.changes.measurement import add_lessons
 from rightsizer.changes.waking import unproven_wake_sentence, wake_text, wake_ups, waking_verdict
 from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, Series
@@ -56,6 +59,18 @@ def test_one_request_that_woke_it_proves_it_and_its_wait_is_said() -> None:
         "proven: 1 requests served well in 3.0 h on ml.g5.4xlarge; it woke once for a request, which waited 8 minutes"
         " at most"
     )
+
+
+def test_the_longest_wait_of_a_served_wake_up_is_kept_for_the_next_decision() -> None:
+    seen = window([*QUIET, *WAKING, 0.0, 0.0], [*QUIET, 0.0, 0.0, 1.0, 0.0], [*QUIET, 240.0, 480.0, 0.0, 0.0])
+    verdict = proof.proof_verdict(sleeper(), [seen], START + timedelta(hours=3), ChangeLimits())
+    assert verdict.figures["wake_s"] == 480.0
+    kept = add_lessons(
+        PastChange(START, "a", "a", 2, 2, PastEnd.PROVEN), replace(sleeper(), measured=verdict.figures), catalogue()
+    )
+    assert kept.wake_s == 480.0
+    unserved = window([*QUIET, *WAKING, *QUIET], [0.0] * 14)
+    assert "wake_s" not in proof.proof_verdict(sleeper(), [unserved], START, ChangeLimits()).figures
 
 
 def test_a_thousand_requests_on_a_fleet_that_never_slept_prove_nothing() -> None:

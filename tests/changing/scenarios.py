@@ -154,6 +154,32 @@ HOURS = Scenario(
     {"count": 2},
     deploys=False,
 )
+OUR_HOURS = tuple(
+    {
+        "ScheduledActionName": f"rightsizer-c-old-{hour:02}",
+        "Schedule": f"cron(0 {hour} * * ? *)",
+        "ScalableTargetAction": {"MinCapacity": count, "MaxCapacity": count},
+    }
+    for hour, count in ((8, 2), (20, 1))
+)
+
+
+def in_hours(box: Sandbox) -> None:
+    """Counts by the hour that an earlier change of ours set, and nothing else."""
+    box.autoscale(NAME, 1, 2, scheduled=OUR_HOURS, invocations_per_instance=None)
+
+
+LARGER_HOURS = Scenario(
+    "larger counts by the hour",
+    an_option(
+        kind=OptionKind.SCHEDULE,
+        target=Target("ml.g5.4xlarge", 3, hourly_counts=(1,) * 8 + (3,) * 12 + (1,) * 4),
+        restores=True,
+    ),
+    {"count": 2},
+    in_hours,
+    deploys=False,
+)
 TRACKED = Scenario(
     "target tracking added",
     an_option(
@@ -258,6 +284,7 @@ ALL = (
     POOLS,
     BOUNDS,
     HOURS,
+    LARGER_HOURS,
     TRACKED,
     SHADOW,
     COMPONENTS,

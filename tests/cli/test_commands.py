@@ -152,7 +152,7 @@ def test_explain_shows_the_evidence_of_one_endpoint(box: Sandbox, capsys: pytest
     use(box, "chat", gpu=10.0, requests=40)
     run(["explain", "chat"])
     out = capsys.readouterr().out
-    for part in ("Evidence", "1 × ml.g5.12xlarge", "GPU utilisation", "requests by hour", "price-list-api"):
+    for part in ("Evidence", "1 × ml.g5.12xlarge", "GPU utilisation", "Requests an hour", "price-list-api"):
         assert part in out
     run(["explain", "chat", "--json"])
     told = json.loads(capsys.readouterr().out)

@@ -158,3 +158,15 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     ran = run(tmp_path, "--traces", str(tmp_path / "none"))
     assert ran.code == 2
     assert "there is no folder" in ran.progress
+
+
+@ONE_RUN
+def test_one_endpoint_goes_home_in_the_evening_and_is_back_in_the_morning(demo: Ran) -> None:
+    (row,) = (line for line in demo.printed.splitlines() if line.startswith("| desk-assistant |"))
+    assert "| mon-fri 08:00-19:00 Europe/Berlin |" in row
+    assert re.search(r"went home Fri 19:\d\d, back Mon 07:\d\d \|$", row)
+    saving = int(row.split("|")[5].replace(",", ""))
+    assert 0.5 * 1028 < saving < 0.7 * 1028, "of a g5.xlarge"
+    (saved,) = demo.report["office_hours"]
+    assert saved["endpoint"] == "desk-assistant"
+    assert 50 < saved["stopped_hours"] < 61

@@ -1,9 +1,10 @@
 """The report as it is deployed."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from sandbox.traffic import Workload, write_past
 from tests.doors.scene import BIG, PROPOSE, START, Scene, scene
 
 
@@ -58,4 +59,29 @@ def test_the_report_tells_the_rest_of_the_bill_with_the_permissions_that_its_rol
         assert told["account_unread"] == []
         found = {each["code"]: each for each in told["account_findings"]}
         assert [item["name"] for item in found["orphan-endpoint-configurations"]["items"]] == ["left-behind"]
+        assert at.refused() == []
+
+
+def test_the_report_proposes_office_hours_with_the_permissions_that_its_role_has() -> None:
+    def shape(at: datetime) -> float:
+        return 30.0 if at.weekday() < 5 and 9 <= at.hour < 17 else 0.0
+
+    with scene(now=START - timedelta(days=1)) as at:
+        work = Workload(shape, "ml.g5.xlarge", gpu_s=0.5)
+        at.box.add_endpoint(
+            "desk", tags=PROPOSE, created=at.box.clock.now - timedelta(days=60), instance_type="ml.g5.xlarge", count=1
+        )
+        write_past(at.box, "desk", work, days=30)
+        at.works["desk"] = work
+        at.drive("desk")
+        at.sweep()
+        at.pass_time(days=1, hours=3)
+        told = data(at)
+        assert told["account_unread"] == []
+        (found,) = [one for one in told["account_findings"] if one["code"] == "office-hours"]
+        assert found["endpoint"] == "desk"
+        assert "'mon-fri 08:30-17:30 UTC'" in found["what"]
+        assert found["items"] == []
+        said = json.dumps(at.slack.messages[-1].blocks)
+        assert "is called in 'mon-fri 08:30-17:30 UTC' alone" in said
         assert at.refused() == []

@@ -18,6 +18,7 @@ from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Commitment, PriceTable
+from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Finding
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import PermissionMissingError
@@ -54,6 +55,9 @@ class Account:
     def served_by(self, endpoints: Sequence[str]) -> ServedResources:
         self.described += endpoints
         return ServedResources()
+
+    def endpoint_tags(self, arns: Sequence[str]) -> Mapping[str, Mapping[str, str] | Reason]:
+        return {arn: {} for arn in arns}
 
     def component_models(self) -> frozenset[str]:
         return frozenset()

@@ -19,6 +19,8 @@ SENTENCES = frozenset(
 """Fields that hold text for people. Any other text of many words counts as a sentence too."""
 FIGURES = frozenset({"facts", "figures"})
 """Fields whose texts are figures with their units: they are kept."""
+USUAL: Mapping[str, Any] = {"hours_per_month": "730", "asleep_hours": 0.0, "wake_s": None}
+"""Fields that are left out at this value: nearly all documents have it."""
 MANY_WORDS = 7
 MANY_NUMBERS = 30
 DIGITS = 10
@@ -33,7 +35,8 @@ def row_of(value: Any) -> Any:
 def _row(value: Any, field: str) -> Any:
     if isinstance(value, Mapping):
         inner = field if field in FIGURES else ""
-        return {key: _row(found, inner or key) for key, found in value.items()}
+        told = {key: found for key, found in value.items() if key not in USUAL or found != USUAL[key]}
+        return {key: _row(found, inner or key) for key, found in told.items()}
     if isinstance(value, list | tuple):
         return _list(value, field)
     if isinstance(value, float):

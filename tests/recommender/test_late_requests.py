@@ -80,6 +80,19 @@ def test_late_requests_of_one_usual_day_use_the_budget() -> None:
     assert (late_budget_used(found) or 0.0) > 1.0, "two per cent more of them are late than before, and 0.2 % may be"
 
 
+@pytest.mark.parametrize(
+    ("ended", "used"),
+    [(PastEnd.ROLLED_BACK, False), (PastEnd.PROVEN, True)],
+    ids=["taken back on its day", "standing"],
+)
+def test_days_on_the_owners_own_fleet_use_up_nothing_of_ours(ended: PastEnd, used: bool) -> None:
+    """A change that was taken back leaves the owner's fleet: what is late there is not ours."""
+    found = context([day(7, 0.06, 8.0), day(8, 0.06, 16.0), day(9, 0.06, 16.0)])
+    changes = tuple(replace(past, ended=ended, failure="alarm") for past in found.inputs.history.endpoint)
+    found = replace(found, inputs=replace(found.inputs, history=History(changes)))
+    assert (late_budget_used(found) is not None) is used
+
+
 def test_who_wakes_a_queue_waits_as_was_said_and_brings_no_fleet_back() -> None:
     found = context([day(7, 0.3, 0.5), day(8, 0.3, 0.5)])
     asleep = ScalableTarget("endpoint/e/variant/v", "d", 0, 8)

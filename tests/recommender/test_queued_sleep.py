@@ -7,20 +7,23 @@ from datetime import timedelta
 import pytest
 
 from rightsizer.domain.endpoint import EndpointKind, Objective
+from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.usage import MetricStatistic, Series
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.queued_sleep import (
     START_S,
     expiry_refusal,
+    failing_sentence,
     keeps_requests,
+    start_text,
     stay_awake_by_order,
     unattended_refusal,
     wait_sentence,
 )
 from tests import samples
 from tests.recommender import kit
-from tests.recommender.plain import DEMAND
+from tests.recommender.plain import DEMAND, past
 
 QUEUED = replace(kit.endpoint(), kind=EndpointKind.ASYNC, kinds=(EndpointKind.ASYNC,))
 SLEEP = samples.option(kind=OptionKind.SCALE_TO_ZERO, target=Target("ml.g5.4xlarge", 1, minimum=0), in_place=True)
@@ -77,8 +80,23 @@ def test_only_the_sleep_of_one_variant_behind_a_queue_keeps_requests() -> None:
 
 
 def test_the_wait_is_said_with_what_is_known_of_expiry() -> None:
-    assert wait_sentence(3, 40, SEEN).startswith("3 of 40 requests of the look-back would have waited about 10 minutes")
-    assert wait_sentence(0, 0, SEEN).startswith("the next request would have waited")
-    assert wait_sentence(3, 40, replace(SEEN, oldest_request_s=900.0)).endswith("the oldest waited 15 minutes")
-    assert wait_sentence(3, 40, replace(SEEN, expired=2.0)).endswith("2 did in the look-back")
-    assert "was not published" in wait_sentence(3, 40, replace(SEEN, oldest_request_s=None))
+    assert wait_sentence(3, 40, SEEN, History()).startswith(
+        "3 of 40 requests of the look-back would have waited about 10 minutes"
+    )
+    assert wait_sentence(0, 0, SEEN, History()).startswith("the next request would have waited")
+    assert wait_sentence(3, 40, replace(SEEN, oldest_request_s=900.0), History()).endswith(
+        "the oldest waited 15 minutes"
+    )
+    assert wait_sentence(3, 40, replace(SEEN, expired=2.0), History()).endswith("2 did in the look-back")
+    assert "was not published" in wait_sentence(3, 40, replace(SEEN, oldest_request_s=None), History())
+
+
+def test_a_start_is_said_as_it_was_measured_here_and_else_as_aws_measured_it() -> None:
+    own, other = past(wake_s=350.0), past(wake_s=900.0)
+    assert start_text(History()) == start_text(History((past(),), (past(),))) == "about 10 minutes"
+    said = "15 minutes (the longest of the wake-ups of this account that were measured)"
+    assert start_text(History((past(),), (other,))) == said
+    mine = "6 minutes (the longest of its own wake-ups that were measured)"
+    assert start_text(History((own, past(wake_s=200.0)), (other,))) == mine
+    assert f"would have waited {mine} for an instance" in wait_sentence(3, 40, SEEN, History((own,)))
+    assert f"tried again for {mine}, until the first copy runs" in failing_sentence(3, 40, History((own,)))

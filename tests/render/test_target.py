@@ -2,15 +2,18 @@
 
 from dataclasses import fields, replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from rightsizer.domain.option import OptionKind, ScaleIn, Target, VariantTarget
-from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.render import text
 from rightsizer.render.details_page import details_page
+from rightsizer.render.sentences import monthly_price, standing_sentence
+from rightsizer.render.slack import proposal_blocks
 from rightsizer.render.target import later_text, stages_of, target_facts
 from rightsizer.terminal.document import option_document, recommendation_document, target_document
 from rightsizer.terminal.tables import explanation
@@ -95,6 +98,45 @@ def test_what_could_follow_is_a_stage_of_its_own() -> None:
     assert [stage["target"]["instance_count"] for stage in recommendation_document(staged)["stages"]][1:] == [1]
     assert later_text(staged).startswith("it could ")
     assert "once this is proven" in later_text(staged)
+
+
+HOURLY = samples.option(
+    kind=OptionKind.SCHEDULE, target=Target(TYPE, 3, hourly_counts=OFFICE), saving_usd_per_month=Decimal(400)
+)
+
+
+def in_stages(**changes: Any) -> Proposal:
+    """A proposal of two stages, of which the first saves what it says and the second 400 more."""
+    asked = samples.proposal()
+    return replace(asked, recommendation=replace(asked.recommendation, stages=(HOURLY,)), **changes)
+
+
+def test_a_plan_of_stages_is_told_in_each_view_with_what_is_saved_in_all() -> None:
+    asked = in_stages()
+    first = asked.recommendation.options[0].saving_usd_per_month
+    console = Console(width=400)
+    with console.capture() as capture:
+        console.print(explanation(asked.recommendation))
+    told = later_text(asked.recommendation)
+    assert told.startswith(f"then, by the same approval, run 1 to 3 instances of {TYPE} by the hour of the day (saves")
+    assert monthly_price(first + 400) in told
+    views = (str(proposal_blocks(asked)), text.proposal(asked)[1], details_page(asked), capture.get())
+    assert [told in view for view in views] == [True] * 4
+    shown = recommendation_document(asked.recommendation)["stages"]
+    assert [stage["same_approval"] for stage in shown] == [True, True]
+    assert Decimal(shown[1]["saving_usd_per_month"]) == first + 400
+    assert shown[1]["target"]["hourly_counts"] == {"every day": list(OFFICE)}
+
+
+def test_between_two_stages_the_message_says_what_follows_and_no_start_within_minutes() -> None:
+    said = standing_sentence(in_stages(state=ProposalState.APPROVED, change_id="c-1", outcome="stage 1 of 2: proven"))
+    assert "stage 1 of 2: proven" in said
+    assert "starts within minutes" not in said
+
+
+def test_who_stopped_the_rest_of_a_plan_asked_for_no_rollback_of_what_stands() -> None:
+    stopped = in_stages(state=ProposalState.PROVEN, change_id="c-1", asked_back_by="slack:U1", outcome="it stands")
+    assert standing_sentence(stopped) == "Changed and proven. it stands"
 
 
 def test_what_saves_less_or_is_done_elsewhere_or_follows_growth_is_no_stage() -> None:

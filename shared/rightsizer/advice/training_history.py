@@ -15,7 +15,13 @@ from rightsizer.advice.market import TRAINING, Market, Offer
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import MARGIN
 from rightsizer.advice.training import SHORT_H, SPOT_SHARE
-from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode, FindingItem, waits_for_nobody
+from rightsizer.domain.account_finding import (
+    LEAST_USD,
+    AccountFinding,
+    AccountFindingCode,
+    FindingItem,
+    waits_for_nobody,
+)
 from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
@@ -26,8 +32,6 @@ UNUSED_PERCENT = 1.0
 """Mean use of a GPU below which the work runs on the CPU."""
 LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
 """Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
-LEAST_USD = Decimal(5)
-"""US dollars a month below which a report says nothing of training runs."""
 WORTH = 0.15
 """Saving of a run from which another type is proposed; an assumption."""
 

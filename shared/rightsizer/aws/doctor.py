@@ -6,15 +6,18 @@ to change their scale-in policy, so lacking it is told and is no fault.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from rightsizer.aws.account import EndpointQuotas
 from rightsizer.aws.errors import code_of, translate_read_errors
 from rightsizer.aws.iam import simulate_role_pass
 from rightsizer.aws.read_checks import READS, Scene, attempt, promql
 from rightsizer.aws.session import Session
+from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.preflight import ACTION, RolePass
 from rightsizer.domain.self_test import Check, Outcome
 from rightsizer.errors import RightsizerError
@@ -47,18 +50,19 @@ SCAN = (
 PROMQL = "cloudwatch:GetMetricData and cloudwatch:ListMetrics, for PromQL"
 APPLY_ROLE = "ApplyRole"
 """Logical id of the role of the function that changes endpoints (template.yaml, translated by SAM)."""
+CLOCK_OFF_S = 300
+"""A third of what AWS lets a signature be off (15 minutes, IAM User Guide, "Elements of a request signature")."""
+NAMED = 5
 PURPOSE = "changing the scale-in policy of inference components"
 
 
 def examine(session: Session, now: datetime) -> Iterator[Check]:
-    """Try the reads one after the other. A missing permission never stops the next."""
+    """Try the reads one after the other; without credentials none. A missing permission never stops the next."""
     identity, purpose = "sts:GetCallerIdentity", "knowing the account"
     try:
         account = session.account()
     except RightsizerError as error:
         yield Check(identity, purpose, Outcome.FAILED, str(error), "sign in to AWS, or name a profile with --profile")
-        rest = f"without valid credentials none of the other {len(SCAN)} reads was tried"
-        yield Check("all other reads", "scanning", Outcome.NOT_CHECKED, rest)
         return
     yield Check(identity, purpose, Outcome.OK, f"account {account}")
     scene = Scene(session, account, now)
@@ -67,6 +71,38 @@ def examine(session: Session, now: datetime) -> Iterator[Check]:
         yield attempt(action, read.purpose, lambda call=read.call: call(scene), f"allow {action} to these credentials")  # type: ignore[misc]
     cache = "knowing how full the KV cache of vLLM and SGLang is, with detailed observability"
     yield attempt(PROMQL, cache, lambda: promql(scene), f"allow {PROMQL}")
+
+
+def clock(session: Session, now: datetime) -> Check:
+    """How far this machine's clock is off, by the date of an answer of AWS."""
+    action, purpose = "clock of this machine", "signing requests, and looking at the right days"
+    with translate_read_errors("sts:GetCallerIdentity", "asking what time it is"):
+        answer = session.client("sts").get_caller_identity()
+    said = answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date", "")
+    try:
+        off = abs((parsedate_to_datetime(said) - now).total_seconds())
+    except (TypeError, ValueError):
+        return Check(action, purpose, Outcome.NOT_CHECKED, "AWS's answer had no date", "compare it with another clock")
+    detail = f"{off:.0f} s away from AWS's"
+    if off <= CLOCK_OFF_S:
+        return Check(action, purpose, Outcome.OK, detail)
+    return Check(action, purpose, Outcome.FAILED, detail, "set the clock: AWS refuses requests that are 15 minutes off")
+
+
+def endpoint_quotas(session: Session, catalogue: Catalogue, now: datetime) -> Iterator[Check]:
+    """How many GPU types the account may start at all; a type without a quota is recommended to nobody.
+
+    Nothing where the quotas cannot be read: their own reads say so.
+    """
+    try:
+        known = EndpointQuotas(session, lambda: now, timedelta(0)).endpoint_quotas()
+    except RightsizerError:
+        return
+    gpus = [name for name, one in sorted(catalogue.types.items()) if one.accelerator is not None and name in known]
+    closed = [name for name in gpus if known[name] == 0]
+    shown = f": {', '.join(closed[:NAMED])}{' and others' if len(closed) > NAMED else ''}" if closed else ""
+    detail = f"{len(gpus) - len(closed)} GPU types may be started for endpoints, {len(closed)} have a quota of 0{shown}"
+    yield Check("quota values", "knowing which types may be recommended", Outcome.OK, detail)
 
 
 def incident_alarms(session: Session, names: Sequence[str]) -> Iterator[Check]:

@@ -21,10 +21,10 @@ from rightsizer.aws.hours_models import read_models
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord, ModelBefore, queries, watched_endpoints
-from rightsizer.domain.office_hours import HOURS_TAG
+from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
-from rightsizer.errors import ConflictError, ReadError, WriteRefusedError
+from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
 from rightsizer.ports.hours import AlarmsAbout
 
 if TYPE_CHECKING:
@@ -69,6 +69,14 @@ class HoursTable:
         """The records of these endpoints by name, read consistently; one that cannot be read is left out."""
         rows = Batches(self.table).read([(f"{PREFIX}{name}", SORT) for name in endpoints])
         return {record.ref.name: record for record in readable_rows(rows.values(), revive_record)}
+
+    def stopped_times(self, endpoint: str) -> Sequence[StoppedTime]:
+        """Times in which the endpoint was stopped; ReadError where its record cannot be read."""
+        try:
+            record = self.load(endpoint)
+        except UnreadableError as error:
+            raise ReadError(f"reading when {endpoint} was stopped: {error}") from error
+        return () if record is None else record.stopped_times
 
     def save(self, record: HoursRecord) -> HoursRecord:
         """One transaction: the record, and the endpoint's lock or its release."""

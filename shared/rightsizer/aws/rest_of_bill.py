@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.configuration import models_of
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
+from rightsizer.aws.tags import TagReader
 from rightsizer.aws.training_history import TrainingHistory
 from rightsizer.domain.account_finding import (
     EndpointTraffic,
@@ -24,6 +25,7 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
 )
 from rightsizer.domain.job import base_name
+from rightsizer.domain.reason import Reason
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import ReadError, VanishedError
 
@@ -58,6 +60,7 @@ class AccountBill:
         self._plans: SavingsPlansClient = session.client("savingsplans", "us-east-1")
         self._history = TrainingHistory(session)
         self._region = session.region
+        self._session = session
 
     def configurations(self) -> tuple[StoredResource, ...]:
         """Every endpoint configuration."""
@@ -101,6 +104,10 @@ class AccountBill:
                     yield from models_of(self._sagemaker.describe_endpoint_config(EndpointConfigName=name))
             except VanishedError:
                 continue  # deleted while its endpoint serves on
+
+    def endpoint_tags(self, arns: Sequence[str]) -> Mapping[str, Mapping[str, str] | Reason]:
+        """Tags of these endpoints, a hundred with one request; a reason where they could not be read."""
+        return TagReader(self._session.client("resourcegroupstaggingapi"), self._sagemaker).read(arns)
 
     def component_models(self) -> frozenset[str]:
         """Models that inference components name. ReadError where there are more than `MOST_COMPONENTS`."""

@@ -4,6 +4,7 @@ botocore's session, not boto3's: the clients are the same, and boto3 would load 
 each cold start, which costs as much as everything else together (`make bench`).
 """
 
+import os
 import re
 import threading
 from collections.abc import Mapping
@@ -77,8 +78,9 @@ class Session:
             self._session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=moment)
             self._session.get_component("data_loader").search_paths.append(str(OWN_MODELS))
             self._session.get_scoped_config()  # raises when the profile is unknown
-            if region:
-                self._session.set_config_variable("region", region)
+            chosen = region or os.environ.get("AWS_REGION")  # botocore itself reads AWS_DEFAULT_REGION alone
+            if chosen:
+                self._session.set_config_variable("region", chosen)
             self.region: str = self._session.get_config_variable("region") or ""
         except BotoCoreError as error:
             raise SettingsError(f"opening the AWS profile {profile!r}: {error}") from None
@@ -95,6 +97,20 @@ class Session:
         self._lock = threading.Lock()
         if not self.region:
             raise SettingsError("no AWS Region is set: pass --region or set AWS_REGION")
+
+    def require_known_region(self) -> None:
+        """Refuse a Region that this botocore knows no SageMaker in: SettingsError names those that it knows."""
+        from difflib import get_close_matches
+
+        partitions = self._session.get_available_partitions()
+        known = [name for each in partitions for name in self._session.get_available_regions("sagemaker", each)]
+        if self.region not in known:
+            near = get_close_matches(self.region, known, n=3)
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise SettingsError(
+                f"{self.region!r} is no AWS Region with SageMaker that this boto3 knows.{meant} "
+                f"Known are {', '.join(sorted(known))}; a newer one needs a newer boto3"
+            )
 
     def client(self, service: str, region: str | None = None, *, seconds: float | None = None) -> Any:
         """The client of a service; of the session's Region unless another is named.

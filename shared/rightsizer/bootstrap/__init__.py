@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rightsizer.aws.session import Session
     from rightsizer.aws.table import Table
     from rightsizer.domain.hardware import Catalogue
+    from rightsizer.domain.policy import ChangeLimits
     from rightsizer.domain.policy_document import PolicyDocument
     from rightsizer.flows.evaluate import EvaluatePorts
     from rightsizer.flows.rest_of_bill import BillPorts
@@ -190,9 +191,19 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
 
 
-def bill_ports(account: Session, prices: PriceBook, hours: HoursBook | None = None) -> BillPorts:
-    """Ports from which the rest of an account's bill is read. `hours`: where the table of a stack is at hand."""
+def hours_zone(limits: ChangeLimits) -> str:
+    """The time zone of proposed office hours: the setting `hours_zone`, else that of the change window."""
+    return limits.hours.zone or limits.window.zone
+
+
+def bill_ports(account: Session, prices: PriceBook, hours: HoursBook | None = None, zone: str = "UTC") -> BillPorts:
+    """Ports from which the rest of an account's bill is read; office hours are proposed in the time zone `zone`.
+
+    `hours`: where the table of a stack is at hand.
+    """
+    from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
     from rightsizer.aws.rest_of_bill import AccountBill
     from rightsizer.flows.rest_of_bill import BillPorts
 
-    return BillPorts(AccountBill(account), prices, catalogue(), hours)
+    metrics = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
+    return BillPorts(AccountBill(account), prices, catalogue(), hours, metrics, zone)

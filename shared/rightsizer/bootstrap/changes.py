@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from rightsizer.bootstrap import (
     build_per_policy,
     catalogue,
     deciders,
+    hours_zone,
     now,
     policy_document,
     price_sources,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.live_state import EndpointSight, Gone
     from rightsizer.domain.policy import ChangeLimits
-    from rightsizer.domain.proposal import ProposalState
+    from rightsizer.domain.proposal import Proposal, ProposalState
     from rightsizer.flows.apply import Apply
     from rightsizer.flows.change_capacity import CapacityChanges as ErrandFlow
     from rightsizer.flows.hours import HoursKeeper
@@ -52,6 +53,7 @@ def apply() -> Apply:
     """The flow of the apply door."""
     from rightsizer.aws.account import BEFORE_A_WRITE, EndpointQuotas
     from rightsizer.aws.changes import AwsChanger
+    from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.journal import TableJournal
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.metrics import CloudWatchMetrics
@@ -82,6 +84,7 @@ def apply() -> Apply:
         notifier=notifier(),
         capacity_changes=_capacity_changes(),
         policy=policy_document(),
+        stopped=HoursTable(table()).stopped_times,
     )
 
 
@@ -226,6 +229,10 @@ class Desk:
         self.require_decider(proposal_id, approves=state is ProposalState.APPROVED)
         return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
 
+    def proposals(self) -> Sequence[Proposal]:
+        """Every proposal that is stored and can be read."""
+        return tuple(self.store.proposals((), []))
+
     def wake_orders(self) -> WakeOrders:
         """Orders to wake endpoints, within the limits of the stack; the default ones where no stack can be asked."""
         from rightsizer.domain.office_hours import HoursLimits
@@ -329,7 +336,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         stack=Stack(),
         policy=known.account_policy,
         misread=known.misread,
-        bill=bill_ports(account, prices, HoursTable(table)),
+        bill=bill_ports(account, prices, HoursTable(table), hours_zone(known.account_limits)),
     )
 
 

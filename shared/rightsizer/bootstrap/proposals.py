@@ -11,6 +11,7 @@ from rightsizer.bootstrap import (
     bill_ports,
     build_once,
     build_per_policy,
+    hours_zone,
     misread,
     now,
     policy_document,
@@ -169,7 +170,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
-    from rightsizer.domain.policy_document import Subject, effective_policy
+    from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
     from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
@@ -181,6 +182,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     @build_once
     def ports() -> flow.ReportPorts:
         prices = OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))
+        limits = effective_limits(settings().limits, policy_document(), Subject())
         sources = flow.ReportSources(
             account=session().account(),
             region=session().region,
@@ -193,7 +195,12 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
                 Policy(minimum_saving_usd=settings().minimum_saving_usd), policy_document(), Subject()
             ),
             misread=misread(),
-            bill=bill_ports(session(), prices, HoursTable(table())),
+            bill=bill_ports(
+                session(),
+                prices,
+                HoursTable(table()),
+                hours_zone(limits),
+            ),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

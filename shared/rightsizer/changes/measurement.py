@@ -3,7 +3,7 @@
 The ended change is made what the next decision and the report are to know of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -15,6 +15,7 @@ from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd, PastVariant
 from rightsizer.domain.live_state import EndpointSight, LiveState
+from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
@@ -40,8 +41,13 @@ def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
     return add_instance_hours(change, live.endpoint, now)
 
 
-def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime) -> Change:
-    """The change with its instance hours up to `until`, at the live count or a closed schedule's planned mean."""
+def add_instance_hours(
+    change: Change, endpoint: EndpointSight, until: datetime, stopped: Sequence[StoppedTime] = ()
+) -> Change:
+    """The change with its instance hours up to `until`, at the live count or a closed schedule's planned mean.
+
+    Hours in which office hours had the endpoint stopped had no instance, and are counted by themselves.
+    """
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
@@ -49,13 +55,15 @@ def add_instance_hours(change: Change, endpoint: EndpointSight, until: datetime)
     running: float = sum(v.current_count for v in endpoint.variants if v.name in changed)
     if change.is_closed and change.option.target.hourly_counts:
         running = planned_instances(change)
-    hours = max(0.0, (until - since).total_seconds() / 3600)
+    asleep = stopped_hours(stopped, since, until)
+    hours = max(0.0, (until - since).total_seconds() / 3600 - asleep)
     fallback, unseen = _fallback_instances(change, endpoint)
     return replace(
         change,
         instance_hours=change.instance_hours + hours * running,
         fallback_hours=change.fallback_hours + hours * fallback,
         unseen_hours=change.unseen_hours + hours * unseen,
+        asleep_hours=change.asleep_hours + asleep,
         counted_until=max(since, until),
     )
 
@@ -71,7 +79,9 @@ def _fallback_instances(change: Change, endpoint: EndpointSight) -> tuple[int, i
 
 
 def realised_usd(change: Change, hours: float) -> Decimal:
-    """US dollars saved by `hours` on the new fleet: old cost less the instance hours that ran.
+    """US dollars saved in `hours` since the turn: old cost less the instance hours that ran.
+
+    Hours that it was stopped are no saving of the change: the old fleet would have been stopped, too.
 
     Prices are those of the decision, net of commitments. Where no count was seen, the planned fleet stands in. Hours on
     a fallback pool, or on a pool that AWS does not show, cost what an instance of the old fleet cost. A change that
@@ -102,11 +112,12 @@ def measured_usd_per_month(change: Change, now: datetime) -> Decimal | None:
 
 
 def _usd_since_turn(change: Change, hours: float) -> Decimal:
-    saving = change.saving_usd_per_month / HOURS_PER_MONTH * Decimal(str(round(hours, 4)))
+    hours, month = max(hours - change.asleep_hours, 0.0), change.option.price.hours_per_month
+    saving = change.saving_usd_per_month / month * Decimal(str(round(hours, 4)))
     planned = planned_instances(change)
     if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:
         return saving
-    each = change.option.usd_per_month / HOURS_PER_MONTH / Decimal(str(planned))
+    each = change.option.usd_per_month / month / Decimal(str(planned))
     beyond = change.instance_hours - planned * hours
     dearer = _old_instance_cost(change) - each
     elsewhere = change.fallback_hours + change.unseen_hours
@@ -117,13 +128,15 @@ def _old_instance_cost(change: Change) -> Decimal:
     """What an instance of the old fleet cost, USD per hour, by the decision."""
     before = change.before.variants if change.before else ()
     count = next((v.count for v in before if v.name == change.variant), 0) or planned_instances(change)
-    hourly = (change.saving_usd_per_month + change.option.usd_per_month) / HOURS_PER_MONTH
+    hourly = (change.saving_usd_per_month + change.option.usd_per_month) / change.option.price.hours_per_month
     return hourly / Decimal(str(max(1, count)))
 
 
 def planned_instances(change: Change) -> float:
     """Instances of the changed variants on average over the week, as decided and priced: autoscaling's included."""
     target, mean = change.option.target, change.option.mean_instances
+    if mean is not None and change.option.price.hours_per_month < HOURS_PER_MONTH:
+        return mean
     if target.hourly_counts:
         return target.mean_count + early_hours(target.week_counts) / HOURS
     if mean is not None:
@@ -156,6 +169,7 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
         mean_instances=mean,
         day_counts=target.day_counts,
         tracked=target.metric is not None,
+        wake_s=figures.get("wake_s"),
     )
 
 

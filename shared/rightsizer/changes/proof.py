@@ -36,7 +36,7 @@ from rightsizer.changes.baseline import (
     usual_p95_s,
     watched_metrics,
 )
-from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_text, waking_verdict
+from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_figures, wake_text, waking_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
 from rightsizer.domain.live_state import ProofVerdict
@@ -72,7 +72,9 @@ BREACHES = 3
 def proof_verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
     """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
     verdict = _verdict(change, windows, now, limits)
-    return replace(verdict, figures=serving_figures(windows))
+    names = dict.fromkeys(w.variant for w in windows if isinstance(w, MetricWindow))
+    parts = [_periods_since(windows, name, change.turned_at or now) for name in names]
+    return replace(verdict, figures={**serving_figures(windows), **wake_figures(change, parts)})
 
 
 def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:

@@ -100,6 +100,14 @@ def unproven_wake_sentence(change: Change, parts: Sequence[Periods]) -> str:
     return "no request came while it had no instance, so that nobody knows whether it wakes"
 
 
+def wake_figures(change: Change, parts: Sequence[Periods]) -> dict[str, float]:
+    """The longest wait of a wake-up that was served, as `Change.measured` has it; nothing where it did not wake."""
+    waits = (
+        [wake.wait_s for rows in parts for wake in _wake_ups_of(change, rows) if wake.served] if sleeps(change) else []
+    )
+    return {"wake_s": max(waits)} if waits else {}
+
+
 def wake_text(change: Change, parts: Sequence[Periods]) -> str:
     """How often it woke, as the end of a sentence; empty where it did not."""
     served = [wake for rows in parts for wake in _wake_ups_of(change, rows) if wake.served] if sleeps(change) else []

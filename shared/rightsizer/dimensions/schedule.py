@@ -34,7 +34,7 @@ class Schedule(Addable):
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Counts by the hour in UTC, of the day or of the week, set without a deployment."""
         from rightsizer.autoscaling import policies
-        from rightsizer.changes.plan.capacity import capacity_step
+        from rightsizer.changes.plan.capacity import capacity_step, larger_hours
         from rightsizer.domain.plan import Plan, Step, StepKind
 
         change, before, target = approved.change, approved.before, approved.change.option.target
@@ -48,7 +48,10 @@ class Schedule(Addable):
         if runs != {wanted}:
             text = f"a schedule changes no type: {name} runs {', '.join(sorted(runs))}, not {wanted}"
             return (Reason(Code.NOT_IN_PLACE, text),)
-        if approved.inputs.scaling:
+        scaling = approved.inputs.scaling
+        if scaling and change.option.restores and all(map(policies.has_only_hourly_counts, scaling)):
+            return larger_hours(approved, counts)
+        if scaling:
             return (Reason(Code.AUTOSCALED, f"{name} is autoscaled; a schedule would fight with its policies"),)
         steps = policies.hourly_count_steps(name, change.variant, counts, change.id)
         who = {k: steps[0].params[k] for k in ("ServiceNamespace", "ResourceId", "ScalableDimension")}

@@ -17,10 +17,13 @@ class AccountFindingCode(StrEnum):
     BATCH_TRANSFORM = "batch-transform"
     SERVERLESS = "serverless-or-real-time"
     SAVINGS_PLAN = "savings-plan"
+    OFFICE_HOURS = "office-hours"
     ORPHAN_CONFIGURATIONS = "orphan-endpoint-configurations"
     ORPHAN_MODELS = "orphan-models"
 
 
+LEAST_USD = Decimal(5)
+"""US dollars a month below which an account finding is not worth a line; an assumption."""
 ADVICE_ONLY = "advice only: rightsizer carries none of it out"
 """What is said of every account finding, since no change of the program does one."""
 

@@ -203,6 +203,20 @@ class PassedTest:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvenStage:
+    """The stage of a plan that was proven before another one, by the same approval."""
+
+    number: int
+    """1 is the change that the plan begins with."""
+    change_id: str
+    ended_at: datetime
+    config_name: str
+    """What it left the endpoint with."""
+    counts: str
+    """Variants and their counts then: ``AllTraffic=2``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change from its first intent to its end."""
 
@@ -261,6 +275,8 @@ class Change:
     """Those of them that ran on another pool than the first, which saves nothing."""
     unseen_hours: float = 0.0
     """Those of them of which AWS did not show the pool; they are booked as saving nothing, and as unproven."""
+    asleep_hours: float = 0.0
+    """Hours since the turn in which office hours had the endpoint stopped."""
     counted_until: datetime | None = None
     tries: int = 0
     """Earlier tries that ended for want of capacity."""
@@ -278,6 +294,10 @@ class Change:
     """Of a shadow test: whether the change itself follows by the same approval, where the test proves well."""
     after: PassedTest | None = None
     """The shadow test that the change follows; None where it follows none."""
+    stages: tuple[Option, ...] = ()
+    """What follows it by the same approval, once it is proven (`Recommendation.stages`)."""
+    stage_before: ProvenStage | None = None
+    """Of a later stage: the one before it; None of the first one, and of a change without stages."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 

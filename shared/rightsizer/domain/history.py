@@ -107,6 +107,9 @@ class PastChange:
     tracked: bool = False
     """Whether it added target tracking: `to_count` is the minimum of that, and `mean_instances` what ran."""
 
+    wake_s: float | None = None
+    """Longest that a request waited, or failed, for a start from no instance; None where none was measured."""
+
     def instances_against(self, *, tracked: bool) -> float:
         """Instances by which another fleet is compared with it: of two tracked ones the minimum, else the mean."""
         return self.to_count if tracked and self.tracked else self.mean_instances or self.to_count

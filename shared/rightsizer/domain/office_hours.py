@@ -6,7 +6,7 @@ hours meets a closed door because a clock changed.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
@@ -61,6 +61,12 @@ class StoppedTime:
     else's creation, or not recorded. Then it is a new endpoint."""
     ran: tuple[tuple[str, int], ...] = ()
     """(Instance type, count) of each variant right before the stop; empty where that is not known."""
+
+
+def stopped_hours(stopped: Iterable[StoppedTime], start: datetime, end: datetime) -> float:
+    """Hours between `start` and `end` in which the endpoint was stopped; a time that lasts goes on until `end`."""
+    spans = ((max(each.start, start), min(each.end or end, end)) for each in stopped)
+    return sum((last - first).total_seconds() / 3600 for first, last in spans if first < last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +193,8 @@ class HoursLimits:
     """The longest stay of one wake."""
     least_rest: timedelta = timedelta(hours=2)
     """An endpoint is not stopped for less than this, beside the time that its start takes."""
+    zone: str = ""
+    """IANA name of the time zone in which hours are proposed; empty: that of the change window."""
 
     def __post_init__(self) -> None:
         if self.grace < timedelta(minutes=10):

@@ -311,6 +311,7 @@ INTO_LIMITS: Mapping[str, IntoLimits] = MappingProxyType(
         "incident_alarms": _set("incident_alarms"),
         "dimensions": _set("dimensions"),
         "holidays": _hours("holidays"),
+        "hours_zone": _hours("zone"),
         "stop_grace_minutes": lambda limits, value: replace(
             limits, hours=replace(limits.hours, grace=timedelta(minutes=float(value)))
         ),

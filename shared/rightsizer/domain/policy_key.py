@@ -19,6 +19,7 @@ class KeyKind(StrEnum):
     WINDOW = "days, hours and a time zone, such as 'mon-fri 09:00-17:00 Europe/Berlin'"
     ALARMS = "a list of names of alarms"
     DATES = "a list of days, such as 2026-12-25"
+    ZONE = "a time zone, such as Europe/Berlin"
     DIMENSIONS = "a list of autoscaling, routing, schedule"
     OBJECTIVE = "as-today, or the p95 in milliseconds"
     PEOPLE = "a list of Slack user ids, role/NAME, user/NAME or ARNs of IAM"
@@ -124,6 +125,9 @@ KEYS: Mapping[str, PolicyKey] = MappingProxyType(
         ),
         # office hours
         "holidays": PolicyKey(KeyKind.DATES, "days on which office hours stay closed", "none", is_of_account=True),
+        "hours_zone": PolicyKey(
+            KeyKind.ZONE, "time zone in which office hours are proposed", "the zone of window", is_of_account=True
+        ),
         "stop_grace_minutes": PolicyKey(
             _NUMBER, "no stop so soon after requests", "30", least=10, most=1440, is_of_account=True
         ),

@@ -1,7 +1,7 @@
 """What an instance hour costs, where the figure comes from, and what is committed already."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -30,6 +30,8 @@ class Price:
     listed: bool = True
     """Whether the source shows that the type is sold for hosting there. False (snapshot only): the price tells what an
     existing endpoint costs, and is no evidence that a new one could be started."""
+    hours_per_month: Decimal = HOURS_PER_MONTH
+    """Hours of a month in which instances of the endpoint run: fewer where its office hours stop it."""
     kind: Literal["price"] = "price"
 
     def __post_init__(self) -> None:
@@ -38,6 +40,13 @@ class Price:
             raise InputError(
                 f"the price of {self.instance_type} in {self.region} must be above zero, got {self.usd_per_hour}"
             )
+        if not 0 < self.hours_per_month <= HOURS_PER_MONTH:
+            raise InputError(f"hours_per_month must be above 0 and at most {HOURS_PER_MONTH}: {self.hours_per_month}")
+
+    @property
+    def usd_per_instance_month(self) -> Decimal:
+        """US dollars of one instance in the hours of a month that it runs."""
+        return self.usd_per_hour * self.hours_per_month
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +119,13 @@ class PriceTable:
                 return price
             case _:
                 return None
+
+    def running(self, hours_per_month: Decimal) -> "PriceTable":
+        """The prices for an endpoint that runs so many hours of a month."""
+        if hours_per_month == HOURS_PER_MONTH:
+            return self
+        prices = {
+            name: replace(price, hours_per_month=hours_per_month) if isinstance(price, Price) else price
+            for name, price in self.prices.items()
+        }
+        return replace(self, prices=prices)

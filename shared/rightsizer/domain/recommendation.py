@@ -184,6 +184,9 @@ class Recommendation:
     """What its tags say of its environment, and what that changed; None where nothing was judged."""
     variants: tuple[VariantFinding, ...] = ()
     """Every production variant where there are several; empty in what was stored before they were judged."""
+    stages: tuple[Option, ...] = ()
+    """What follows the chosen option by the same approval, in order: each once the one before is proven, and by the
+    evidence of that time. The saving of each is what it adds; its cost is that of the endpoint after it."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

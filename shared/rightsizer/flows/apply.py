@@ -15,9 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
-from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest
+from rightsizer.changes.stages import change_id_of_next, proposal_of, proven_stage, stages_approved
+from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest, ProvenStage
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.hours_record import hours_id
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.policy import TICK, ChangeLimits
@@ -56,6 +58,19 @@ def unlimited_ms() -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    """Change that answers the present approval of a proposal, with what went before it."""
+
+    change: Change | None
+    """None where it has no journal yet."""
+    change_id: str
+    test: PassedTest | None = None
+    """The shadow test that went before it."""
+    stage: ProvenStage | None = None
+    """The stage of the plan that went before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """The flow of the `apply` door."""
 
@@ -75,6 +90,8 @@ class Apply:
     """Small changes outside the endpoints; None where nobody asked for them."""
     policy: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from `limits` for an endpoint."""
+    stopped: Callable[[str], Sequence[StoppedTime]] = lambda _: ()
+    """When office hours had an endpoint stopped, by its name."""
 
     def start(self, proposal_id: str, now: datetime) -> Change:
         """Begin the change of an approved proposal and advance it; the same approval twice is one change.
@@ -87,43 +104,52 @@ class Apply:
         proposal = self.store.proposal(proposal_id)
         if proposal is None:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
-        known, change_id, test = self._answer_to(proposal)
-        if known is not None:
-            return self.advance(known.id, now) or known
+        answer = self.answer_to(proposal)
+        if answer.change is not None:
+            return self.advance(answer.change.id, now) or answer.change
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
         if proposal.asked_back_by:
             raise InputError(f"starting a change: {proposal.asked_back_by} asked to stop proposal {proposal_id}")
-        change = self._create(proposal, change_id, test, now)
+        change = self._create(proposal, answer, now)
         return self.advance(change.id, now) or change
 
     def change_of_approval(self, proposal: Proposal) -> Change | None:
         """The change that answers the present approval of the proposal, or None where there is none yet.
 
-        After a shadow test that proved well it is the change that follows the test.
+        After a shadow test that proved well it is the change that follows the test; after a proven stage the next one.
         """
-        return self._answer_to(proposal)[0]
+        return self.answer_to(proposal).change
 
     def approved_since(self, proposal: Proposal) -> datetime:
-        """Since when the approval waits for its change: the decision, or the end of the shadow test before it."""
-        test = self._answer_to(proposal)[2]
+        """Since when the approval waits for its change: the decision, or the end of the test or stage before it."""
+        answer = self.answer_to(proposal)
+        before = answer.stage or answer.test
         decided = proposal.decision.at if proposal.decision else proposal.created_at
-        return decided if test is None else test.ended_at
+        return decided if before is None else before.ended_at
 
-    def _answer_to(self, proposal: Proposal) -> tuple[Change | None, str, PassedTest | None]:
-        """The change that answers the present approval, its id, and the shadow test that went before it."""
+    def answer_to(self, proposal: Proposal) -> ApprovalAnswer:
+        """The change that answers the present approval, or comes next, with what went before it."""
         change_id = change_id_of(proposal)
         known = self.journal.load(change_id)
         if known is not None and is_approved_again(proposal, known):
             change_id = change_id_of(proposal, again=True)
             known = self.journal.load(change_id)
         test = passed_test(known) if known is not None and proposal.is_test_first else None
-        if test is None:
-            return known, change_id, None
-        change_id = change_id_after(test)
-        return self.journal.load(change_id), change_id, test
+        if test is not None:
+            change_id = change_id_after(test)
+            known = self.journal.load(change_id)
+        found = ApprovalAnswer(known, change_id, test)
+        while found.change is not None and (stage := proven_stage(found.change)) is not None:
+            change_id = change_id_of_next(stage)
+            found = ApprovalAnswer(self.journal.load(change_id), change_id, stage=stage)
+        return found
 
-    def _create(self, proposal: Proposal, change_id: str, test: PassedTest | None, now: datetime) -> Change:
+    def _create(self, proposal: Proposal, answer: ApprovalAnswer, now: datetime) -> Change:
+        change_id, test, stage = answer.change_id, answer.test, answer.stage
+        whole, before = proposal, stage or test
+        if stage is not None:
+            proposal = proposal_of(proposal, stage)
         recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
         if option is None:
             raise InputError(f"starting a change: proposal {proposal.id} recommends no option")
@@ -136,11 +162,13 @@ class Apply:
             option=option,
             saving_usd_per_month=option.saving_usd_per_month,
             created_at=now,
-            decided_at=test.ended_at if test is not None else proposal.decision.at if proposal.decision else None,
+            decided_at=before.ended_at if before is not None else proposal.decision.at if proposal.decision else None,
             next_due=now,
             outcome="waits for its preflight",
             leads_on=test is None and proposal.is_test_first,
             after=test,
+            stages=stages_approved(proposal) if test is not None or not proposal.is_test_first else (),
+            stage_before=stage,
         )
         try:
             return self.journal.create(change)
@@ -150,8 +178,17 @@ class Apply:
                 return known
             if self.is_asleep(proposal.ref.name):
                 raise  # the approval stands: the tick finds it again once the endpoint is back
-            self.store.follow(proposal.id, ProposalState.WITHDRAWN, "", str(error))
+            self.end_unbegun(whole, ProposalState.WITHDRAWN, str(error))
             raise
+
+    def end_unbegun(self, proposal: Proposal, state: ProposalState, why: str) -> None:
+        """End an approval of which nothing more begins: in that state, or as proven where a stage of it stands."""
+        stage = self.answer_to(proposal).stage
+        if stage is not None:
+            text = f"{why}; this ends the plan, and stage {stage.number} stands"
+            self.store.follow(proposal.id, ProposalState.PROVEN, stage.change_id, text)
+        else:
+            self.store.follow(proposal.id, state, proposal.change_id if state is ProposalState.REJECTED else "", why)
 
     def is_asleep(self, endpoint: str) -> bool:
         """Whether the endpoint's office hours hold its lock: it is stopped, or being stopped or started."""
@@ -171,7 +208,7 @@ class Apply:
             return change
         if change is None and waits:
             text = f"{proposal.asked_back_by} stopped it before it began; nothing was changed"
-            self.store.follow(proposal.id, ProposalState.REJECTED, proposal.change_id, text)
+            self.end_unbegun(proposal, ProposalState.REJECTED, text)
             catch_send_errors(self.notifier)(f"{proposal.ref.name}: stopped before it began", text)
             return None
         change_id = change.id if change is not None else proposal.change_id

@@ -21,7 +21,13 @@ from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
-from rightsizer.flows.record_change import LedgerEntries, book_savings, shown_outcome, shown_proposal_state
+from rightsizer.flows.record_change import (
+    LedgerEntries,
+    book_savings,
+    shown_change_id,
+    shown_outcome,
+    shown_proposal_state,
+)
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 BOOKS_MIN = 5
@@ -159,7 +165,7 @@ def _book_savings(apply: Apply, now: datetime, left: TimeLeft) -> None:
 
 def _book_change(apply: Apply, change_id: str, now: datetime) -> None:
     try:
-        book_savings(apply.journal, apply.changer, LedgerEntries(apply.ledger), change_id, now)
+        book_savings(apply.journal, apply.changer, LedgerEntries(apply.ledger, apply.stopped), change_id, now)
     except UnreadableError as error:
         apply.journal.park(change_id, str(error), now, catch_send_errors(apply.notifier))
     except Exception:
@@ -262,7 +268,7 @@ def _correct_proposal(apply: Apply, proposal: Proposal) -> None:
         apply.store.follow(proposal.id, ProposalState.WITHDRAWN, proposal.change_id, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval withdrawn", text)
     elif change.is_closed:
-        apply.store.follow(proposal.id, shown_proposal_state(change), change.id, shown_outcome(change))
+        apply.store.follow(proposal.id, shown_proposal_state(change), shown_change_id(change), shown_outcome(change))
 
 
 def _try_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | None:
@@ -285,7 +291,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if proposal is None or proposal.state is not ProposalState.APPROVED or proposal.asked_back_by:
         return None
     if known is not None:
-        apply.store.follow(proposal.id, shown_proposal_state(known), known.id, shown_outcome(known))
+        apply.store.follow(proposal.id, shown_proposal_state(known), shown_change_id(known), shown_outcome(known))
         return None
     since = apply.approved_since(proposal)
     late = now - since
@@ -294,7 +300,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
             f"It was approved on {since:%Y-%m-%d %H:%M} UTC and could not be started within "
             f"{PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
-        apply.store.follow(proposal.id, ProposalState.EXPIRED, "", text)
+        apply.end_unbegun(proposal, ProposalState.EXPIRED, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval expired", text)
         return None
     if proposal.recommendation.chosen_option is None:

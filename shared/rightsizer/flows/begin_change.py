@@ -12,6 +12,7 @@ from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
+from rightsizer.changes.stages import proposal_of
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
@@ -123,7 +124,7 @@ class ChangeStarter:
         by = proposal.decision.by if proposal.decision else ""
         asked_by = self._asked_by(change, proposal) if limits.approvers.four_eyes else ()
         not_theirs = approver_refusal(by, limits.approvers, approves=True, asked_by=asked_by)
-        return not_theirs if not_theirs is not None else proposal
+        return not_theirs if not_theirs is not None else proposal_of(proposal, change.stage_before)
 
     def _asked_by(self, change: Change, proposal: Proposal) -> tuple[str, ...]:
         """Who asked for what the change does: for its order, or for the shadow test that it follows."""
@@ -147,6 +148,7 @@ class ChangeStarter:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
+        proposal = proposal_of(proposal, change.stage_before)
         against = read_state.recommendation_against(self.store, change, proposal)
         inputs = self._preflight_input(change, proposal, endpoint, limits)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from rightsizer.autoscaling.scheduled_actions import change_due_now
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
+from rightsizer.changes.stages import UNDONE, change_id_of_next, proven_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
@@ -54,8 +55,9 @@ class Orders:
     def request_rollback(self, change_id: str, by: str, now: datetime) -> Change:
         """Bring the endpoint back to its old configuration, also after the change was proven.
 
-        Of a shadow test that passed, stop the change that follows it. A change that was not begun does not begin. While
-        office hours have stopped the endpoint, the order is kept on the proposal until it serves.
+        Of a shadow test that passed, stop the change that follows it; of a plan of several stages, the last one that
+        stands goes back. A change that was not begun does not begin. While office hours have stopped the endpoint, the
+        order is kept on the proposal until it serves.
 
         Raises InputError when there is nothing to go back from, ConflictError when another change holds the endpoint.
         """
@@ -69,6 +71,7 @@ class Orders:
                 self.stop(change.proposal_id, by, now)
                 return change
             change = following or change
+        change = self._last_stage(change)
         if change.is_closed:
             self._require_end_to_undo(change)
             if self.journal.holder_of(change.ref.name) == hours_id(change.ref.name):
@@ -82,6 +85,12 @@ class Orders:
         if asked.course is Course.BACK:
             asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
+
+    def _last_stage(self, change: Change) -> Change:
+        """The last stage of its plan that stands or is under way: it goes back before those before it."""
+        stage = proven_stage(change)
+        following = self.journal.load(change_id_of_next(stage)) if stage is not None else None
+        return change if following is None or following.state in UNDONE else self._last_stage(following)
 
     def _keep_for_morning(self, change: Change, by: str, now: datetime) -> Change:
         """Record the order on the proposal: `apply` takes it once office hours are done with the endpoint.

@@ -23,10 +23,12 @@ from rightsizer.changes.overruled import (
     slow_test_reason,
 )
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
+from rightsizer.changes.stages import option_of_stage, proposal_of, sized_sentence, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict
 from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
+from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.proposal import Proposal
@@ -234,6 +236,11 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
         text = f"the shadow test of {name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC ({change.after.result})"
         wait = "the change waits for an evaluation that knows what it measured, within a day"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; {wait}")
+    if (unjudged := unjudged_reason(change, newest)) is not None:
+        return unjudged
+    stage = _stage_now(change, decided, newest)
+    if isinstance(stage, Reason):
+        return stage
     slow = slow_test_reason(change.after, change.option, decided) if change.after is not None else None
     if slow is not None:
         return slow
@@ -248,13 +255,28 @@ def with_covered_fleet(store: RecommendationStore, change: Change, proposal: Pro
         newest = store.recommendation(change.ref.name)
     except UnreadableError:
         return change  # the change waits for a recommendation that can be read
+    stage = _stage_now(change, proposal.recommendation, newest)
+    if change.stage_before is not None and not isinstance(stage, Option):
+        return change  # it waits, or is refused
     approved_as = _approved_as(change, proposal)
-    option = covered_fleet(change.option, proposal.recommendation, newest, approved_as=approved_as)
-    if newest is None or option is change.option:
+    option = (
+        stage
+        if isinstance(stage, Option)
+        else covered_fleet(change.option, proposal.recommendation, newest, approved_as=approved_as)
+    )
+    if newest is None or option == change.option:
         return change
-    note = Entry(now, JournalEvent.PREFLIGHT, "noted", covered_sentence(option, change.option, newest)[:500])
-    saving = option.saving_usd_per_month
-    return replace(change, option=option, saving_usd_per_month=saving, journal=(*change.journal, note))
+    sized = replace(change, option=option, saving_usd_per_month=option.saving_usd_per_month)
+    said = covered_sentence(option, change.option, newest) if stage is None else sized_sentence(sized, newest)
+    return replace(sized, journal=(*change.journal, Entry(now, JournalEvent.PREFLIGHT, "noted", said[:500])))
+
+
+def _stage_now(change: Change, decided: Recommendation, newest: Recommendation | None) -> Option | Reason | None:
+    """A later stage as the newest recommendation sizes it, or why it may not begin; None where it waits, or is none."""
+    approved = decided.chosen_option
+    if approved is None or newest is None or change.stage_before is None or unjudged_reason(change, newest):
+        return None
+    return option_of_stage(approved, decided.variant, newest)
 
 
 def _approved_as(change: Change, proposal: Proposal | None) -> ApprovedAs:
@@ -315,8 +337,8 @@ def check_recommendation(
 def tell_of_wait(change: Change, why: Reason, now: datetime, tell: SafeTell) -> Change:
     """The change with the line of the message that it waits for a recommendation; told once."""
     known = any(entry.step == JournalEvent.JUDGEMENT for entry in change.journal)
-    if change.after is not None:
-        return change  # the end of its test said so
+    if change.after is not None or change.stage_before is not None:
+        return change  # the end of its test, or of the stage before it, said so
     if known or not tell(f"{change.ref.name}: approved, and waits for a new recommendation", why.sentence):
         return change
     return replace(change, journal=(*change.journal, Entry(now, JournalEvent.JUDGEMENT, "noted", why.sentence)))
@@ -336,7 +358,9 @@ def _reason_against(store: RecommendationStore, change: Change) -> Reason | None
         proposal = store.proposal(change.proposal_id)
     except UnreadableError:
         return recommendation_against(store, change, None)  # the change itself holds what was approved
-    return recommendation_against(store, change, proposal) if proposal is not None else None
+    if proposal is None:
+        return None
+    return recommendation_against(store, change, proposal_of(proposal, change.stage_before))
 
 
 def _has_begun_steps(change: Change, now: datetime) -> bool:

@@ -5,6 +5,7 @@ stands. Each part begins where the last one ended, and its id names its end. The
 already, so that a part that is booked again after a crash is the same part.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,13 +17,14 @@ from rightsizer.changes.reconcile import differences, leftover_configs, may_have
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
 from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
+from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.next_action import Finish, Steer
+from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.flows.notify import SafeTell
@@ -46,19 +48,33 @@ NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 
 
 def shown_proposal_state(change: Change) -> ProposalState:
-    """State that the proposal shows; applied only once nothing is watched any more."""
+    """State that the proposal shows; applied only once nothing is watched any more.
+
+    Of a later stage that did not come to stand it is that of the stage before it, which stands.
+    """
+    if change.stage_before is not None and change.state in UNDONE:
+        return ProposalState.PROVEN
     if change.state is ChangeState.REFUSED and _is_too_old(change):
         return ProposalState.EXPIRED
     if change.state is ChangeState.REFUSED and change.asked_back_by:
         return ProposalState.REJECTED
-    if passed_test(change) is not None:
-        return ProposalState.APPROVED  # it waits for the change that follows the test
+    if passed_test(change) is not None or proven_stage(change) is not None:
+        return ProposalState.APPROVED  # it waits for the change that follows the test, or for the next stage
     return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
 
 
 def shown_outcome(change: Change) -> str:
     """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
-    return f"{change.outcome}; before it {change.after.result}" if change.after is not None else change.outcome
+    whole = number_of(change) + len(change.stages)
+    stage = f"stage {number_of(change)} of {whole}: " if whole > 1 else ""
+    before = f"; before it {change.after.result}" if change.after is not None else ""
+    return f"{stage}{change.outcome}{before}{stands_text(change)}"
+
+
+def shown_change_id(change: Change) -> str:
+    """Id of the change that the proposal shows, which is what a rollback undoes: the last stage that stands."""
+    before = change.stage_before
+    return before.change_id if before is not None and change.state in UNDONE else change.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +148,7 @@ class ChangeRecorder:
         if change.remaining:
             sentence += "; to be done by a person: " + " ; ".join(change.remaining)
         ended = replace(change, state=move.state, reason=move.reason)
-        sentence += follow_up_text(ended)
+        sentence += follow_up_text(ended) + next_stage_text(ended)
         notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
         left = leftover_configs(change)
         if left:
@@ -151,8 +167,9 @@ class ChangeRecorder:
 
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
-        shown, measured = shown_proposal_state(change), measured_usd_per_month(change, now)
-        self.store.follow(change.proposal_id, shown, change.id, shown_outcome(change), measured=measured)
+        state, shown = shown_proposal_state(change), shown_change_id(change)
+        measured = measured_usd_per_month(change, now)
+        self.store.follow(change.proposal_id, state, shown, shown_outcome(change), measured=measured)
         if change.is_closed:
             occurred = Occurrence(
                 f"change#{change.id}#{change.state.value}",
@@ -163,7 +180,7 @@ class ChangeRecorder:
             )
             change = LedgerEntries(self.ledger).book_to_end(change, now)
             self._remember(change, now)
-            if change.state is not ChangeState.PROVEN or change.remaining:
+            if change.state is not ChangeState.PROVEN or change.remaining or change.stages:
                 self.tell(_end_subject(change), _end_text(change))
             self.ledger.note(occurred)
         return change
@@ -193,7 +210,8 @@ class ChangeRecorder:
         if not test and after.state is ChangeState.APPLIED and before.state is not ChangeState.APPLIED:
             saving = after.saving_usd_per_month
             if not after.option.grows:
-                self._book_entry(after, "estimated", saving, float(HOURS_PER_MONTH), "applied, unproven", now)
+                hours = float(after.option.price.hours_per_month)
+                self._book_entry(after, "estimated", saving, hours, "applied, unproven", now)
             self.store.follow(after.proposal_id, ProposalState.APPLYING, after.id, shown_outcome(after))
 
     def remember_no_capacity(self, change: Change, planned: Change, now: datetime) -> None:
@@ -232,7 +250,7 @@ def _is_too_old(change: Change) -> bool:
 def _end_text(change: Change) -> str:
     """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
-        return change.outcome
+        return f"{change.outcome}{stands_text(change)}"
     return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
 
 
@@ -256,6 +274,8 @@ def _end_subject(change: Change) -> str:
         return f"{name}: stopped before it began"
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
+    if proven_stage(change) is not None:
+        return f"{name}: stage {number_of(change)} proven, the next one follows"
     if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
@@ -269,6 +289,8 @@ class LedgerEntries:
     """Books the hours of the cheaper fleet, each hour once."""
 
     ledger: SavingsLedger
+    stopped: Callable[[str], Sequence[StoppedTime]] = lambda _: ()
+    """When office hours had an endpoint stopped, by its name."""
 
     def book_to_end(self, change: Change, now: datetime) -> Change:
         """The closed change with everything booked up to its last step, or to the return that ended its saving."""
@@ -285,7 +307,7 @@ class LedgerEntries:
         end = max(end, since)
         if end == since and change.booked_until is not None:
             return change
-        hours = (end - since).total_seconds() / 3600
+        hours = (end - since).total_seconds() / 3600 - stopped_hours(self.stopped(change.ref.name), since, end)
         total, grows = realised_usd(change, (end - change.turned_at).total_seconds() / 3600), change.option.grows
         part = total - change.booked_usd
         kind: Literal["growth-cost", "realised"] = "growth-cost" if grows else "realised"
@@ -326,9 +348,10 @@ def book_savings(
     if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
         journal.save_booking(replace(change, saves=False))
         return None
-    end = change.booked_until + PART
+    end, stopped = change.booked_until + PART, ledger_entries.stopped(change.ref.name)
     while end <= now:
-        change = journal.save_booking(ledger_entries.book_until(add_instance_hours(change, sight, end), end))
+        counted = add_instance_hours(change, sight, end, stopped)
+        change = journal.save_booking(ledger_entries.book_until(counted, end))
         end += PART
     return change
 

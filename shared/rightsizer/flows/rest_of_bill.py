@@ -15,8 +15,9 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.propose_hours import HoursSources, propose_hours
 from rightsizer.ports.account import AccountReader
-from rightsizer.ports.evaluation import PriceBook
+from rightsizer.ports.evaluation import MetricReader, PriceBook
 from rightsizer.ports.hours import HoursBook
 from rightsizer.reporting.rest_of_bill import (
     WARM_POOL_DAYS,
@@ -47,6 +48,10 @@ class BillPorts:
     catalogue: Catalogue
     hours: HoursBook | None = None
     """Records of office hours; None where no stack is at hand."""
+    metrics: MetricReader | None = None
+    """Past requests, from which office hours are proposed; None: they are not."""
+    zone: str = "UTC"
+    """IANA name of the time zone of proposed hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class BillScope:
     """Endpoints that were not looked at, or are being deployed."""
     resting: frozenset[str] = frozenset()
     """Endpoints with office hours: they do not run at every hour."""
+    starts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Seconds of the starts after stopped hours, by endpoint."""
     finds_orphans: bool = True
     """False where it is not known what stopped endpoints need."""
     reads_training_runs: bool = False
@@ -84,7 +91,10 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     found = list(batch_findings(scope.recommendations))
     unread: list[Reason] = []
     scope = _with_hours(ports, scope, unread)
-    parts: list[Callable[[], Iterable[AccountFinding]]] = [lambda: _serverless(ports, scope, now)]
+    parts: list[Callable[[], Iterable[AccountFinding]]] = [
+        lambda: _serverless(ports, scope, now),
+        lambda: _office_hours(ports, scope, now),
+    ]
     if scope.is_whole:
         parts += [lambda: _warm_pools(ports, scope, now), lambda: _savings_plan(ports, scope, unread)]
     if scope.is_whole and scope.reads_training_runs:
@@ -120,7 +130,8 @@ def _with_hours(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> Bil
         models = frozenset(str(each["ModelName"]) for each in variants if each.get("ModelName"))
         kept = kept.joined(ServedResources(frozenset(names), models))
     resting = scope.resting | {record.ref.name for record in records if record.hours}
-    return replace(scope, kept=scope.kept.joined(kept), resting=resting, finds_orphans=not rows)
+    starts = {record.ref.name: record.starts for record in records if record.starts}
+    return replace(scope, kept=scope.kept.joined(kept), resting=resting, starts=starts, finds_orphans=not rows)
 
 
 def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
@@ -137,6 +148,14 @@ def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
     sizes = ports.account.serverless_sizes([name for name in serverless if traffic[name].requests > 0])
     kept = {name: seen for name, seen in traffic.items() if name in sizes or name not in serverless}
     return list(serverless_findings(weighed, ServerlessInputs(kept, sizes, prices, ports.catalogue)))
+
+
+def _office_hours(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
+    """Office hours for endpoints that have none."""
+    if ports.metrics is None:
+        return []
+    found = [one for one in scope.recommendations if one.ref.name not in scope.resting]
+    return propose_hours(HoursSources(ports.account, ports.metrics, ports.zone, scope.starts), found, now)
 
 
 def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:

@@ -15,6 +15,7 @@ from rightsizer.domain.account_finding import (
     StoredResource,
     WarmPoolUse,
 )
+from rightsizer.domain.reason import Reason
 from rightsizer.domain.training_run import TrainingRun
 
 
@@ -35,6 +36,10 @@ class AccountReader(Protocol):
 
     def served_by(self, endpoints: Sequence[str]) -> ServedResources:
         """Configurations and models of these endpoints; two calls for each endpoint."""
+        ...
+
+    def endpoint_tags(self, arns: Sequence[str]) -> Mapping[str, Mapping[str, str] | Reason]:
+        """Tags of each of these endpoints by its ARN, or why they could not be read."""
         ...
 
     def component_models(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
-from rightsizer.domain.price import HOURS_PER_MONTH, Price
+from rightsizer.domain.price import Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import EvaluationContext
@@ -121,7 +121,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
         return _too_slow_reason(context, hardware, ratio, speed.source, seen)
     workers = workers_of(hardware, context.reference, context.demand, context.latency)
     busy = context.demand.load.mean_rate * context.latency.mean_s * ratio.mid / workers * 0.8
-    least = float(price.usd_per_hour * HOURS_PER_MONTH) * max(busy, 1.0)
+    least = float(price.usd_per_instance_month) * max(busy, 1.0)
     if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
     return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least, likely)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
+from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.demand import Demand, Fleet, Latency, ReplayResult, Stream
 from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.environment import policy_for
@@ -17,7 +18,7 @@ from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import HOURS_PER_MONTH, Price, PriceTable
+from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.latency_objective import allowed_slowdown, share_of_late_requests
@@ -27,6 +28,7 @@ from rightsizer.recommender.queueing import ServiceTime, service_bins
 from rightsizer.recommender.replay import replay_requests, stream_of
 from rightsizer.recommender.shadow_test import hours_of_test, shadow_test_refusal, share_of_wanted_requests
 from rightsizer.recommender.slowdown import host_factor, measured_outcomes, workers_of
+from rightsizer.recommender.stopped_hours import running_hours
 
 ROUNDED = 0.5
 """Instances that a fleet has more than it needs on average, because they are whole."""
@@ -46,8 +48,9 @@ class AccountInputs:
     now: datetime
 
     def for_endpoint(self, endpoint: Endpoint) -> "AccountInputs":
-        """The inputs with the policy as it holds in the environment of the endpoint."""
-        return replace(self, policy=policy_for(endpoint, self.policy))
+        """The inputs with the policy of the endpoint's environment, and prices of the hours that it runs."""
+        hours = running_hours(endpoint.tags, self.history.stopped, self.now)
+        return replace(self, policy=policy_for(endpoint, self.policy), prices=self.prices.running(hours))
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,8 @@ class EvaluationContext:
         """Monthly US dollars above which an option is of no interest."""
         if self.growth_ceiling_usd is not None or not self.is_fleet_too_small:
             return self.growth_ceiling_usd or float(self.usd_per_month)
-        fleet = (
-            sum(self.reference_counts) / 24 * float((self._usd_per_hour(self.reference.name) or 0) * HOURS_PER_MONTH)
-        )
+        known = self.inputs.prices.find(self.reference.name)
+        fleet = sum(self.reference_counts) / 24 * float(known.usd_per_instance_month if known else 0)
         return max(float(self.usd_per_month), fleet) * self.policy.count_factor
 
     @property
@@ -298,9 +300,18 @@ class EvaluationContext:
         return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
-        """Whether counts by the hour may be set on that type: they are a change of their own."""
-        alone = candidate == self.runs.name and not self.endpoint.scaling and not rerouted
-        return alone and self.may_change(OptionKind.SCHEDULE)
+        """Whether counts by the hour may be set on that type: they are a change of their own.
+
+        In place of counts by the hour that are ours only larger ones may.
+        """
+        alone = candidate == self.runs.name and (not self.endpoint.scaling or self.is_schedule_too_small)
+        return alone and not rerouted and self.may_change(OptionKind.SCHEDULE)
+
+    @property
+    def is_schedule_too_small(self) -> bool:
+        """Whether the fleet that has to grow has counts by the hour of ours, and nothing else scales it."""
+        ours = bool(self.endpoint.scaling) and all(map(has_only_hourly_counts, self.endpoint.scaling))
+        return ours and self.is_fleet_too_small
 
 
 SHARED = (

@@ -11,6 +11,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import HOURS
 from rightsizer.domain.usage import busy_days
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import like_last_day, replay_plan
@@ -129,12 +130,13 @@ def _search_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None
     slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency_by_hour(context.stream, slower * context.load_margin)
     ceiling = 0 if random_routing else autoscaling_maximum(context, shape.name)
+    floor = _least_by_hour(context, shape)
     best: Fleet | None = None
     low, high = 0, len(SHARES) - 1
     while low <= high:
         middle = (low + high) // 2
         counts = hourly_plan(levels, SHARES[middle], context.load_margin, workers, most)
-        counts = tuple(max(c, context.owner_minimum) for c in counts)
+        counts = tuple(map(max, counts, floor))
         if not shape.hourly:
             counts = (max(counts),) * 24
         maximum = ceiling if ceiling > min(counts) else 0
@@ -146,6 +148,17 @@ def _search_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None
         else:
             high = middle - 1
     return best
+
+
+def _least_by_hour(context: EvaluationContext, shape: FleetShape) -> tuple[int, ...]:
+    """Instances of each hour below which nothing is tried: the owner's minimum, and of a schedule that grows its own.
+
+    Growth gives room and takes none: an hour that ran well says nothing against what runs in it.
+    """
+    least = (context.owner_minimum,) * HOURS
+    if not (shape.hourly and context.is_schedule_too_small):
+        return least
+    return tuple(max(low, round(runs or 0)) for low, runs in zip(least, context.days[-1].instances, strict=True))
 
 
 def _search_constant_count(context: EvaluationContext, fleet: Fleet, low: int, high: int) -> Fleet | None:

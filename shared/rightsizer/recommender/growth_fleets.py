@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST, EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind, Target
-from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext
@@ -42,7 +41,7 @@ def growth_offers(context: EvaluationContext, need: GrowthNeed) -> Iterator[Grow
     """Every way to end the need, and why others are none."""
     today = todays_count(context)
     most = max(context.policy.count_factor * today + context.policy.count_spare, need.least)
-    ceiling = float(context.price.usd_per_hour * HOURS_PER_MONTH) * most
+    ceiling = float(context.price.usd_per_instance_month) * most
     wide = replace(context, growth_ceiling_usd=ceiling)
     candidates, _ = check_candidates(wide)
     own = next((c for c in candidates if c.hardware.name == context.runs.name), None)
@@ -143,7 +142,7 @@ class _Search:
             yield Excluded(candidate.hardware.name, Reason(Code.TOO_SLOW, text))
             return
         guess = replace(candidate, ratio=Ratio(candidate.ratio.mid, candidate.ratio.mid), fast=chance)
-        each = float(candidate.price.usd_per_hour * HOURS_PER_MONTH)
+        each = float(candidate.price.usd_per_instance_month)
         last = min(self.most, int((context.growth_ceiling_usd or 0.0) / each))
         search, random_routing = replace(self, candidate=guess), context.is_random_routing
         counts = range(max(min(self.today, 2), self.need.least), last + 1)

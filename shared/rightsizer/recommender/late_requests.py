@@ -67,10 +67,13 @@ def extra_margin(context: EvaluationContext) -> float:
 def late_budget_used(context: EvaluationContext) -> float | None:
     """Multiple of the allowed late requests that the fleets which we left standing used up; None within the budget.
 
-    Days of a change that was taken back do not count here: what runs since is not to blame for them.
+    Days of a change that was taken back do not count here: what runs since is not to blame for them. Nor do days on
+    the owner's own fleet, before a change of ours stood for the first time.
     """
-    returned = {p.at.date() for p in _deployed_changes(context) if p.is_refuted}
-    days = [d for d in _days_since_change(context) if d.day not in returned]
+    changes = _deployed_changes(context)
+    returned = {p.at.date() for p in changes if p.is_refuted}
+    first = min((p.at.date() for p in changes if p.is_in_force), default=date.max)
+    days = [d for d in context.days if d.day >= first and d.day not in returned]
     if context.peak_count == 1 or _budget_used(context, days) <= BUDGET:
         return None
     used = _budget_used(context, days, hardness(context, days))

@@ -22,6 +22,7 @@ from rightsizer.recommender.pricing import (
     cost_of,
     host_risk,
     load_risk,
+    mean_while_running,
     memory_risk,
     quota_risk,
     risk_level,
@@ -58,6 +59,7 @@ def price_fleet(
     risks = _risks(context, candidate, fleet)
     fewest = min((*fleet.counts, *(n for one in fleet.day_counts for n in one.counts)))
     lone, undeclared = policy.lone_instance, context.endpoint.objective.min_instances is None
+    mean = mean_while_running(mean, fewest, count, candidate.price)
     alone = fewest == 1 < min(context.reference_counts) and undeclared and lone > Risk.VERY_LOW
     if alone:
         risks[RiskResource.AVAILABILITY] = lone

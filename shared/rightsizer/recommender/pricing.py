@@ -192,8 +192,17 @@ class FleetCost:
 
 
 def monthly_cost(price: Price, instances: float) -> Decimal:
-    """US dollars of a month of that many instances on average."""
-    return (price.usd_per_hour * Decimal(str(round(instances, 4))) * HOURS_PER_MONTH).quantize(CENT)
+    """US dollars of a month of that many instances on average, in the hours that they run."""
+    return (price.usd_per_instance_month * Decimal(str(round(instances, 4)))).quantize(CENT)
+
+
+def mean_while_running(mean: float, fewest: int, most: int, price: Price) -> float:
+    """The mean count in the hours that run, from that of all hours: stopped ones would have had the fewest.
+
+    Where they would have had more the mean is too high, and the saving told is too small.
+    """
+    runs = float(price.hours_per_month / HOURS_PER_MONTH)
+    return min((mean - fewest * (1 - runs)) / runs, max(float(most), mean))
 
 
 def usd_of_variants(variants: Iterable[Variant], prices: PriceTable) -> Decimal:

@@ -7,6 +7,7 @@ it published: ApproximateAgeOfOldestRequest and ExpiredRequests (developer guide
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
+from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 
@@ -62,19 +63,28 @@ def unattended_refusal(demand: Demand) -> Reason | None:
     return None
 
 
-def wait_sentence(cold: float, requests: float, demand: Demand) -> str:
+def start_text(history: History) -> str:
+    """How long a start from no instance takes: by the endpoint's own wake-ups, the account's, or AWS's samples."""
+    for past, whose in ((history.endpoint, "its own wake-ups"), (history.account, "the wake-ups of this account")):
+        seen = [one.wake_s for one in past if one.wake_s]
+        if seen:
+            return f"{max(1, round(max(seen) / 60))} minutes (the longest of {whose} that were measured)"
+    return f"about {START_S / 60:.0f} minutes"
+
+
+def wait_sentence(cold: float, requests: float, demand: Demand, history: History) -> str:
     """Who would have waited for a start, and what is known of how long a request may wait."""
     who = f"{cold:,.0f} of {requests:,.0f} requests of the look-back" if requests > 0 else "the next request"
-    waits = f"{who} would have waited about {START_S / 60:.0f} minutes for an instance to start; the queue keeps them"
+    waits = f"{who} would have waited {start_text(history)} for an instance to start; the queue keeps them"
     if demand.oldest_request_s is None:
         return f"{waits}, unless they expire sooner (RequestTTLSeconds): the age of the oldest was not published"
     return f"{waits}, unless they expire sooner (RequestTTLSeconds): {_seen_text(demand, demand.oldest_request_s)}"
 
 
-def failing_sentence(cold: float, requests: float) -> str:
+def failing_sentence(cold: float, requests: float, history: History) -> str:
     """Requests of inference components that would have failed: no queue keeps them."""
     who = f"{cold:,.0f} of {requests:,.0f} requests of the look-back would have failed"
-    return f"{who} and been tried again for about {START_S / 60:.0f} minutes, until the first copy runs"
+    return f"{who} and been tried again for {start_text(history)}, until the first copy runs"
 
 
 def _seen_text(demand: Demand, oldest_s: float) -> str:

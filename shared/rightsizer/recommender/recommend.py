@@ -22,7 +22,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import PriceTable
+from rightsizer.domain.price import HOURS_PER_MONTH, PriceTable
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
@@ -35,6 +35,7 @@ from rightsizer.recommender.evidence import evidence_of, hourly_requests, peak_o
 from rightsizer.recommender.finding import idle_reason, too_little_data_reason
 from rightsizer.recommender.idle import recommend_for_idle, recommend_without_latency
 from rightsizer.recommender.late_share import with_accepted_share
+from rightsizer.recommender.later_stages import with_later_stages
 from rightsizer.recommender.pricing import monthly_cost, share_commitment, usd_of_variants
 from rightsizer.recommender.usage_cache import complete_until, configured_at, known_until, last_modified
 from rightsizer.recommender.variants import join_variants
@@ -92,7 +93,7 @@ def recommend(
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
         found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
     found = replace(found, environment=read_environment(endpoint, inputs.policy))
-    return add_unread_tags(add_unknown_savings_plans(found, inputs.prices), endpoint)
+    return add_unread_tags(add_unknown_savings_plans(_add_running_hours(found), inputs.prices), endpoint)
 
 
 def _recommend_view(
@@ -130,6 +131,14 @@ def _recommend_first_variant(
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
     found = _recommend(endpoint, hardware, days, inputs, dimensions)
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+
+
+def _add_running_hours(found: Recommendation) -> Recommendation:
+    """The recommendation, which says that its money counts the hours alone in which office hours let it run."""
+    if found.evidence is None or found.price is None or found.price.hours_per_month == HOURS_PER_MONTH:
+        return found
+    said = f"runs {found.price.hours_per_month:.0f} of {HOURS_PER_MONTH} hours a month; cost and savings are of these"
+    return replace(found, evidence=replace(found.evidence, figures={**found.evidence.figures, "office hours": said}))
 
 
 def _share_plan(inputs: AccountInputs, usd: Decimal, of_usd: Decimal | None) -> AccountInputs:
@@ -185,6 +194,7 @@ def _recommend(
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
     context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
     found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    found = with_later_stages(found, context)
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
 

@@ -105,9 +105,11 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
     sure, share = context.demand.confidence, found.asleep_share
     nap = scale_to_zero_option(now, context.price, money, sure, found.minutes, share, in_place, of_components)
     if of_components and in_place:
-        nap = replace(nap, notes=(*nap.notes, failing_sentence(found.cold, found.requests)))
+        nap = replace(nap, notes=(*nap.notes, failing_sentence(found.cold, found.requests, context.inputs.history)))
     if context.endpoint.kind is EndpointKind.ASYNC:
-        nap = replace(nap, notes=(*nap.notes, wait_sentence(found.cold, found.requests, context.demand)))
+        nap = replace(
+            nap, notes=(*nap.notes, wait_sentence(found.cold, found.requests, context.demand, context.inputs.history))
+        )
     return replace(nap, mean_instances=round(awake, 4))
 
 

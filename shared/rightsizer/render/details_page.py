@@ -8,7 +8,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import asked_test, charts, effects, sentences
 from rightsizer.render.charts import highest_value
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, card, facts, join, page, section, table, tag
-from rightsizer.render.target import target_facts
+from rightsizer.render.target import later_text, target_facts
 
 
 def details_page(proposal: Proposal) -> str:
@@ -112,7 +112,9 @@ def _options(proposal: Proposal) -> Markup:
     ours = proposal.approvable and not found.owned_by
     rows = [_option(number, option, ours) for number, option in enumerate(found.options, 1)]
     heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "For callers")
-    return table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
+    later = later_text(found)
+    told = table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
+    return join(told, tag("p", f"Later: {later}", class_="note")) if later else told
 
 
 def _option(number: int, option: Option, ours: bool) -> list[Cell]:

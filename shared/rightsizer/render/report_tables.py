@@ -158,7 +158,11 @@ def by_week(report: Report) -> list[Week]:
 
 def kept_promises(report: Report) -> list[KeptPromise]:
     """The changes with billed hours, against their own promise prorated to those hours."""
-    promised = {entry.change_id: entry.usd for entry in report.ledger if entry.kind == "estimated"}
+    promised = {
+        entry.change_id: entry.usd / (Decimal(str(entry.hours)) or HOURS_PER_MONTH)
+        for entry in report.ledger
+        if entry.kind == "estimated"
+    }
     hours: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     saved: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     for entry in _billed_entries(report):
@@ -166,7 +170,7 @@ def kept_promises(report: Report) -> list[KeptPromise]:
             hours[entry.endpoint, entry.change_id] += Decimal(str(entry.hours))
             saved[entry.endpoint, entry.change_id] += entry.saved_usd
     return [
-        KeptPromise(endpoint, change, promised[change] / HOURS_PER_MONTH * hours[endpoint, change], usd)
+        KeptPromise(endpoint, change, promised[change] * hours[endpoint, change], usd)
         for (endpoint, change), usd in sorted(saved.items())
         if change in promised
     ]

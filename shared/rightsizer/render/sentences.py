@@ -254,7 +254,7 @@ def signals(rung: str) -> str:
 def start_sentence(proposal: Proposal) -> str:
     """When what was approved begins, in one sentence. Empty once its shadow test is over, whose outcome says it."""
     found = proposal.recommendation
-    if proposal.is_test_first and proposal.change_id:
+    if proposal.change_id and (proposal.is_test_first or found.stages):
         return ""
     if proposal.runs_test:
         if found.peak is None:
@@ -298,7 +298,9 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case unreachable:
             assert_never(unreachable)
     back = ""
-    if proposal.asked_back_by and proposal.state not in (ProposalState.ROLLED_BACK, ProposalState.REJECTED):
+    ended = proposal.state in (ProposalState.ROLLED_BACK, ProposalState.REJECTED)
+    kept = proposal.state is ProposalState.PROVEN and proposal.recommendation.stages  # the rest of a plan was stopped
+    if proposal.asked_back_by and not ended and not kept:
         asked = "stop it" if proposal.state is ProposalState.APPROVED else "roll it back"
         back = f" {decider_name(proposal.asked_back_by)} asked to {asked}."
     return f"{words}{back} {one_line(proposal.outcome)}".strip()

@@ -1,6 +1,8 @@
 """What an option leads to, in facts beside its sentence: hours, bounds, routing, sleep, pools and other variants."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from itertools import groupby, islice
 
 from rightsizer.domain.option import Option, ScaleIn, Target, fleet
@@ -8,6 +10,9 @@ from rightsizer.domain.reason import count, one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, DayCounts, days_text
 from rightsizer.render import sentences
+
+EACH = "once what is before it is proven, as the evaluation of that time sizes it, for no higher risk"
+"""When a later stage of a plan begins, and as what."""
 
 
 def target_facts(target: Target) -> tuple[tuple[str, str], ...]:
@@ -23,21 +28,40 @@ def classes_of_days(target: Target) -> tuple[DayCounts, ...]:
 
 
 def stages_of(found: Recommendation) -> tuple[Option, ...]:
-    """The recommended option, and the one that saves more and could follow it; () without one."""
+    """The recommended option, and what follows it by the same approval, or could follow; () without one.
+
+    The saving of each is what is saved in all then.
+    """
     best = found.chosen_option
     if best is None or best.grows:
         return found.options[:1]
+    if found.stages:
+        return tuple(_with_saving_in_all((best, *found.stages)))
     more = (o for o in found.options[1:] if o.in_place and o.saving_usd_per_month > best.saving_usd_per_month)
     return (best, *islice(more, 1))
 
 
 def later_text(found: Recommendation) -> str:
-    """Sentence on the change that could follow the recommended one, and on what both save; empty without one."""
+    """Sentence on what follows the recommended change, or could follow it, and on what is saved then; may be empty."""
     stages = stages_of(found)
     if len(stages) < 2:
         return ""
+    if found.stages:
+        said = (
+            f"{sentences.change(one)} (saves {sentences.monthly_price(one.saving_usd_per_month)} in all)"
+            for one in stages[1:]
+        )
+        return f"then, by the same approval, {', then '.join(said)}; each {EACH}"
     saving = sentences.monthly_price(stages[1].saving_usd_per_month)
     return f"it could {sentences.change(stages[1])} (saves {saving} in all); judged again once this is proven"
+
+
+def _with_saving_in_all(stages: Iterable[Option]) -> Iterator[Option]:
+    """The stages, each with what it and those before it save."""
+    saved = Decimal(0)
+    for one in stages:
+        saved += one.saving_usd_per_month
+        yield replace(one, saving_usd_per_month=saved)
 
 
 def _facts(target: Target) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.account_finding import (
+    LEAST_USD,
     AccountFinding,
     AccountFindingCode,
     FindingItem,
@@ -38,8 +39,6 @@ START_H = 0.25
 """Hours that instances of a transform job take to start and load, and are billed here, a run; an assumption."""
 NIGHTS = "whether somebody deletes an endpoint at night and creates it again from it; a report knows rightsizer's own"
 """Open question of every orphan: a stopped endpoint does not exist."""
-MIN_SAVING = Decimal(5)
-"""US dollars a month below which nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def warm_pool_finding(uses: Sequence[WarmPoolUse], prices: PriceTable, days: flo
     wasted = [each for each in uses if waits_for_nobody(each.reused, each.kept)]
     items = [_pool_item(each, prices, days) for each in wasted]
     known = [item.usd_per_month for item in items if item.usd_per_month is not None]
-    if not items or (len(known) == len(items) and sum(known, Decimal(0)) < MIN_SAVING):
+    if not items or (len(known) == len(items) and sum(known, Decimal(0)) < LEAST_USD):
         return None
     unpriced = [each.work for each, item in zip(wasted, items, strict=True) if item.usd_per_month is None]
     kept, unused = sum(each.kept for each in wasted), sum(each.kept - each.reused for each in wasted)
@@ -150,7 +149,7 @@ def _batch_finding(one: Recommendation) -> AccountFinding | None:
     daily = Decimal(str(round(window.busy_hours / window.days + START_H * window.runs / window.days, 4)))
     cost = (daily * one.instance_count * one.price.usd_per_hour * HOURS_PER_MONTH / 24).quantize(CENT)
     saving = one.usd_per_month - cost
-    if saving < max(MIN_SAVING, one.identified_usd_per_month):
+    if saving < max(LEAST_USD, one.identified_usd_per_month):
         return None
     until = (window.start + window.hours) % 24
     own = one.identified_usd_per_month

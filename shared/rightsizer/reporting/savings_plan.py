@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode
+from rightsizer.domain.account_finding import LEAST_USD, AccountFinding, AccountFindingCode
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, PriceTable
 from rightsizer.domain.reason import count
 from rightsizer.domain.recommendation import Finding, Recommendation
-from rightsizer.reporting.rest_of_bill import MIN_SAVING
 
 COVER = Decimal("0.7")
 """Share of what runs at every hour that is advised to be committed; an assumption: models change within a year."""
@@ -115,7 +114,7 @@ def savings_plan_finding(
     discount, has = 1 - discounted / on_demand, prices.commitment.usd_per_hour
     commitment = (COVER * discounted - has).quantize(Decimal("0.001"))
     saving = (commitment * discount / (1 - discount) * HOURS_PER_MONTH).quantize(CENT)
-    if saving < MIN_SAVING:
+    if saving < LEAST_USD:
         return None
     covered = commitment / (1 - discount)
     beyond = has / (1 - discount)
@@ -150,7 +149,7 @@ def _what_if(remaining: Decimal, covered: Decimal, commitment: Decimal) -> str:
 
 def _without_rates(fleet: SteadyFleet, on_demand: Decimal, prices: PriceTable) -> AccountFinding | None:
     month = COVER * on_demand * HOURS_PER_MONTH
-    if month * ASSUMED[0] / 100 < MIN_SAVING:
+    if month * ASSUMED[0] / 100 < LEAST_USD:
         return None
     return AccountFinding(
         AccountFindingCode.SAVINGS_PLAN,

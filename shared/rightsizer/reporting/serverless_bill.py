@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rightsizer.domain.account_finding import AccountFinding, AccountFindingCode, EndpointTraffic, ServerlessSize
+from rightsizer.domain.account_finding import (
+    LEAST_USD,
+    AccountFinding,
+    AccountFindingCode,
+    EndpointTraffic,
+    ServerlessSize,
+)
 from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH, Price, PriceTable
@@ -22,7 +28,6 @@ from rightsizer.recommender.serverless import (
     vcpus_of,
     whole_gigabytes,
 )
-from rightsizer.reporting.rest_of_bill import MIN_SAVING
 
 BURST = 2.0
 """Times the mean of the busiest hour that requests may come at once; an assumption."""
@@ -95,7 +100,7 @@ def _to_real_time(
         each = float(serverless_usd(known.usd_per_gb_second, size.gigabytes, Decimal(str(seen.seconds_per_request))))
         even = f"both cost as much at {break_even_requests(float(month), each):,.0f} requests a month"
         what = f"{works} for USD {usd:,.2f}; real-time on {name} costs USD {month:,.2f} ({even})"
-        pays = usd - month >= max(MIN_SAVING, WORTH * usd)
+        pays = usd - month >= max(LEAST_USD, WORTH * usd)
         saving = usd - month if pays else Decimal(0)
         advice = (
             f"deploy a real-time configuration on {name} to it: the way back to serverless is a new endpoint only"
@@ -151,7 +156,7 @@ def _to_serverless(one: Recommendation, seen: EndpointTraffic, inputs: Serverles
     seconds = Decimal(str(round(slower * seen.monthly_seconds, 3)))
     usd = serverless_usd(known.usd_per_gb_second, size, seconds).quantize(CENT)
     saving = one.usd_per_month - usd
-    if saving < max(MIN_SAVING, WORTH * one.usd_per_month):
+    if saving < max(LEAST_USD, WORTH * one.usd_per_month):
         return None
     each = float(serverless_usd(known.usd_per_gb_second, size, Decimal(str(slower * seen.seconds_per_request))))
     even = break_even_requests(float(one.usd_per_month), each)

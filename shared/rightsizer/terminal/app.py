@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -115,7 +116,34 @@ LookBack = Annotated[
         help="Days of metrics to look at.",
     ),
 ]
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise typer.BadParameter(f"there is no time zone {text!r} (IANA names, such as Europe/Berlin)") from None
+    return text
+
+
+Zone = Annotated[
+    str,
+    typer.Option(
+        "--zone",
+        callback=_zone,
+        envvar="RIGHTSIZER_ZONE",
+        metavar="ZONE",
+        help="Time zone of proposed office hours, such as Europe/Berlin.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text; docs/cli.md explains its keys.")]
+
+
+def open_session(region: str | None, profile: str | None, endpoint_url: str | None) -> Session:
+    """The session of a command; SettingsError for a Region that is unknown, with those that are known."""
+    session = Session(region, profile, endpoint_url)
+    session.require_known_region()
+    return session
 
 
 def _money(text: str) -> Decimal:
@@ -147,6 +175,7 @@ def scan(
         ),
     ] = Decimal(50),
     look_back: LookBack = 14,
+    zone: Zone = "UTC",
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -155,8 +184,8 @@ def scan(
     Reads only, and needs nothing deployed. The largest saving comes first. An endpoint without datapoints is unknown,
     not idle.
     """
-    session = Session(region, profile, endpoint_url)
-    found = _survey(session, min_saving, look_back)
+    session = open_session(region, profile, endpoint_url)
+    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=min_saving), zone)
     if as_json:
         print_json(document.survey_document(found))
     else:
@@ -177,6 +206,7 @@ def explain(
     region: Region = None,
     profile: Profile = None,
     look_back: LookBack = 14,
+    zone: Zone = "UTC",
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -184,8 +214,8 @@ def explain(
 
     Reads only. Each option has its saving, its risk and how it is undone; each type that was ruled out has its reason.
     """
-    session = Session(region, profile, endpoint_url)
-    found = _survey(session, Decimal(50), look_back, endpoint)
+    session = open_session(region, profile, endpoint_url)
+    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=Decimal(50)), zone, endpoint)
     errors = Screen(stderr=True)
     for lost in found.unobserved:
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
@@ -193,7 +223,8 @@ def explain(
         if as_json:
             print_json(document.explanation_document(each, found.rest.findings))
         else:
-            tables.output().print(tables.explanation(each, found.rest.findings))
+            console = tables.output()
+            console.print(tables.explanation(each, found.rest.findings, console.width))
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
@@ -223,7 +254,7 @@ def doctor(
     it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
     schedules, queues, subscriptions, table and roles are looked at from here.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     if deployed:
         errors = Screen(stderr=True)
         tested = checkup.deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))
@@ -244,12 +275,12 @@ def code_of(found: Survey) -> Exit:
     return Exit.NOTHING_TO_DO if found.is_whole else Exit.INCOMPLETE
 
 
-def _survey(session: Session, minimum_saving: Decimal, look_back: int, *names: str) -> Survey:
-    now, policy = bootstrap.now(), Policy(lookback_days=look_back)
-    ports = bootstrap.reading_ports(session)
+def _survey(session: Session, policy: Policy, zone: str, *names: str) -> Survey:
+    ports, now = bootstrap.reading_ports(session), bootstrap.now()
     with progress_of("reading endpoints") as progress:
-        found = survey(ports, session.region, policy, minimum_saving, now, progress, names)
-    return add_rest_of_bill(found, bootstrap.bill_ports(session, ports.prices), is_whole=not names)
+        found = survey(ports, session.region, policy, policy.minimum_saving_usd, now, progress, names)
+    bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
+    return add_rest_of_bill(found, bill, is_whole=not names)
 
 
 @contextmanager

@@ -23,7 +23,18 @@ from rightsizer.flows.backtest import backtests
 from rightsizer.flows.evaluate import ProgressWatcher
 from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import document, tables
-from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, examples, print_json, progress_of
+from rightsizer.terminal.app import (
+    AsJson,
+    EndpointUrl,
+    Exit,
+    Profile,
+    Region,
+    app,
+    examples,
+    open_session,
+    print_json,
+    progress_of,
+)
 from rightsizer.terminal.backtest_tables import NOT_KNOWN, BacktestedAccount, backtest_page
 from rightsizer.terminal.tables import Screen
 
@@ -66,7 +77,7 @@ def backtest(
     rightsizer:mode=auto. The days after a change are replayed on the new instances. How fast a type is that never ran
     is known between two bounds only; where they disagree, the verdict says so.
     """
-    session = Session(region, profile, endpoint_url)
+    session = open_session(region, profile, endpoint_url)
     errors = Screen(stderr=True)
     known, source = _settings(session, stack, limits, errors)
     ports, now, lost = bootstrap.reading_ports(session), bootstrap.now(), list[Reason]()

@@ -9,7 +9,7 @@ from rich.console import Console
 from rightsizer import bootstrap
 from rightsizer.aws import deployment, write_checks
 from rightsizer.aws.account import parameters_of, table_of
-from rightsizer.aws.doctor import examine, execution_roles, incident_alarms
+from rightsizer.aws.doctor import clock, endpoint_quotas, examine, execution_roles, incident_alarms
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.session import Session
@@ -34,11 +34,22 @@ MARKS = {
     Outcome.NOT_CHECKED: ("not checked", "yellow"),
 }
 
+ELSEWHERE = (
+    "Not looked at: Slack, the topic's subscribers, schedules, dead letters and the functions' roles. "
+    "After a deployment rightsizer doctor --deployed does."
+)
+
 
 def local_checks(session: Session, stack: str) -> Tested:
-    """Checks of a scan's reads, of a stack's settings, and of the roles that may be passed."""
-    found = (*examine(session, bootstrap.now()), *_settings(session, stack), *execution_roles(session, stack))
-    return Tested("terminal", found)
+    """Checks of a scan's reads, clock and quotas, of a stack's settings, and of the roles that may be passed.
+
+    Without valid credentials nothing else is tried: every other check would say the same.
+    """
+    reads = tuple(examine(session, bootstrap.now()))
+    if not reads[0].is_ok:
+        return Tested("terminal", reads)
+    around = (clock(session, bootstrap.now()), *endpoint_quotas(session, bootstrap.catalogue(), bootstrap.now()))
+    return Tested("terminal", (*reads, *around, *_settings(session, stack), *execution_roles(session, stack)))
 
 
 def deployed_checks(session: Session, stack: str, progress: Callable[[str], None]) -> list[Tested]:
@@ -185,6 +196,8 @@ def tell(tested: Sequence[Tested], console: Console) -> None:
         for check in part.checks:
             if check.outcome is not Outcome.OK or check.remedy or len(tested) == 1:
                 _line(check, console)
+    if len(tested) == 1 and tested[0].checks[0].is_ok:
+        console.print(f"\n{ELSEWHERE}", markup=False)
     failed = sum(part.count(Outcome.FAILED) for part in tested)
     unchecked = sum(part.count(Outcome.NOT_CHECKED) for part in tested)
     if len(tested) > 1:

@@ -102,8 +102,9 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
                 "change": sentences.change(option),
                 "target": target_document(option.target),
                 "saving_usd_per_month": str(option.saving_usd_per_month),
+                "same_approval": number <= len(each.stages),
             }
-            for option in stages_of(each)
+            for number, option in enumerate(stages_of(each))
         ],
         "gate": each.gate.value,
         "gate_reason": reason_document(each.gate_reason),

@@ -14,7 +14,7 @@ from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.bootstrap.policy import StackPolicy, policy_of_stack
 from rightsizer.errors import SettingsError
 from rightsizer.flows.report import ReportSources
-from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, open_session
 from rightsizer.terminal.tables import Screen
 
 Stack = Annotated[
@@ -63,7 +63,7 @@ class StackOptions:
     @property
     def session(self) -> Session:
         """A session for the account and Region that were named."""
-        return Session(self.region, self.profile, self.endpoint_url)
+        return open_session(self.region, self.profile, self.endpoint_url)
 
 
 def require_approver(at: Desk, doing: str, *, of_account: bool = False) -> None:

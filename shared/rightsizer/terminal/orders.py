@@ -5,6 +5,7 @@ which waits for its approval.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -20,12 +21,12 @@ from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import STANDING
 from rightsizer.render import sentences
-from rightsizer.terminal import document, tables
+from rightsizer.terminal import document, naming, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
 
 ProposalId = Annotated[
-    str, typer.Argument(metavar="PROPOSAL", help="Id of the proposal, as rightsizer proposals lists it.")
+    str, typer.Argument(metavar="PROPOSAL", help="Name of the endpoint, or id of the proposal or its beginning.")
 ]
 
 
@@ -138,7 +139,7 @@ def proposals(
     Reads only. The id of a change is what rightsizer rollback takes.
     """
     unread: list[UnreadRow] = []
-    found = list(options.desk().store.proposals(state or (), unread))
+    found = sorted(options.desk().store.proposals(state or (), unread), key=_listing_order)
     if options.as_json:
         listed = [document.proposal_document(one) for one in found]
         print_json({"version": document.VERSION, "proposals": listed, "unreadable": document.unread_documents(unread)})
@@ -157,7 +158,12 @@ def proposals(
         tables.say(one_line(sentences.unread_row(lost)))
 
 
-@app.command(epilog=examples("rightsizer approve p-1f0c2a --region eu-west-1"))
+def _listing_order(one: Proposal) -> tuple[float, Decimal, str]:
+    """The newest first; of one evaluation the largest saving first."""
+    return -one.created_at.timestamp(), -one.recommendation.saving_usd_per_month, one.ref.name
+
+
+@app.command(epilog=examples("rightsizer approve chat-prod --region eu-west-1", "rightsizer approve p-1f0c2a"))
 @order
 def approve(options: StackOptions, proposal: ProposalId) -> None:
     """Approve a proposal; the deployed stack carries it out.
@@ -166,6 +172,7 @@ def approve(options: StackOptions, proposal: ProposalId) -> None:
     everything again, and goes back by itself where an alarm or the requests say so.
     """
     at = options.desk_for_order(f"approving {proposal}")
+    proposal = naming.named_proposal(proposal, f"approving {proposal}", at.proposals)
     _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json)
 
 
@@ -180,6 +187,7 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
     rightsizer approve makes the change without the test, unless the proposal is the test itself.
     """
     at = options.desk_for_order(f"running the test of {proposal}")
+    proposal = naming.named_proposal(proposal, f"running the test of {proposal}", at.proposals)
     _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json)
 
 
@@ -197,6 +205,7 @@ def reject(
     begun, rightsizer rollback does.
     """
     at = options.desk_for_order(f"rejecting {proposal}")
+    proposal = naming.named_proposal(proposal, f"rejecting {proposal}", at.proposals, naming.REJECTABLE)
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
 
 
@@ -208,6 +217,7 @@ def snooze(options: StackOptions, proposal: ProposalId) -> None:
     It is proposed again after that, if the saving is still there.
     """
     at = options.desk_for_order(f"putting {proposal} aside")
+    proposal = naming.named_proposal(proposal, f"putting {proposal} aside", at.proposals)
     _show_decision(at.decide(proposal, ProposalState.SNOOZED), options.as_json)
 
 
@@ -219,6 +229,7 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
     The deployed stack makes the change, not this terminal: it goes on when the terminal is closed.
     """
     at = options.desk()
+    proposal = naming.named_proposal(proposal, f"applying {proposal}", at.proposals)
     found = at.store.proposal(proposal)
     if found is None:
         raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
@@ -243,14 +254,20 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
         tables.say(f"  {sentences.time_text(entry.at)}  {entry.status:8}  {entry.step}  {entry.detail}")
 
 
-@app.command(epilog=examples("rightsizer rollback c-0a1b2c  # rightsizer proposals lists the ids of changes"))
+@app.command(
+    epilog=examples(
+        "rightsizer rollback chat-prod",
+        "rightsizer rollback c-0a1b2c  # rightsizer proposals lists the ids of changes",
+    )
+)
 @order
 def rollback(
     options: StackOptions,
     change: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="Id of the change, such as c-0a1b2c, or of a change of an Auto Scaling group."
+            metavar="CHANGE",
+            help="Name of the endpoint, id of the change or its beginning, or id of a change of a group.",
         ),
     ],
 ) -> None:
@@ -260,6 +277,7 @@ def rollback(
     stack does it, within minutes.
     """
     at = options.desk_for_order(f"rolling back {change}")
+    change = naming.named_change(change, f"rolling back {change}", at.proposals)
     capacity_change = at.request_capacity_rollback(change)
     if capacity_change is not None:
         if options.as_json:

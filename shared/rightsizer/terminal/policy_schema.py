@@ -46,6 +46,7 @@ TYPES: Mapping[KeyKind, Any] = MappingProxyType(
         KeyKind.WINDOW: Annotated[str, Field(pattern=WINDOW)],
         KeyKind.ALARMS: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=MOST_ALARMS)],
         KeyKind.DATES: list[date],
+        KeyKind.ZONE: Annotated[str, Field(min_length=1)],
         KeyKind.DIMENSIONS: list[Literal[*sorted(kind.value for kind in ADDABLE)]],  # type: ignore[misc]
         KeyKind.PEOPLE: Annotated[list[Annotated[str, Field(pattern=f"^({PERSON}|{ARN})$")]], Field(min_length=1)],
         KeyKind.CHANNEL: Annotated[str, Field(pattern=f"^{CHANNEL_ID.pattern}$")],

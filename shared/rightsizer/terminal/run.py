@@ -11,7 +11,18 @@ from rich.text import Text
 
 from rightsizer.errors import RightsizerError, UnreadableError
 from rightsizer.render.sentences import READ_AGAIN
-from rightsizer.terminal import advise, backtest, freeze, orders, policy, report, training, wake  # noqa: F401  (their commands join the app)
+from rightsizer.terminal import (  # noqa: F401  (their commands join the app)
+    advise,
+    backtest,
+    freeze,
+    history,
+    money,
+    orders,
+    policy,
+    report,
+    training,
+    wake,
+)
 from rightsizer.terminal.app import Exit, app
 from rightsizer.terminal.tables import Screen
 

@@ -12,9 +12,12 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
-from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
+from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, Turns, recommendations
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.evaluation import EndpointSummary
+
+TURN = 10
+"""Endpoints whose metrics are read together, so that the bar moves: about as many as fill one GetMetricData."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ def survey(
 
     progress(0, len(summaries))
     policy = replace(policy, minimum_saving_usd=minimum_saving)
-    results = list(recommendations(ports, summaries, policy, now, ProgressWatcher(done=step, told=incomplete.append)))
+    watcher = ProgressWatcher(done=step, told=incomplete.append)
+    results = list(recommendations(ports, summaries, policy, now, watcher, Turns(most=TURN)))
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)

@@ -15,12 +15,12 @@ from rich.text import Text
 from rightsizer.domain.account_finding import AccountFinding
 from rightsizer.domain.option import Excluded, Option, payback_text
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, clean_text, one_line
+from rightsizer.domain.reason import UNREADABLE, Code, Reason, clean_text, one_line
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, sentences
-from rightsizer.render.charts import sparkline
-from rightsizer.render.target import target_facts
+from rightsizer.render.target import later_text, target_facts
+from rightsizer.terminal.plot import plot
 from rightsizer.terminal.survey import Survey
 
 COLOURS = {
@@ -30,6 +30,11 @@ COLOURS = {
     Finding.OPTIMIZED: "green",
     Finding.NOT_ENOUGH_DATA: "dim",
 }
+NOT_READ_BELOW = "its metrics were not read: see “not read” below"
+MANY = 4
+"""Types that one kind of reason rules out, from which on they share a line; --json has the reason of each."""
+SLIM = 100
+"""Columns below which a table of few columns becomes a list."""
 NARROW, PIPED = 130, 160
 """Columns below which the table becomes a list, and of what goes into a pipe or a log."""
 
@@ -97,7 +102,7 @@ def _lines(found: Survey) -> RenderableType:
         saves = f", {_saving_text(option)}, risk {int(option.risk)}" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
-        parts += [Padding(_reason_text(each), (0, 0, 0, 2))]
+        parts += [Padding(_reason_text(each, found.incomplete), (0, 0, 0, 2))]
     for lost in found.unobserved:
         parts += [Text.assemble((lost.ref.name, "bold"), ("  not read", "red"))]
         parts += [Padding(Text(lost.reason.sentence), (0, 0, 0, 2))]
@@ -128,7 +133,7 @@ def table(found: Survey) -> RenderableType:
             Text(each.finding.value, style=COLOURS[each.finding]),
             f"{option.saving_usd_per_month:,.0f}" if option else "",
             str(int(option.risk)) if option else "",
-            _reason_text(each),
+            _reason_text(each, found.incomplete),
         )
     for lost in found.unobserved:
         rows.add_row(Text(lost.ref.name), "", "", Text("not read", style="red"), "", "", Text(lost.reason.sentence))
@@ -152,7 +157,22 @@ def totals(found: Survey) -> Text:
     )
 
 
-def explanation(each: Recommendation, findings: Sequence[AccountFinding] = ()) -> RenderableType:
+def _plots(each: Recommendation, width: int) -> list[RenderableType]:
+    """The requests of the look-back by the hour, and below them how full the proposed fleet would have been."""
+    if each.evidence is None or not any(each.hourly_requests):
+        return []
+    start = each.evidence.start
+    parts: list[RenderableType] = [Text(), Text("Requests an hour, UTC", style="bold")]
+    parts += plot(each.hourly_requests, start, width, unit="")
+    option, replay = each.chosen_option, each.replay
+    if option is not None and replay is not None and any(replay.hourly_load):
+        load = [None if one is None else 100 * one for one in replay.hourly_load]
+        told = f"The same hours on what is proposed ({sentences.change(option)}): load in percent of its capacity"
+        parts += [Text(), Text(told, style="bold"), *plot(load, start, width, unit=" %")]
+    return parts
+
+
+def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), width: int = PIPED) -> RenderableType:
     """Everything that one recommendation rests on, and the account findings about its endpoint."""
     parts: list[RenderableType] = [
         Text(f"{each.ref.name}  {each.finding.value}", style=f"bold {COLOURS[each.finding]}"),
@@ -167,13 +187,13 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = ()) -
             "requests": f"{each.evidence.requests:,}",
         }
         parts += [Text(), _facts("Evidence", facts | dict(sentences.figures(each.evidence)))]
-    if any(each.hourly_requests):
-        parts += [_facts("", {"requests by hour": sparkline(each.hourly_requests)})]
+    parts += _plots(each, width)
     for one in each.variants:
         parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
-    parts += [Text(), _facts("What follows", {sentences.GATES[each.gate]: each.gate_reason.sentence})]
+    follows = {sentences.GATES[each.gate]: each.gate_reason.sentence, "later": later_text(each)}
+    parts += [Text(), _facts("What follows", {name: said for name, said in follows.items() if said})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
     for title, lines in _lists(each):
@@ -194,10 +214,12 @@ def _runs(each: Recommendation) -> Text:
     return Text(sentences.today(each) if each.instance_type else each.kind.value)
 
 
-def _reason_text(each: Recommendation) -> Text:
+def _reason_text(each: Recommendation, told_below: Sequence[Reason]) -> Text:
+    """The reason of a row; what could not be read for the whole account is told once, below the table."""
     option = each.chosen_option
     if option is None:
-        return Text(each.reason.sentence)
+        told = each.reason.code in UNREADABLE and each.reason.code in {one.code for one in told_below}
+        return Text(NOT_READ_BELOW if told else each.reason.sentence)
     return Text.assemble(
         (sentences.change(option), "bold"), f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}"
     )
@@ -269,10 +291,22 @@ def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
 
 
 def _exclusion_lines(each: Recommendation) -> list[str]:
-    """A line for each, and one for all that have no price."""
+    """A line for each, or for those with one kind of reason; and one for all that have no price."""
     unpriced = [out.instance_type for out in each.excluded if _is_unpriced(out)]
-    found = [_exclusion_text(out) for out in each.excluded if not _is_unpriced(out)]
+    types = [out for out in each.excluded if out.dimension is None and not _is_unpriced(out)]
+    others = [out for out in each.excluded if out.dimension is not None]
+    found = [line for code in dict.fromkeys(out.reason.code for out in types) for line in _likewise(types, code)]
+    found += [_exclusion_text(out) for out in others]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
+
+
+def _likewise(types: Sequence[Excluded], code: Code) -> list[str]:
+    """The types that one kind of reason rules out: each with its own sentence, or of many the first and the names."""
+    some = [out for out in types if out.reason.code is code]
+    if len(some) < MANY:
+        return [_exclusion_text(out) for out in some]
+    names = ", ".join(out.instance_type for out in some[1:])
+    return [f"{_exclusion_text(some[0])}; for the like reason: {names}"]
 
 
 def _exclusion_text(out: Excluded) -> str:

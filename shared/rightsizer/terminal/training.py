@@ -14,7 +14,6 @@ from rich.text import Text
 from rightsizer import bootstrap
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
-from rightsizer.aws.session import Session
 from rightsizer.aws.training_history import TrainingHistory
 from rightsizer.errors import InputError, PermissionMissingError
 from rightsizer.render.pictures import Line, LineChart, line_chart_png
@@ -29,6 +28,7 @@ from rightsizer.terminal.app import (
     app,
     check_picture,
     examples,
+    open_session,
     print_json,
     progress_of,
     write_picture,
@@ -63,7 +63,7 @@ def training(
     Runs whose names differ in a stamp only count as one work. Exit code 10: something can be saved.
     """
     check_picture(png)
-    session, now = Session(region, profile, endpoint_url), bootstrap.now()
+    session, now = open_session(region, profile, endpoint_url), bootstrap.now()
     market = snapshot(session.region)
     history, since = TrainingHistory(session), now - timedelta(days=days)
     with progress_of("reading training jobs") as progress:

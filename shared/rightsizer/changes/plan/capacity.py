@@ -1,5 +1,6 @@
 """Plans that deploy nothing: counts, autoscaling bounds and added target tracking of one variant."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rightsizer.autoscaling import policies
@@ -100,5 +101,29 @@ def in_place_of_hours(approved: Approved) -> PlannedChange:
         restore=policies.restore_steps(hours, (), inputs.scaling),
         after=after,
         guardrail="a count in place of our schedule: no deployment; the rollback registers the schedule again",
+    )
+    return PlannedChange(before, plan)
+
+
+def larger_hours(approved: Approved, counts: Sequence[int]) -> PlannedChange:
+    """Larger counts by the hour in place of ours; the most of them run at once.
+
+    A scheduled action acts at its hour alone, and users wait now. Where as many as the most run already, there is no
+    count to move between taking one schedule away and registering another: that many stay, as one count.
+    """
+    change, inputs, before, hours = approved.change, approved.inputs, approved.before, scaled(approved)
+    most = max(counts)
+    mine = [v for v in before.variants if v.name == change.variant]
+    if all(v.count == most for v in mine):
+        return in_place_of_hours(approved)
+    after = tuple(replace(v, count=most) if v.name == change.variant else v for v in before.variants)
+    plan = Plan(
+        clear=policies.removal_steps(hours),
+        turn=capacity_step(change.ref.name, [v for v in after if v.name == change.variant]),
+        settle=policies.hourly_count_steps(change.ref.name, change.variant, counts, change.id),
+        back=capacity_step(change.ref.name, mine),
+        restore=policies.restore_steps(hours, (), inputs.scaling),
+        after=after,
+        guardrail="larger counts in place of our schedule: no deployment; the rollback registers the old one again",
     )
     return PlannedChange(before, plan)

@@ -237,7 +237,7 @@ def close_action(change: Change, live: LiveState, now: datetime) -> NextAction:
     carries_new = isinstance(endpoint, EndpointSight) and (
         endpoint.config_name == plan.new_config
         if plan.new_config
-        else ending in (ChangeState.PROVEN, ChangeState.APPLIED)
+        else ending in (ChangeState.PROVEN, ChangeState.APPLIED) or _has_counts_handed_over(change, ending)
     )
     if ending in (ChangeState.ROLLED_BACK, ChangeState.REFUSED) and plan.new_config and carries_new:
         text = f"{change.ref.name} took the new configuration after all; it goes back to {old_config(change)}"
@@ -262,6 +262,12 @@ def close_action(change: Change, live: LiveState, now: datetime) -> NextAction:
     if move is not None:
         return move
     return Finish(ending, change.reason or Reason(Code.PROVEN, f"{change.ref.name} is {ending.value}"))
+
+
+def _has_counts_handed_over(change: Change, ending: ChangeState) -> bool:
+    """Whether counts that were set without a configuration stay with a person: their autoscaling is the new one."""
+    stands = change.turned_at is not None and change.returned_at is None
+    return ending is ChangeState.HANDED_OVER and change.plan.turn is not None and stands
 
 
 def _is_autoscaling_settled(change: Change, endpoint: EndpointSight, carries_new: bool) -> bool:

@@ -1,0 +1,122 @@
+"""A plan of several stages that one approval covers: what follows what, and whether the next one may begin.
+
+Each stage is a change with a journal of its own. It begins once the one before it is proven, and as the newest
+evaluation sizes it then: never with more risk than was approved, never for much less than was promised. What is refused
+ends the plan; the stages before it stand.
+"""
+
+import hashlib
+from dataclasses import replace
+
+from rightsizer.changes.overruled import COVERED
+from rightsizer.domain.change import Change, ChangeState, ProvenStage
+from rightsizer.domain.option import Option
+from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Gate, Recommendation
+
+UNDONE = frozenset({ChangeState.REFUSED, ChangeState.ROLLED_BACK})
+"""Ends of a later stage after which the stage before it is what stands."""
+
+
+def proven_stage(change: Change) -> ProvenStage | None:
+    """The change as a stage that is proven and that another one follows; None where none does."""
+    proven = change.state is ChangeState.PROVEN and change.plan.kind is PlanKind.CHANGE and not change.asked_back_by
+    if not proven or not change.stages or change.before is None:
+        return None
+    counts = ",".join(f"{one.name}={one.count}" for one in change.plan.after)
+    config = change.plan.new_config or change.before.config_name
+    return ProvenStage(number_of(change), change.id, change.journal[-1].at, config, counts)
+
+
+def number_of(change: Change) -> int:
+    """Number of the stage that the change is; 1 where no stage went before it."""
+    return 1 if change.stage_before is None else change.stage_before.number + 1
+
+
+def change_id_of_next(stage: ProvenStage) -> str:
+    """Id of the change that follows a proven stage; there is one for each stage."""
+    return "c-" + hashlib.sha256(f"{stage.change_id}#stage".encode()).hexdigest()[:16]
+
+
+def stages_approved(proposal: Proposal) -> tuple[Option, ...]:
+    """Options that follow the proposal's change by the same approval, which a person gave; else ()."""
+    decided = proposal.decision is not None and not proposal.decision.is_automatic
+    return proposal.recommendation.stages if decided else ()
+
+
+def proposal_of(proposal: Proposal, before: ProvenStage | None) -> Proposal:
+    """The proposal as it was approved for the stage after that one; unchanged where none went before.
+
+    Its recommendation has the stage as its option, and the endpoint as the stage before left it.
+    """
+    if before is None:
+        return proposal
+    found = proposal.recommendation
+    stages = found.stages[before.number - 1 :]
+    left = f"{before.config_name}|{before.counts}"
+    found = replace(found, options=stages[:1], stages=stages[1:], fingerprint=left, gate=Gate.PROPOSE)
+    decision = replace(proposal.decision, test_first=False) if proposal.decision is not None else None
+    return replace(proposal, recommendation=found, decision=decision)
+
+
+def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> Option | Reason:
+    """The stage as the newest recommendation sizes it, or why the approval does not cover that.
+
+    It is of the same kind and type, has no higher risk, and adds `COVERED` of the saving that was promised.
+    """
+    when = f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    kind, target, promised = approved.kind, approved.target, approved.saving_usd_per_month
+    alike = [
+        one
+        for one in newest.of_variant(variant).options
+        if one.kind is kind and one.target.instance_type == target.instance_type and not one.test_usd
+    ]
+    best = max(alike, key=lambda one: one.saving_usd_per_month, default=None)
+    if best is None:
+        what = f"{kind.value} on {target.instance_type}"
+        return Reason(Code.NEWER_JUDGEMENT, f"{when} does not offer {what} any more: {newest.reason.sentence}")
+    if best.risk > approved.risk:
+        text = f"{when} rates {kind.value} with performance risk {best.risk:d}, and {approved.risk:d} was approved"
+        return Reason(Code.NEWER_JUDGEMENT, text)
+    if best.saving_usd_per_month < COVERED * promised:
+        text = f"{when} finds that {kind.value} would save ${best.saving_usd_per_month:,.2f} a month,"
+        text = f"{text} and ${promised:,.2f} was approved"
+        return Reason(Code.NEWER_JUDGEMENT, text)
+    return best
+
+
+def sized_sentence(change: Change, newest: Recommendation) -> str:
+    """Sentence on the size with which a stage begins."""
+    return (
+        f"stage {number_of(change)} begins as the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC sizes it:"
+        f" it saves ${change.option.saving_usd_per_month:,.2f} a month more"
+    )
+
+
+def unjudged_reason(change: Change, newest: Recommendation | None) -> Reason | None:
+    """Reason that a later stage waits for an evaluation of what runs now; None elsewhere."""
+    before = change.stage_before
+    if before is None or (newest is not None and newest.evaluated_at > before.ended_at):
+        return None
+    text = f"stage {before.number} of {change.ref.name} was proven at {before.ended_at:%Y-%m-%d %H:%M} UTC"
+    return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; stage {number_of(change)} waits for an evaluation of what runs now")
+
+
+def next_stage_text(change: Change) -> str:
+    """Clause about the stage that follows, as the end of the outcome of a change; empty where none was approved."""
+    if not change.stages:
+        return ""
+    number = number_of(change) + 1
+    if proven_stage(change) is None:
+        return f"; stage {number} of the plan does not follow"
+    said = f"; stage {number} ({change.stages[0].kind.value}) follows by the same approval, once an evaluation has"
+    return f"{said} judged what runs now; until it begins, rightsizer reject {change.proposal_id} stops it"
+
+
+def stands_text(change: Change) -> str:
+    """Clause about what stands where a later stage ended without effect; empty elsewhere."""
+    if change.stage_before is None or change.state not in UNDONE:
+        return ""
+    return f"; this ends the plan, and stage {change.stage_before.number} ({change.stage_before.change_id}) stands"

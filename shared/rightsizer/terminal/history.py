@@ -1,0 +1,206 @@
+"""`rightsizer history`: what was proposed for an endpoint, who decided it and where, and what was done."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table as Grid
+from rich.text import Text
+
+from rightsizer.aws.proposals import Messages
+from rightsizer.bootstrap.changes import Desk
+from rightsizer.domain.change import Change, JournalEvent
+from rightsizer.domain.hours_record import HoursRecord
+from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal
+from rightsizer.domain.reason import one_line
+from rightsizer.errors import InputError
+from rightsizer.render import sentences
+from rightsizer.terminal import document, tables
+from rightsizer.terminal.app import app, examples, print_json
+from rightsizer.terminal.options import StackOptions, order
+
+STACK, AUTOMATIC, TERMINAL = "the stack", "automatic mode", "terminal"
+TOLD = {
+    JournalEvent.STEER,
+    JournalEvent.FINISH,
+    JournalEvent.AGAIN,
+    JournalEvent.WAY_BACK,
+    JournalEvent.ASK_BACK,
+    JournalEvent.OWNER_EDITS,
+    JournalEvent.IMAGES,
+}
+"""Journal lines beside writes that a person wants to see; --json has all."""
+UPDATE = "sagemaker:UpdateEndpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an endpoint, or was said about it."""
+
+    at: datetime
+    kind: str
+    """proposed, decided, asked-back, step, failed, note, stopped, started or woken."""
+    text: str
+    by: str = ""
+    """Slack user or ARN of the caller; empty where no person acted."""
+    place: str = STACK
+    """Slack, terminal, automatic mode or the stack."""
+    proposal: str = ""
+    change: str = ""
+    name: str = ""
+    """Of a step the action of IAM, of a note the journal's own name."""
+
+    @property
+    def actor(self) -> str:
+        """Who acted, and where, in a few words."""
+        return f"{person(self.by)}, {self.place}" if self.by else self.place
+
+
+@app.command(epilog=examples("rightsizer history chat-prod", "rightsizer history chat-prod --json | jq .events"))
+@order
+def history(
+    options: StackOptions,
+    endpoint: Annotated[str, typer.Argument(metavar="ENDPOINT", help="Name of the endpoint.")],
+) -> None:
+    """Show what happened to an endpoint: who decided and did what.
+
+    Reads only, the oldest first: when it was, what was done, who did it, and where: in Slack, at a terminal, or
+    automatically.
+    """
+    unread: list[UnreadRow] = []
+    found = list(events_of(options.desk(), endpoint, unread))
+    if not found and not unread:
+        raise InputError(
+            f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name; "
+            "rightsizer proposals lists those that it knows"
+        )
+    if options.as_json:
+        rows = [event_document(one) for one in found]
+        lost = document.unread_documents(unread)
+        print_json({"version": document.VERSION, "endpoint": endpoint, "events": rows, "unreadable": lost})
+        return
+    console = tables.output()
+    for part in _page(list(summarised(found)), console.width):
+        console.print(part)
+    for row in unread:
+        tables.say(one_line(sentences.unread_row(row)))
+
+
+def events_of(at: Desk, endpoint: str, unread: list[UnreadRow]) -> Iterator[Event]:
+    """Everything that is stored about the endpoint, the oldest first."""
+    found: list[Event] = []
+    for proposal in at.store.proposals((), unread):
+        if proposal.ref.name == endpoint:
+            found += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
+            change = at.journal.load(proposal.change_id) if proposal.change_id else None
+            found += _of_change(change) if change else ()
+    record = at.hours.load(endpoint)
+    found += _of_hours(record) if record else ()
+    yield from sorted(found, key=lambda one: one.at)
+
+
+def _of_proposal(one: Proposal, was_posted: bool) -> Iterator[Event]:
+    option, saving = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
+    what = f"to {sentences.change(option)}" if option else "a look at it"
+    saves = f", saves {sentences.money(saving)} a month" if saving > 0 else ""
+    shown = "; shown in Slack" if was_posted else ""
+    yield Event(one.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=one.id)
+    if one.decision is not None:
+        said = f"{one.decision.state.value}{', the test first' if one.decision.test_first else ''}"
+        why = f": {one.decision.comment}" if one.decision.comment else ""
+        yield _by(one.decision.by, one.decision.at, "decided", f"{said}{why}", one)
+    if one.asked_back_by and one.asked_back_at:
+        yield _by(one.asked_back_by, one.asked_back_at, "asked-back", "asked for the way back", one)
+
+
+def _by(text: str, at: datetime, kind: str, said: str, one: Proposal) -> Event:
+    by = DecidedBy.read(text)
+    places = {DecisionSource.SLACK: "Slack", DecisionSource.CLI: TERMINAL, DecisionSource.POLICY: AUTOMATIC}
+    return Event(at, kind, said, by.person, places.get(by.source, "unknown place"), one.id, one.change_id)
+
+
+def _of_change(change: Change) -> Iterator[Event]:
+    actions = {entry.step: entry.detail for entry in change.journal if entry.status == "intended"}
+    ids = change.proposal_id, change.id
+    for entry in change.journal:
+        match entry.status:
+            case "noted":
+                yield Event(entry.at, "note", entry.detail, "", STACK, *ids, entry.step)
+            case "done":
+                yield Event(entry.at, "step", entry.step, "", STACK, *ids, actions.get(entry.step, entry.step))
+            case "failed":
+                text = f"{entry.step} failed: {entry.answer}"
+                yield Event(entry.at, "failed", text, "", STACK, *ids, actions.get(entry.step, entry.step))
+
+
+def _of_hours(record: HoursRecord) -> Iterator[Event]:
+    for one in record.stopped_times:
+        yield Event(one.start, "stopped", "stopped by its office hours")
+        if one.end is not None:
+            yield Event(one.end, "started", "runs again")
+    for wake in record.wakes:
+        by = DecidedBy.read(wake.by)
+        text = f"woken until {sentences.time_text(wake.until)}"
+        yield Event(wake.at, "woken", text, by.person, TERMINAL if by.source is DecisionSource.CLI else "")
+
+
+def summarised(found: Sequence[Event]) -> Iterator[Event]:
+    """The events for a person: notes that matter, and the writes of one minute of a change in one line."""
+    wanted = [one for one in found if one.kind != "note" or one.name in TOLD]
+    for (_, kind, _), group in groupby(wanted, key=lambda one: (one.at, one.kind, one.change)):
+        some = list(group)
+        yield from _joined_steps(some) if kind == "step" else some
+
+
+def _joined_steps(some: Sequence[Event]) -> Iterator[Event]:
+    """The update of the endpoint in its own words, the other writes by their number."""
+    counted = Counter(one.name for one in some if one.name != UPDATE)
+    if counted:
+        said = ", ".join(f"{name} × {times}" if times > 1 else name for name, times in counted.items())
+        yield replace(some[0], text=said)
+    yield from (one for one in some if one.name == UPDATE)
+
+
+def person(by: str) -> str:
+    """The name of a Slack user or a caller, in a few letters.
+
+    Of an assumed role it is the role and the session.
+    """
+    kind, slash, rest = by.rpartition(":")[2].partition("/")
+    if not by.startswith("arn:") or not slash:
+        return by
+    name, _, session = rest.partition("/")
+    return f"role {name} ({session})" if kind == "assumed-role" and session else f"{kind} {rest}"
+
+
+def event_document(one: Event) -> dict[str, Any]:
+    """An event with the keys of docs/cli-json.md."""
+    return {
+        "at": one.at.isoformat(),
+        "event": one.kind,
+        "text": one.text,
+        "by": one.by,
+        "from": one.place,
+        "proposal": one.proposal or None,
+        "change": one.change or None,
+    }
+
+
+def _page(found: Sequence[Event], width: int) -> Iterator[Grid | Text]:
+    if width < tables.SLIM:
+        for one in found:
+            yield Text.assemble((sentences.time_text(one.at), "bold"), f"  {one_line(one.actor)}")
+            yield Text(f"  {one_line(one.text)}")
+        return
+    grid = Grid("When", "What", "Who and where", "Id", box=None, pad_edge=False, header_style="bold")
+    for one in found:
+        known = one.change if one.kind in ("step", "failed", "note") else one.proposal
+        style = {"step": "dim", "failed": "red", "decided": "bold", "asked-back": "bold"}.get(one.kind, "")
+        cells = (sentences.time_text(one.at), one.text, one.actor, known)
+        grid.add_row(*(Text(one_line(cell)) for cell in cells), style=style)
+    yield grid

@@ -1,0 +1,225 @@
+"""A plan of two stages by one approval: a type is taken, and once it is proven, counts by the hour on it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer import wire
+from rightsizer.changes.stages import change_id_of_next, option_of_stage, proposal_of, proven_stage
+from rightsizer.domain.change import Change, ChangeState
+from rightsizer.domain.option import Option, OptionKind, Risk, Target
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Recommendation
+from rightsizer.flows import apply_orders
+from tests.changes.account import MONDAY, NAME, NEW_TYPE, OLD_TYPE
+from tests.changes.memory import World, an_option, world
+
+HOURS = (1,) * 8 + (3,) * 12 + (1,) * 4
+FIRST = an_option(kind=OptionKind.TYPE_AND_COUNT, target=Target(NEW_TYPE, 3), saving_usd_per_month=Decimal(1000))
+LATER = an_option(
+    kind=OptionKind.SCHEDULE,
+    target=Target(NEW_TYPE, 3, hourly_counts=HOURS),
+    saving_usd_per_month=Decimal(400),
+    switch_usd=Decimal(0),
+    restart_needed=False,
+    risk=Risk.LOW,
+)
+SMALLER = replace(
+    LATER,
+    target=Target(NEW_TYPE, 3, hourly_counts=(2,) * 8 + (3,) * 12 + (2,) * 4),
+    saving_usd_per_month=Decimal(320),
+)
+
+
+def planned(**known: Any) -> World:
+    """Three instances, of which somebody approved another type and then counts by the hour."""
+    given: dict[str, Any] = {"tags": {"rightsizer:mode": "propose"}, "count": 3, "stages": (LATER,)}
+    return world(FIRST, **given | known)
+
+
+def proven(w: World) -> Change:
+    """The first stage to its end."""
+    w.start()
+    change = w.run(12)
+    assert change.state is ChangeState.PROVEN, change.outcome
+    return change
+
+
+def seen(w: World, *options: Option, **changes: Any) -> None:
+    """A newer evaluation, of the type that runs now."""
+    fields: dict[str, Any] = {"options": options, "instance_type": NEW_TYPE, "instance_count": 3} | changes
+    w.kept.judge(replace(w.proposal.recommendation, evaluated_at=w.now + timedelta(seconds=1), **fields))
+
+
+def second(w: World) -> Change:
+    stage = proven_stage(w.change)
+    assert stage is not None
+    return w.kept.changes[change_id_of_next(stage)]
+
+
+def on(w: World, hours: float) -> Change:
+    """Ticks of a quarter of an hour after the first stage; the change of the second one."""
+    for _ in range(int(hours * 4)):
+        w.advance(timedelta(minutes=15))
+        if w.shown().state is ProposalState.APPROVED:
+            w.start()
+        w.apply.tick(w.now)
+    return second(w)
+
+
+def hours_of(w: World) -> list[int]:
+    (target,) = w.account.targets.values()
+    return [one["ScalableTargetAction"]["MinCapacity"] for one in target.scheduled]
+
+
+def test_a_proven_stage_brings_the_proposal_back_as_approved_and_people_hear_what_follows() -> None:
+    w = planned()
+    change = proven(w)
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.APPROVED, change.id)
+    assert w.shown().outcome.startswith("stage 1 of 2: ")
+    assert "stage 2 (schedule) follows by the same approval" in w.shown().outcome
+    assert w.told[-1][0] == f"{NAME}: stage 1 proven, the next one follows"
+    assert w.apply.approved_since(w.shown()) == change.journal[-1].at
+
+
+def test_the_next_stage_waits_for_an_evaluation_of_what_runs_now() -> None:
+    w = planned()
+    proven(w)
+    waiting = on(w, 30)
+    assert waiting.state is ChangeState.PLANNED
+    assert "waits for an evaluation of what runs now" in waiting.outcome
+    assert not w.account.targets
+
+
+def test_the_next_stage_begins_as_the_newest_evaluation_sizes_it_and_is_proven() -> None:
+    w = planned()
+    proven(w)
+    seen(w, SMALLER)
+    change = on(w, 48)
+    assert change.state is ChangeState.PROVEN, change.outcome
+    assert hours_of(w) == [3, 2]
+    assert change.saving_usd_per_month == Decimal(320)
+    assert any("stage 2 begins as the recommendation of" in entry.detail for entry in change.journal)
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, change.id)
+    assert w.shown().outcome.startswith("stage 2 of 2: ")
+
+
+def test_the_next_stage_rests_as_long_after_the_first_one_as_any_change() -> None:
+    w = planned()
+    first = proven(w)
+    seen(w, LATER)
+    change = on(w, 48)
+    assert change.turned_at is not None
+    assert change.turned_at - first.journal[-1].at >= w.apply.limits.cooldown
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "why"),
+    [
+        ((replace(LATER, saving_usd_per_month=Decimal(299)),), {}, "would save $299.00 a month"),
+        ((replace(LATER, risk=Risk.MEDIUM),), {}, "with performance risk 2, and 1 was approved"),
+        ((), {}, "does not offer schedule on ml.g5.xlarge any more"),
+        ((replace(LATER, target=replace(LATER.target, instance_type=OLD_TYPE)),), {}, "does not offer schedule on"),
+        ((replace(LATER, kind=OptionKind.INSTANCE_COUNT),), {}, "does not offer schedule on"),
+        ((LATER,), {"finding": Finding.UNDER_PROVISIONED}, "under-provisioned"),
+        (
+            (LATER,),
+            {"gate_reason": Reason(Code.LATE_BUDGET_SPENT, "too many late")},
+            "holds it back: too many late",
+        ),
+    ],
+    ids=["saves less", "riskier", "gone", "another type", "another kind", "short", "late requests"],
+)
+def test_new_facts_end_the_plan_and_the_first_stage_stands(
+    options: tuple[Option, ...], found: dict[str, Any], why: str
+) -> None:
+    w = planned()
+    first = proven(w)
+    seen(w, *options, **found)
+    change = on(w, 30)
+    assert change.state is ChangeState.REFUSED
+    assert why in change.outcome
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
+    assert w.shown().outcome.endswith(f"this ends the plan, and stage 1 ({first.id}) stands")
+    assert "this ends the plan" in w.told[-1][1]
+    assert not w.account.targets
+
+
+def test_what_somebody_changed_since_the_first_stage_ends_the_plan() -> None:
+    w = planned()
+    proven(w)
+    seen(w, LATER)
+    w.account.counts["AllTraffic"] = (5, 5, 1.0)
+    change = on(w, 30)
+    assert change.state is ChangeState.REFUSED
+    assert "its counts were AllTraffic=3 when this was decided, and are AllTraffic=5 now" in change.outcome
+
+
+def test_automatic_mode_judges_anew_and_follows_no_plan() -> None:
+    w = planned(by="policy")
+    stage = replace(w.proposal.recommendation, stages=(LATER,))
+    automatic = replace(w.proposal, recommendation=stage)
+    assert proposal_of(automatic, None) == automatic
+    assert w.start().stages == ()
+
+
+def test_who_stops_the_rest_keeps_what_is_proven() -> None:
+    w = planned()
+    first = proven(w)
+    w.kept.proposals[w.proposal.id] = replace(w.shown(), asked_back_by="slack:U1", asked_back_at=w.now)
+    apply_orders.start_lost_rollbacks(w.apply, w.now, everything=False)
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
+    assert (
+        "stopped it before it began; nothing was changed; this ends the plan, and stage 1 stands" in w.shown().outcome
+    )
+
+
+def test_the_last_stage_goes_back_before_the_one_before_it() -> None:
+    w = planned()
+    first = proven(w)
+    seen(w, LATER)
+    on(w, 48)
+    w.ask_back()
+    change = on(w, 6)
+    assert change.state is ChangeState.ROLLED_BACK
+    assert not w.account.targets
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
+    w.ask_back()
+    assert w.run(6).state is ChangeState.ROLLED_BACK
+    assert w.shown().state is ProposalState.ROLLED_BACK
+
+
+def test_a_stage_that_waits_for_more_than_a_week_ends_the_plan() -> None:
+    w = planned()
+    first = proven(w)
+    w.start()
+    w.advance(PATIENCE + timedelta(hours=1))
+    w.apply.tick(w.now)
+    assert second(w).state is ChangeState.REFUSED
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
+    assert "it waited 7 days" in w.shown().outcome
+
+
+def test_an_approval_of_which_no_stage_began_ends_as_before() -> None:
+    w = planned()
+    w.apply.end_unbegun(w.proposal, ProposalState.EXPIRED, "too late")
+    assert (w.shown().state, w.shown().change_id, w.shown().outcome) == (ProposalState.EXPIRED, "", "too late")
+
+
+def test_what_was_stored_before_there_were_stages_is_read_and_has_none() -> None:
+    w = planned()
+    old = wire.dump_stored(w.proposal).replace('"stages":', '"stages_of_a_later_release":')
+    found = wire.load_stored(Proposal, old)
+    assert found.recommendation.stages == ()
+    change = wire.dump_stored(w.start()).replace('"stages":', '"x":').replace('"stage_before":', '"y":')
+    assert wire.load_stored(Change, change).stages == ()
+    assert wire.load_stored(Proposal, wire.dump_stored(w.proposal)).recommendation.stages == (LATER,)
+
+
+def test_the_best_of_several_alike_begins() -> None:
+    found: Recommendation = replace(planned().proposal.recommendation, options=(SMALLER, LATER), evaluated_at=MONDAY)
+    assert option_of_stage(LATER, found.variant, found) == LATER

@@ -1,0 +1,40 @@
+"""The last words of the demo: one sentence of money, the story in its order, the files to open."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from rightsizer.domain.outcome import Occurrence
+from sandbox.demo_end import files, headline, story
+from sandbox.demo_table import ASKED, LEFT, Row
+
+
+def row(happened: str, saving: str, cost: str | None = "100") -> Row:
+    known = None if cost is None else Decimal(cost)
+    return Row("e", "1 x ml.g5.xlarge", "Idle", "", Decimal(saving), happened, "", known)
+
+
+def test_the_sentence_adds_up_what_is_saved_and_what_waits() -> None:
+    rows = [row("changed by itself, proven", "10"), row(ASKED, "7"), row(ASKED, "0"), row(LEFT, "0", None)]
+    assert headline(rows) == (
+        "4 endpoints for $300 a month by now; 1 change in force: $10 a month less than before. "
+        "$7 a month waits for 1 answer in Slack."
+    )
+
+
+def test_the_story_has_the_day_the_kind_and_the_sentence() -> None:
+    at = datetime(2026, 11, 20, 4, 36, tzinfo=UTC)
+    told = [Occurrence("1", at, "change-rolled-back", "e", "its alarm fired"), Occurrence("2", at, "other", "e", "x")]
+    assert list(story(told)) == ["Fri 04:36  went back  its alarm fired", "Fri 04:36  other      x"]
+
+
+def test_the_pages_come_first_and_each_path_ends_its_line() -> None:
+    written = [Path("o/a.csv"), Path("o/a.html"), Path("o/slack.html")]
+    assert list(files(written)) == [
+        "Open the weekly report:",
+        "  o/a.html",
+        "Open what people saw in Slack:",
+        "  o/slack.html",
+        "Data:",
+        "  o/a.csv",
+    ]

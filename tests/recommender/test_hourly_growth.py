@@ -1,0 +1,44 @@
+"""Counts by the hour of ours that grow: larger ones take their place, and no hour loses what it runs."""
+
+from dataclasses import replace
+
+import pytest
+
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.fleet_size import FleetShape, find_smallest_fleet
+from tests.recommender.test_late_requests import context, day
+
+RESOURCE = ("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount")
+OURS = ScalableTarget(*RESOURCE, 2, 8, scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},))
+THEIRS = ScalableTarget(*RESOURCE, 2, 8, scheduled=({"ScheduledActionName": "day"},))
+BUSY = tuple(8.0 if 8 <= hour < 20 else 5.0 for hour in range(24))
+
+
+def strained(scaling: ScalableTarget, *, is_strained: bool = True) -> EvaluationContext:
+    """Sixteen instances became a schedule of eight by day and five at night."""
+    found = context([replace(day(7, 0.04, 8.0), instances=BUSY)])
+    return replace(found, endpoint=replace(found.endpoint, scaling=(scaling,)), is_strained=is_strained)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "too_small", "may"),
+    [(OURS, True, True), (OURS, False, False), (THEIRS, True, False)],
+    ids=["ours grow", "ours serve", "the owner's"],
+)
+def test_hours_of_ours_alone_get_larger_ones_in_their_place(
+    scaling: ScalableTarget, too_small: bool, may: bool
+) -> None:
+    found = strained(scaling, is_strained=too_small)
+    assert found.may_set_hourly_counts(found.runs.name, rerouted=False) is may
+
+
+def test_no_hour_that_grows_has_fewer_than_it_runs() -> None:
+    found = strained(OURS)
+    shape = FleetShape(found.runs.name, 1.0, found.workers, False, True, 32)
+    fleet = find_smallest_fleet(found, shape)
+    free = find_smallest_fleet(replace(found, endpoint=replace(found.endpoint, scaling=())), shape)
+    assert fleet is not None
+    assert free is not None
+    assert min(free.counts) < 5, "no request comes at night, so that the load alone asks for one instance"
+    assert all(now >= before for now, before in zip(fleet.counts, BUSY, strict=True))
