@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rightsizer import bootstrap
+from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import one_line
@@ -73,23 +74,18 @@ def wake(
     """
     if bool(endpoint) is everything:
         raise typer.BadParameter("give either the name of an endpoint or --all")
+    if for_good and everything:
+        raise typer.BadParameter("--for-good takes the name of one endpoint")
     at, now = options.desk_for_order(f"waking {endpoint or 'all'}"), bootstrap.now()
     orders, unread = at.wake_orders(), list[UnreadRow]()
+    if not everything:
+        at.require_waker(endpoint)
     if for_good:
-        if everything:
-            raise typer.BadParameter("--for-good takes the name of one endpoint")
-        record = orders.let_go(endpoint, at.decider, now)
-        if options.as_json:
-            print_json({"version": document.VERSION, "let_go": {"endpoint": endpoint, "state": record.state.value}})
-            return
-        tables.say(
-            f"Recorded: {endpoint} runs from now on and is not stopped any more. People are told when it serves."
-        )
+        _tell_let_go(orders.let_go(endpoint, at.decider, now), options.as_json)
         return
     if everything:
         answers = orders.wake_all(stay, at.decider, now, unread)
     else:
-        at.require_waker(endpoint)
         answers = (orders.wake(endpoint, stay, at.decider, now),)
     if options.as_json:
         rows = [answer_document(each, orders.limits) for each in answers]
@@ -102,6 +98,14 @@ def wake(
         raise ConflictError(f"waking {endpoint}: nothing was recorded: {why}")
     if refused or unread:
         raise typer.Exit(Exit.FAILED)
+
+
+def _tell_let_go(record: HoursRecord, as_json: bool) -> None:
+    name = record.ref.name
+    if as_json:
+        print_json({"version": document.VERSION, "let_go": {"endpoint": name, "state": record.state.value}})
+    else:
+        tables.say(f"Recorded: {name} runs from now on and is not stopped any more. People are told when it serves.")
 
 
 def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow], everything: bool) -> None:
