@@ -89,3 +89,23 @@ def test_a_channel_that_slack_refuses_is_stood_in_for(code: str) -> None:
 def test_what_no_channel_would_take_goes_up() -> None:
     with pytest.raises(WriteRefusedError):
         routed([], "invalid_auth").post(message("ads"))
+
+
+def test_a_proposal_of_another_channel_than_the_digests_stands_by_itself() -> None:
+    log: list[tuple[str, str]] = []
+    threads: list[str] = []
+
+    class Threaded(Posted):
+        def post(self, message: Message) -> MessageRef:
+            assert isinstance(message, ProposalMessage)
+            threads.append(message.thread)
+            return super().post(message)
+
+    def make(name: str) -> Any:
+        return Threaded(name, log)
+
+    board = RoutedSlack(make, "C0STACK", document(SAID))
+    for owner in ("ads", "search"):
+        board.post(replace(message(owner), thread="5.0"))
+    assert log == [("post", "C0ADS"), ("post", "C0STACK")]
+    assert threads == ["", "5.0"], "a thread does not reach into another channel"

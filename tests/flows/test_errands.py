@@ -285,3 +285,20 @@ def test_a_hard_freeze_stops_the_way_back_too(stage: Stage) -> None:
     assert stage.go_back("U1", held).state is ProposalState.APPLYING
     assert stage.group.mixed == stage.new
     assert stage.later(minutes=6).state is ProposalState.ROLLED_BACK
+
+
+def test_the_policy_document_lets_no_group_change_by_itself(stage: Stage) -> None:
+    stage.approve("policy")
+    found = replace(stage.flow, automatic=False).start(stage.errand.id, stage.now)
+    assert found.state is ProposalState.WITHDRAWN
+    assert "policy document lets nothing change by itself" in found.outcome
+    assert stage.seen().sent_at is None
+
+
+def test_a_list_that_cannot_be_understood_lets_an_approval_of_a_group_wait(stage: Stage) -> None:
+    stage.approve("slack:U1")
+    unread = Approvers(unreadable="policy document, defaults.approvers: it is 3")
+    waiting = replace(stage.flow, approvers=unread).start(stage.errand.id, stage.now)
+    assert waiting.state is not ProposalState.WITHDRAWN
+    assert "defaults.approvers: it is 3" in waiting.journal[-1].detail
+    assert waiting.sent_at is None

@@ -123,15 +123,6 @@ def _parameters(found: dict[str, Any]) -> dict[str, str]:
     return {one["ParameterKey"]: one["ParameterValue"] for one in found.get("Parameters", [])}
 
 
-def limits_of(session: "Session", stack: str) -> str | None:
-    """The parameter Limits of a deployed stack, as JSON; None where no such stack is deployed.
-
-    Raises ReadError when nobody may ask.
-    """
-    given = parameters_of(session, stack)
-    return None if given is None else str(given.get("Limits", "{}"))
-
-
 def decider_of(session: "Session") -> str:
     """``cli:`` and the ARN of the credentials in use, as decisions record it."""
     with translate_read_errors("sts:GetCallerIdentity", "asking who decides"):

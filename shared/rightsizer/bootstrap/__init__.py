@@ -65,10 +65,10 @@ def build_once[T](build: Callable[[], T]) -> Callable[[], T]:
 
 def build_per_policy[T](build: Callable[[], T]) -> Callable[[], T]:
     """As `build_once`, and anew where the policy document was changed since."""
-    kept: list[tuple[PolicyDocument, T]] = []
+    kept: list[tuple[PolicyDocument | None, T]] = []
 
     def built() -> T:
-        document = policy_document()
+        document = policy_document() if settings().policy_parameter else None
         if not kept or kept[0][0] is not document:
             kept[:] = [(document, build())]
         return kept[0][1]
@@ -106,19 +106,22 @@ def _policy_parameter() -> PolicyParameter:
     return PolicyParameter(lambda: session().client("ssm", seconds=POLICY_WAIT_S), settings().policy_parameter, now)
 
 
-def policy_document() -> PolicyDocument:
-    """The stack's policy document, at most a minute old. In a stack without one it is empty, and nothing is read."""
+@build_once
+def _no_policy() -> PolicyDocument:
     from rightsizer.domain.policy_document import PolicyDocument
 
-    return _policy_parameter().document() if settings().policy_parameter else _NO_POLICY.setdefault(0, PolicyDocument())
+    return PolicyDocument()
 
 
-_NO_POLICY: dict[int, PolicyDocument] = {}
+def policy_document() -> PolicyDocument:
+    """The stack's policy document, at most a minute old. In a stack without one it is empty, and nothing is read."""
+    return _policy_parameter().document() if settings().policy_parameter else _no_policy()
 
 
 def misread() -> tuple[str, ...]:
     """Sentences about what could not be understood of the stack's settings and of its policy document."""
-    return (*settings().misread, *policy_document().problems)
+    of_document = policy_document().problems if settings().policy_parameter else ()
+    return (*settings().misread, *of_document)
 
 
 def warn_about_botocore() -> None:

@@ -139,9 +139,17 @@ def _capacity_changes() -> ErrandFlow:
     client = session().client
     calls = CapacityChangeCalls(client("autoscaling"), client("sagemaker"))
     journal = TableJournal(client("dynamodb"), settings().table)
-    ledger, known = SavingsTable(table()), settings()
+    ledger, known, limits = SavingsTable(table()), settings(), account_limits()
     return CapacityChanges(
-        Book(table()), calls, calls, journal.switch, ledger, notifier(), account_limits().approvers, known.dry_run
+        Book(table()),
+        calls,
+        calls,
+        journal.switch,
+        ledger,
+        notifier(),
+        limits.approvers,
+        known.dry_run,
+        limits.automatic,
     )
 
 

@@ -35,13 +35,13 @@ def notifier() -> Channels:
 def board() -> Channels:
     """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
     from rightsizer.channels.notifier import Channels
-    from rightsizer.channels.routing import RoutedSlack
 
-    known = slack()
-    if known is None:
-        return Channels((), misread())
-    routed = RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
-    return Channels((routed,) if policy_document() else (known,), misread())
+    known: Notifier | None = slack()
+    if known is not None and settings().policy_parameter:
+        from rightsizer.channels.routing import RoutedSlack
+
+        known = RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
+    return Channels((known,) if known is not None else (), misread())
 
 
 @build_once

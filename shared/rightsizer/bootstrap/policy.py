@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.domain.approvers import Approvers
@@ -54,6 +54,18 @@ class StackPolicy:
         from rightsizer.bootstrap.evaluation import policy_of
 
         return effective_policy(policy_of(self.settings), self.document, Subject())
+
+    @property
+    def account_settings(self) -> Settings:
+        """The stack's settings with what the document says for every endpoint."""
+        policy = self.account_policy
+        return replace(
+            self.settings,
+            limits=self.account_limits,
+            lookback_days=policy.lookback_days,
+            minimum_saving_usd=policy.minimum_saving_usd,
+            tests_per_month=policy.tests_per_month,
+        )
 
     @property
     def misread(self) -> tuple[str, ...]:

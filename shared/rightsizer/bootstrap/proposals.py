@@ -25,6 +25,8 @@ from rightsizer.bootstrap import (
 from rightsizer.settings import require_settings
 
 if TYPE_CHECKING:
+    from rightsizer.aws.light import LightSession
+    from rightsizer.aws.table import Table
     from rightsizer.domain.capacity_change import CapacityChangeMoved
     from rightsizer.domain.proposal import Decision, ProposalMoved
     from rightsizer.domain.trigger import Click, Trigger
@@ -51,7 +53,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     return lambda moves: flow.propose(ports, moves, now())
 
 
-@build_once
+@build_per_policy
 def picture() -> Callable[[str], bool]:
     """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
     from time import sleep
@@ -59,7 +61,7 @@ def picture() -> Callable[[str], bool]:
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.aws.proposals import Messages, Proposals
     from rightsizer.bootstrap import catalogue
-    from rightsizer.bootstrap.channels import slack
+    from rightsizer.bootstrap.channels import board, slack
     from rightsizer.errors import SettingsError
     from rightsizer.flows import picture as flow
     from rightsizer.render.pictures import figure_class
@@ -70,7 +72,9 @@ def picture() -> Callable[[str], bool]:
     if known is None:
         raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
     store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
-    ports = flow.PicturePorts(store, book, metrics, catalogue(), draw, picture_text, known, sleep, figure_class)
+    ports = flow.PicturePorts(
+        store, book, metrics, catalogue(), draw, picture_text, known, board(), sleep, figure_class
+    )
     return lambda proposal: flow.show_picture(ports, proposal)
 
 
@@ -79,12 +83,11 @@ def respond() -> Callable[[Any, datetime], Answer]:
     """The flow of the respond door. Bare botocore and no pydantic: it must answer within three seconds."""
     from rightsizer.aws import decisions
     from rightsizer.aws.light import LightSession, PageLinks, SlackSecret, stored_page
-    from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.aws.table import Table
-    from rightsizer.bootstrap.deciders import require_decider, slack_approvers
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.channels.views import Views
     from rightsizer.domain.proposal import ProposalState
+    from rightsizer.domain.trigger import Click
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
@@ -95,24 +98,20 @@ def respond() -> Callable[[Any, datetime], Answer]:
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
+    people, require = _deciders(light, one_table)
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
     links = PageLinks(light, known.bucket)
 
-    policy = PolicyParameter(light.ssm, known.policy_parameter, now)
-
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
-        approves = decision.state is ProposalState.APPROVED
-        require_decider(
-            one_table, proposal, decision.by, (known.limits.approvers, policy.document()), approves=approves
-        )
+        require(proposal, decision.by, decision.state is ProposalState.APPROVED)
         return decisions.decide(one_table, proposal, decision, at)
 
     def ask_back(proposal: str, by: str, at: datetime) -> dict[str, Any]:
-        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
+        require(proposal, by, False)
         return decisions.request_rollback(one_table, proposal, by, at)
 
     def take(proposal: str, revision: int, place: int, by: str, at: datetime) -> dict[str, Any]:
-        require_decider(one_table, proposal, by, (known.limits.approvers, policy.document()))
+        require(proposal, by, False)
         return decisions.take_option(one_table, proposal, revision, place, by, at)
 
     def tell(click: Click, text: str, link: str) -> None:
@@ -122,7 +121,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
     ports = flow.RespondPorts(
-        known.limits.approvers.slack_users,
+        frozenset(),
         decide,
         ask_back,
         links.link,
@@ -135,10 +134,32 @@ def respond() -> Callable[[Any, datetime], Answer]:
 
     def answer(event: Any, at: datetime) -> Answer:
         click = parse_interaction(event, secret, at)
-        people = slack_approvers(known.limits.approvers, policy.document())
-        return flow.respond(click, replace(ports, approvers=people), at)
+        known_people = people() if isinstance(click, Click) else frozenset[str]()
+        return flow.respond(click, replace(ports, approvers=known_people), at)
 
     return answer
+
+
+def _deciders(
+    light: LightSession, one_table: Table
+) -> tuple[Callable[[], frozenset[str]], Callable[[str, str, bool], None]]:
+    """Slack users who decide on something, and what lets nobody decide on a proposal whom its own list does not let.
+
+    A stack without a policy document loads nothing for it: its one list was asked already.
+    """
+    known = settings()
+    base = known.limits.approvers
+    if not known.policy_parameter:
+        return lambda: base.slack_users, lambda *_: None
+    from rightsizer.aws.policy_parameter import PolicyParameter
+    from rightsizer.bootstrap.deciders import require_decider, slack_approvers
+
+    policy = PolicyParameter(light.ssm, known.policy_parameter, now)
+
+    def require(proposal: str, by: str, approves: bool) -> None:
+        require_decider(one_table, proposal, by, (base, policy.document()), approves=approves)
+
+    return lambda: slack_approvers(base, policy.document()), require
 
 
 @build_per_policy

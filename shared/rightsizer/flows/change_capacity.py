@@ -66,6 +66,8 @@ class CapacityChanges:
     """Who may decide; a capacity change that somebody else approved is not begun."""
     dry_run: bool = False
     """The stack may change nothing: no capacity change goes forward, and what goes back goes on (decision 20)."""
+    automatic: bool = True
+    """Whether automatic mode may begin one; the policy document can say no."""
 
     def start(self, capacity_change_id: str, now: datetime) -> CapacityChange:
         """Begin an approved capacity change, or go on with it.
@@ -167,9 +169,13 @@ class CapacityChanges:
         """
         if capacity_change.sent_at is not None:
             return None
-        if self.approvers.unreadable:
+        decision = capacity_change.decision
+        if decision is not None and decision.is_automatic and not self.automatic:
+            text = "the policy document lets nothing change by itself any more"
+            return Ended(ProposalState.WITHDRAWN, Reason(Code.NOT_OPTED_IN, text))
+        if self.approvers.unreadable and not (decision is not None and decision.is_automatic):
             raise ReadError(f"asking who may decide: {self.approvers.unreadable}")
-        by = capacity_change.decision.by if capacity_change.decision else ""
+        by = decision.by if decision else ""
         found = approver_refusal(by, self.approvers, approves=True)
         if found is not None:
             return Ended(ProposalState.WITHDRAWN, found)

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from rightsizer import bootstrap
-from rightsizer.aws.account import limits_of
+from rightsizer.aws.account import parameters_of
 from rightsizer.aws.session import Session
 from rightsizer.backtest.later_days import calibrate
 from rightsizer.bootstrap.evaluation import policy_of
+from rightsizer.bootstrap.policy import policy_of_parameters
 from rightsizer.domain.backtest import Backtest, BacktestChange, Hindsight
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.reason import Code, Reason
@@ -109,14 +110,20 @@ def _settings(session: Session, stack: str, limits: str | None, errors: Screen) 
     if limits is not None:
         return from_environment({"RIGHTSIZER_LIMITS": limits}), "--limits"
     try:
-        text = limits_of(session, stack)
+        given = parameters_of(session, stack)
     except ReadError as error:
         errors.print(f"warning: the defaults of Limits are taken: {error}", style="yellow", markup=False)
         return Settings(), "the defaults of Limits, the stack's could not be read"
-    if text is None:
+    if given is None:
         return Settings(), f"the defaults of Limits, no stack {stack} is deployed here"
-    change_limits(text)  # with limits that mean nothing the stack changes nothing, and a back-test would show otherwise
-    return from_environment({"RIGHTSIZER_LIMITS": text}), f"Limits of the stack {stack}"
+    change_limits(given.get("Limits", "{}"))  # with limits that mean nothing the stack changes nothing
+    known = policy_of_parameters(session, given)
+    if known.unread:
+        errors.print(f"warning: the policy document is left out: {known.unread}", style="yellow", markup=False)
+    if known.account_limits.misread:  # likewise, and a back-test would show otherwise
+        raise SettingsError(known.account_limits.misread[0])
+    also = f" and its policy document {known.name}" if known.document else ""
+    return known.account_settings, f"Limits of the stack {stack}{also}"
 
 
 def _steps(report: Callable[[int, int], None], number: int) -> Callable[[], None]:
