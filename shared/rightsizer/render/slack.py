@@ -30,6 +30,7 @@ from rightsizer.render.blocks import (
     section,
     snooze_menu,
 )
+from rightsizer.render.target import later_text
 
 NOTHING = Decimal(0)
 MOST_LINES = 15
@@ -54,6 +55,8 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
         blocks.append(section(standing_line(proposal)))
     if pending and (said := _pending_line(proposal)):
         blocks.append(section(escape(said, SECTION)))
+    if pending and proposal.recommendation.stages:  # who approves has to know what else that covers
+        blocks.append(section(escape(later_text(proposal.recommendation), SECTION)))
     if file:
         blocks.append(picture(file, picture_text(proposal)))
     if not proposal.approvable and pending:
