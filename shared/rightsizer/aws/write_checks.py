@@ -77,6 +77,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
     "propose": {
         "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
         "sns:Publish": (TOPIC,),
+        "lambda:InvokeFunction": (Write("$Picture"),),
         "events:PutEvents": (Write("event-bus/default", "events", {"events:source": "rightsizer"}),),
     },
     "respond": {
@@ -256,6 +257,8 @@ def _arn(stack: StackAccess, role: str, write: Write) -> str:
             return f"arn:{partition}:s3:::{name}/pages/any.html"
         case "$Table":
             return f"arn:{partition}:dynamodb:{where}:table/{name}"
+        case "$Picture":
+            return f"arn:{partition}:lambda:{where}:function:{name}"
         case "$EvaluationQueue":
             return f"arn:{partition}:sqs:{where}:{name.rpartition('/')[2]}"
         case _:
