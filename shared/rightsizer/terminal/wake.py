@@ -19,7 +19,7 @@ from rightsizer.flows.wake import WakeAnswer
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import Exit, app, examples, print_json
-from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.options import StackOptions, order, require_approver
 from rightsizer.terminal.wake_page import answer_document, wake_sentence
 
 STAY = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,4})m)?", re.ASCII)
@@ -73,6 +73,7 @@ def wake(
     at, now = options.desk_for_order(f"waking {endpoint or 'all'}"), bootstrap.now()
     orders, unread = at.wake_orders(), list[UnreadRow]()
     if everything:
+        require_approver(at, "waking all", of_account=True)
         answers = orders.wake_all(stay, at.decider, now, unread)
     else:
         at.require_waker(endpoint)
