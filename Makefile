@@ -12,7 +12,7 @@ SHARED ?= ../shared
 .DEFAULT_GOAL := help
 .PHONY: help install check test artefact fast lint format types contracts guards audit secrets readme validate build bench replay \
 	faults mutants spot \
-	sandbox demo readme-table slack-picture clean
+	sandbox demo screenshots readme-table slack-picture clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -105,6 +105,9 @@ readme: install
 readme-table: install ## Run the demo, put its table into README.md, and draw the picture of it
 	$(RUN) -m sandbox.demo --table README.md
 	$(RUN) -m sandbox.demo_picture
+
+screenshots: demo ## Draw the demo's report, on a desktop and on a phone, into docs/pictures
+	$(RUN) -m scripts.screenshots
 
 slack-picture: install ## Draw the pictures of the Slack message; needs the extra pictures in .venv, and chromium
 	$(RUN) scripts/slack_picture.py docs/pictures

@@ -139,12 +139,15 @@ def disturbed_night(case: Night) -> Row:
 
 def run_hours(pool: Executor, count: int) -> int:
     """Disturb so many nights, print what broke, and return how many runs broke a law."""
-    began, rows = time.monotonic(), list(pool.map(disturbed_night, nights(count)))
-    bad = [row for row in rows if row.violations]
-    for row in bad:
-        print(f"    {row.name}: {'; '.join(row.violations)}", flush=True)
-    print(f"{len(rows)} nights with office hours, {len(bad)} failures, {time.monotonic() - began:.0f} s", flush=True)
-    return len(bad)
+    began, bad = time.monotonic(), 0
+    for number, row in enumerate(pool.map(disturbed_night, nights(count)), start=1):
+        if row.violations:
+            bad += 1
+            print(f"    {row.name}: {'; '.join(row.violations)}", flush=True)
+        if number == count or number % len(FAULTS) == 0:
+            took = time.monotonic() - began
+            print(f"{number} nights with office hours, {bad} failures, {took:.0f} s", flush=True)
+    return bad
 
 
 def run_tested(every: int) -> int:

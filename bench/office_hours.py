@@ -257,6 +257,7 @@ def live(month: Month, days: int) -> None:
 
 def tell_of_the_day(month: Month) -> None:
     """Print what broke since the last midnight."""
+    month.world.box.calls.clear()  # nobody reads them here, and a month makes millions
     for line in month.broken[month.printed :]:
         print(f"    {line}", flush=True)
     month.printed = len(month.broken)

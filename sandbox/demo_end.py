@@ -6,8 +6,10 @@ from pathlib import Path
 
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.render.sentences import count
-from sandbox.demo_table import ASKED, LEFT, Row
+from sandbox.demo_table import ASKED, Row
 
+IN_FORCE = ("changed ", "by its tag")
+"""How the last column of the table begins where a saving is there already."""
 WORDS = {
     "change-proven": "proven",
     "change-rolled-back": "went back",
@@ -20,7 +22,7 @@ WORDS = {
 def headline(rows: Sequence[Row]) -> str:
     """What is paid, what is saved already, and what waits for a person."""
     paid = sum((row.cost for row in rows if row.cost is not None), Decimal(0))
-    saved = [row.saving for row in rows if row.happened not in (LEFT, ASKED) and row.saving > 0]
+    saved = [row.saving for row in rows if row.happened.startswith(IN_FORCE) and row.saving > 0]
     waits = [row.saving for row in rows if row.happened == ASKED and row.saving > 0]
     return (
         f"{count(len(rows), 'endpoint')} for ${paid:,.0f} a month by now; {count(len(saved), 'change')} in force: "

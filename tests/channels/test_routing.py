@@ -91,9 +91,21 @@ def test_what_no_channel_would_take_goes_up() -> None:
         routed([], "invalid_auth").post(message("ads"))
 
 
-def test_a_digest_and_the_messages_of_its_thread_go_to_one_channel() -> None:
+def test_a_proposal_of_another_channel_than_the_digests_stands_by_itself() -> None:
     log: list[tuple[str, str]] = []
-    known = routed(log)
-    known.post(replace(message("ads"), thread="1.0"))
-    known.post(Notice("s", "b"))
-    assert log == [("post", "C0STACK"), ("post", "C0STACK")]
+    threads: list[str] = []
+
+    class Threaded(Posted):
+        def post(self, message: Message) -> MessageRef:
+            assert isinstance(message, ProposalMessage)
+            threads.append(message.thread)
+            return super().post(message)
+
+    def make(name: str) -> Any:
+        return Threaded(name, log)
+
+    board = RoutedSlack(make, "C0STACK", document(SAID))
+    for owner in ("ads", "search"):
+        board.post(replace(message(owner), thread="5.0"))
+    assert log == [("post", "C0ADS"), ("post", "C0STACK")]
+    assert threads == ["", "5.0"], "a thread does not reach into another channel"

@@ -1,15 +1,19 @@
 """The report at a terminal: windows, formats, groups, and several stored reports as one."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rightsizer import bootstrap
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.render import report_picture
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.changing.world import World, world
+from tests.render.report_sample import sample_report
 
 pytestmark = pytest.mark.usefixtures("asked")
 PENDING = {"state": ProposalState.PENDING, "decision": None}
@@ -104,3 +108,21 @@ def test_what_cannot_be_asked_together_is_refused_with_the_reason(
     code, out, err = told(capsys, *arguments)
     assert (code, out) == (Exit.FAILED, "")
     assert why in " ".join(err.split())
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(
+    asked: World, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = told(capsys, *days(asked), "--format", "png", "--output", str(tmp_path / "report.png"))
+    assert code == Exit.FAILED
+    assert "rightsizer[pictures]" in err
+    assert not (tmp_path / "report.png").exists()
+
+
+def test_a_picture_is_drawn_of_a_name_with_dollars_in_it(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra pictures")
+    made = sample_report()
+    row = replace(made.money.rows[0], endpoint="$x^2$ and $")
+    drawn = report_picture.report_png(replace(made, money=replace(made.money, rows=(row, *made.money.rows[1:]))))
+    assert drawn.startswith(b"\x89PNG")

@@ -115,6 +115,14 @@ def test_an_endpoint_that_runs_has_nothing_to_wake(night: HoursWorld, said: Said
     assert night.record.wakes == ()
 
 
+def test_for_good_takes_one_endpoint_out_of_its_hours(night: HoursWorld, said: Said) -> None:
+    code, found, _ = said("wake", NAME, "--for-good")
+    assert (code, found["let_go"]) == (Exit.NOTHING_TO_DO, {"endpoint": NAME, "state": "stopped"})
+    night.until(NIGHT + HOUR)
+    assert night.exists()
+    assert run(["wake", "--all", "--for-good"]) == Exit.USAGE
+
+
 def test_all_says_why_the_one_sleeper_is_not_woken(night: HoursWorld, capsys: pytest.CaptureFixture[str]) -> None:
     spent = (Wake(NIGHT - 3 * HOUR, NIGHT - 2 * HOUR, "U1"),) * 3
     with night.box.gate.unrecorded():

@@ -15,9 +15,15 @@ def row(happened: str, saving: str, cost: str | None = "100") -> Row:
 
 
 def test_the_sentence_adds_up_what_is_saved_and_what_waits() -> None:
-    rows = [row("changed by itself, proven", "10"), row(ASKED, "7"), row(ASKED, "0"), row(LEFT, "0", None)]
+    rows = [
+        row("changed by itself, proven", "10"),
+        row(ASKED, "7"),
+        row(ASKED, "0"),
+        row(LEFT, "0", None),
+        row("withdrawn", "9", None),
+    ]
     assert headline(rows) == (
-        "4 endpoints for $300 a month by now; 1 change in force: $10 a month less than before. "
+        "5 endpoints for $300 a month by now; 1 change in force: $10 a month less than before. "
         "$7 a month waits for 1 answer in Slack."
     )
 

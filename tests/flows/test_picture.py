@@ -98,7 +98,7 @@ class Studio:
         title = "two weeks"
         hardware = catalogue(catalog.instances(), catalog.accelerators())
         ports = PicturePorts(
-            self, self, self, hardware, self.draw, lambda _: title, self, self.slept.append, self.check
+            self, self, self, hardware, self.draw, lambda _: title, self, self, self.slept.append, self.check
         )
         return show_picture(ports, PID)
 

@@ -45,7 +45,8 @@ class Spy:
         self._may_fail("post")
         self.posts.append(slack_line(message))
         self.messages.append(message)
-        return MessageRef("", "C1", f"{len(self.posts)}.0", "") if self.slack else None
+        thread = message.thread if isinstance(message, ProposalMessage) else ""
+        return MessageRef("", "C1", f"{len(self.posts)}.0", "", thread=thread) if self.slack else None
 
     def update(self, ref: MessageRef, message: Message) -> None:
         self._may_fail("update")

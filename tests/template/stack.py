@@ -10,6 +10,7 @@ BY_DEFAULT = tuple(door for door in DOORS if door != "hours")
 EVERYTHING = {
     "MayChange": "tagged-and-untagged",
     "MayStop": "tagged",
+    "WakePrincipals": "arn:aws:iam::111122223333:role/nightly-job",
     "EditUserAlarms": "true",
     "UserAlarmPrefix": "endpoints-",
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:111122223333:alarms",

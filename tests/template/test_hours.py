@@ -1,9 +1,11 @@
 """The role of the office hours: the owner's tag is its lock, and it cannot tag what it may then delete."""
 
+import re
+
 from sandbox.account import Sandbox
 from sandbox.policies import Ask
 from sandbox.role import Role
-from tests.template.stack import EVERYTHING, Stack, stack
+from tests.template.stack import EVERYTHING, Stack, source, stack
 from tests.template.test_permissions import granting
 
 ENDPOINT = "arn:aws:sagemaker:eu-west-1:111122223333:endpoint/chat"
@@ -93,3 +95,23 @@ def test_a_function_that_does_not_run_raises_an_alarm_and_without_office_hours_t
     }
     assert "FILL(invocations" not in metrics["ran"]["Expression"], "missing invocations must stay missing, and breach"
     assert "HoursLateAlarm" not in stack().of("AWS::CloudWatch::Alarm")
+
+
+def test_only_named_principals_may_put_events_on_the_bus_of_wakes_and_by_default_there_is_none() -> None:
+    names = ("arn:aws:iam::111122223333:role/nightly-job", "arn:aws:iam::111122223333:user/ana")
+    found = stack(MayStop="tagged", WakePrincipals=",".join(names))
+    policies = {name: row["Statement"] for name, row in found.of("AWS::Events::EventBusPolicy").items()}
+    allow, deny = policies["WakeBusAllow"], policies["WakeBusDeny"]
+    assert allow["Principal"]["AWS"] == list(names)
+    assert (deny["Effect"], deny["Principal"]) == ("Deny", "*")
+    assert deny["Condition"] == {"ArnNotEquals": {"aws:PrincipalArn": list(names)}}
+    assert {str(s["Resource"]) for s in policies.values()} == {str(allow["Resource"])}
+    rule = found.of("AWS::Events::Rule")["WakeRule"]
+    assert rule["EventBusName"], "never the default bus, on which everybody in the account may put events"
+    pattern = source()["Parameters"]["WakePrincipals"]["AllowedPattern"]
+    for given, fits in (("", True), (",".join(names), True), ("*", False), (f"{names[0]}, {names[1]}", False)):
+        assert bool(re.fullmatch(pattern, given)) is fits, given
+    assert not re.fullmatch(pattern, "arn:aws:iam::111122223333:root"), "the key names no account's root for its roles"
+    for other in (stack(MayStop="tagged"), stack(WakePrincipals=names[0])):
+        assert not other.of("AWS::Events::EventBus")
+        assert "WakeRule" not in other.of("AWS::Events::Rule")

@@ -23,9 +23,9 @@ def deployed() -> Stack:
     return stack(**EVERYTHING)
 
 
-def test_at_most_eleven_parameters_two_to_adopt_and_two_of_older_stacks_each_with_a_default() -> None:
+def test_at_most_twelve_parameters_two_to_adopt_and_two_of_older_stacks_each_with_a_default() -> None:
     parameters = source()["Parameters"]
-    assert len(set(parameters) - {"AdoptTable", "AdoptBucket", "Limits", "Approvers"}) <= 11
+    assert len(set(parameters) - {"AdoptTable", "AdoptBucket", "Limits", "Approvers"}) <= 12
     for name, parameter in parameters.items():
         assert {"Description", "Default", "Type"} <= set(parameter), name
 

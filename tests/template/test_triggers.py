@@ -41,6 +41,7 @@ ROUTES = {
     "endpoint/deployment": {"ApplyEndpointMoved": "Apply.Arn"},
     "training": {"TrainingRule": QUEUE},
     "hyperpod": {"HyperPodRule": QUEUE},
+    "wake": {"WakeRule": "Hours.Arn"},
     "spot": {"InterruptionSpot": "Interruption.Arn"},
     "spot/instance": {"InterruptionInstanceMoved": "Interruption.Arn"},
     "autoscaling": {"InterruptionLaunchFailed": "Interruption.Arn"},

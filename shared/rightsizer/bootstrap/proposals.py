@@ -53,7 +53,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     return lambda moves: flow.propose(ports, moves, now())
 
 
-@build_once
+@build_per_policy
 def picture() -> Callable[[str], bool]:
     """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
     from time import sleep
@@ -61,7 +61,7 @@ def picture() -> Callable[[str], bool]:
     from rightsizer.aws.metrics import CloudWatchMetrics
     from rightsizer.aws.proposals import Messages, Proposals
     from rightsizer.bootstrap import catalogue
-    from rightsizer.bootstrap.channels import slack
+    from rightsizer.bootstrap.channels import board, slack
     from rightsizer.errors import SettingsError
     from rightsizer.flows import picture as flow
     from rightsizer.render.pictures import figure_class
@@ -72,7 +72,9 @@ def picture() -> Callable[[str], bool]:
     if known is None:
         raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
     store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
-    ports = flow.PicturePorts(store, book, metrics, catalogue(), draw, picture_text, known, sleep, figure_class)
+    ports = flow.PicturePorts(
+        store, book, metrics, catalogue(), draw, picture_text, known, board(), sleep, figure_class
+    )
     return lambda proposal: flow.show_picture(ports, proposal)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rightsizer.domain.environment import Environment
@@ -33,6 +34,8 @@ class RoutedSlack:
     def post(self, message: Message) -> MessageRef:
         """Post the message in the channel of its owner or environment."""
         wanted = self.channel_of(message)
+        if isinstance(message, ProposalMessage) and message.thread and wanted != self._common:
+            message = replace(message, thread="")  # the digest stands in another channel
         try:
             return self._channel(wanted).post(message)
         except WriteRefusedError as error:
@@ -47,11 +50,16 @@ class RoutedSlack:
 
     def channel_of(self, message: Message) -> str:
         """Id of the channel that the message belongs to."""
-        if not isinstance(message, ProposalMessage) or message.thread:  # a thread goes where its digest went
-            return channel_for(self._policy, Subject(), self._default)
+        if not isinstance(message, ProposalMessage):
+            return self._common
         found = message.proposal.recommendation
         environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
         return channel_for(self._policy, Subject(environment, found.owner), self._default)
+
+    @property
+    def _common(self) -> str:
+        """Channel of what is nobody's own, digests among it."""
+        return channel_for(self._policy, Subject(), self._default)
 
     def _channel(self, name: str) -> Slack:
         if name not in self._made:

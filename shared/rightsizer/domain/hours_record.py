@@ -121,6 +121,16 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class LetGo:
+    """An order to leave the endpoint out of its hours for good, as long as its tag stays what it was."""
+
+    at: datetime
+    by: str
+    hours: str
+    """The tag's value at that time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Endpoint that a start of ours brought about, as it was first seen in service."""
 
@@ -161,6 +171,7 @@ class HoursRecord:
     """Seconds from CreateEndpoint to InService of its own last starts."""
     stopped_times: tuple[StoppedTime, ...] = ()
     wakes: tuple[Wake, ...] = ()
+    let_go: LetGo | None = None
     reason: Reason | None = None
     """Why it stands as it does: why it is not stopped, or what the last look waits for."""
     remaining: tuple[str, ...] = ()
@@ -182,6 +193,11 @@ class HoursRecord:
     def holds_lock(self) -> bool:
         """Whether it holds the endpoint's lock, so that no change begins."""
         return self.state in HOLDS_LOCK
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether somebody took it out of its hours, and its tag says the same since."""
+        return self.let_go is not None and self.let_go.hours == self.hours
 
     def wake_at(self, now: datetime) -> Wake | None:
         """The order to be awake that holds at `now`; None where none does."""
@@ -232,6 +248,30 @@ class HoursRecord:
     def with_entry(self, entry: Entry) -> "HoursRecord":
         """The record with one more line; the oldest ones go."""
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
+
+
+def ended_times(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:
+    """Stopped times with the last one ended, where it still lasts."""
+    if not times or times[-1].end is not None:
+        return times
+    return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
+
+
+def night_of(record: HoursRecord, now: datetime) -> StoppedTime:
+    """Stopped time that begins now, with what ran before it."""
+    before = record.before
+    if before is None:
+        return StoppedTime(now)
+    known = not before.deployed_config and all(v.instance_type for v in before.variants)
+    ran = tuple((v.instance_type, v.count) for v in before.variants) if known else ()
+    return StoppedTime(now, was_modified_at=before.modified_at, ran=ran)
+
+
+def continued_times(times: tuple[StoppedTime, ...], modified_at: datetime) -> tuple[StoppedTime, ...]:
+    """Stopped times, the last of which tells by which modification time the endpoint is known now."""
+    if not times:
+        return times
+    return (*times[:-1], replace(times[-1], modified_at=modified_at))
 
 
 def hours_id(endpoint: str) -> str:

@@ -129,6 +129,23 @@ class LookBeyond:
 
 
 @dataclass(frozen=True, slots=True)
+class WakeAsked:
+    """Somebody who may put events on the stack's bus wants an endpoint that sleeps by its hours to serve."""
+
+    endpoint: str
+    minutes: int
+    account: str
+    """That put the event, as AWS says it."""
+    at: datetime
+    key: str
+    """Id of the event: the same event delivered twice has the same."""
+    kind: Literal["wake-asked"] = "wake-asked"
+
+    def __post_init__(self) -> None:
+        aware("WakeAsked.at", self.at)
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointMoved:
     """SageMaker says that an endpoint or its deployment changed state. A hint only: always describe again."""
 
@@ -226,6 +243,7 @@ type Trigger = (
     | LaunchFailed
     | InstanceMoved
     | JobMoved
+    | WakeAsked
     | NoTrigger
 )
 

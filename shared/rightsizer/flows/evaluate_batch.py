@@ -33,6 +33,7 @@ from rightsizer.domain.trigger import (
     SweepDue,
     TickDue,
     Trigger,
+    WakeAsked,
 )
 from rightsizer.errors import ReadError, RightsizerError
 from rightsizer.flows.evaluate import NotDone
@@ -145,6 +146,7 @@ def _collect(ports: BatchPorts, wanted: _Wishes, trigger: Trigger, message: str,
             | RebalanceRecommended()
             | LaunchFailed()
             | InstanceMoved()
+            | WakeAsked()
         ):
             logger.warning("an event of another door reached the queue", extra={"kind": trigger.kind})
         case _:

@@ -24,20 +24,24 @@ from rightsizer.domain.hours_record import (
     HoursState,
     Start,
     Untold,
+    continued_times,
+    ended_times,
+    night_of,
 )
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import Do, Wait
-from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
+from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
-from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
+from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger, WakeAsked
+from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
-from rightsizer.telemetry import Failure, attempt, count
+from rightsizer.flows.wake import WakeOrders
+from rightsizer.telemetry import Failure, attempt, count, logger
 
 MOVES = 30
 """Moves of one invocation for one endpoint."""
@@ -55,6 +59,7 @@ PASSING = frozenset(
 )
 """Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
+STAYS = "it is not stopped any more, unless its tag gets another value"
 LEFT_ALONE = timedelta(days=1)
 """So long an endpoint of which AWS kept refusing the stop is left alone."""
 
@@ -70,6 +75,8 @@ class HoursKeeper:
         if isinstance(trigger, EndpointMoved):
             record = self.advance_endpoint(trigger.endpoint, now)
             return [record.ref.name] if record is not None else []
+        if isinstance(trigger, WakeAsked):
+            return self._wake(trigger, now)
         return [record.ref.name for record in self.tick(now, left)] if isinstance(trigger, TickDue) else []
 
     def tick(self, now: datetime, left: TimeLeft = unlimited_ms) -> tuple[HoursRecord, ...]:
@@ -82,6 +89,8 @@ class HoursKeeper:
         tagged = {} if isinstance(found, Failure) else found
         held = [name for name, record in known.items() if record.holds_lock or record.untold]
         names = [*held, *(name for name in sorted(tagged) if name not in held)]
+        if not isinstance(found, Failure):
+            self._take_in_again(known, tagged)
         done: list[HoursRecord] = []
         for number, name in enumerate(names):
             if left() < RESERVE_MS:
@@ -90,6 +99,27 @@ class HoursKeeper:
             record = self.advance(name, tagged.get(name), now)
             done += [record] if record is not None else []
         return tuple(done)
+
+    def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object]) -> None:
+        """Forget that an endpoint was let go once its tag is gone, so that a new tag counts again."""
+        for name, record in known.items():
+            if record.let_go is not None and not record.holds_lock and name not in tagged:
+                attempt("forgetting an order", name, partial(self.ports.book.save, replace(record, let_go=None)))
+
+    def _wake(self, asked: WakeAsked, now: datetime) -> list[str]:
+        """Take the order of an event and act on it at once; people are told where it is refused, once an event."""
+        orders = WakeOrders(self.ports.book, self.ports.limits.hours, self.ports.journal.switch)
+        stay, by = timedelta(minutes=asked.minutes), f"event of account {asked.account}"
+        try:
+            answer = orders.wake(asked.endpoint, stay, by, now)
+        except InputError as error:  # no record, so nobody is asleep under that name
+            logger.warning("not woken", extra={"endpoint": asked.endpoint, "by": by, "why": str(error)})
+            return []
+        if answer.times is None and answer.reason is not None:
+            text = "\n".join((f"{by} asked for it: {answer.reason.sentence}", *answer.by_hand))
+            self._is_taken(answer.record, Untold(f"wake#{asked.key}", now, f"{asked.endpoint} was not woken", text))
+        self.advance_endpoint(asked.endpoint, now)
+        return [asked.endpoint]
 
     def advance_endpoint(self, name: str, now: datetime) -> HoursRecord | None:
         """An event says that the endpoint moved: look at it now where a stop or start is under way."""
@@ -124,6 +154,8 @@ class HoursKeeper:
         demand = demand_at(record, now, self.ports.limits.hours.holidays)
         if demand.problem:
             return self._keep_on(record, Reason(Code.BAD_TAG, f"{demand.problem}; it is always on"), now)
+        if record.is_let_go:
+            return self._keep_on(self._tell_that_it_stays(record, now), Reason(Code.SAFE_TO_APPLY, STAYS), now)
         if demand.runs:
             return self._keep_on(record, Reason(Code.SAFE_TO_APPLY, "it runs by its hours"), now)
         if demand.changes_at is not None and demand.changes_at - now < self.ports.limits.hours.least_rest:
@@ -131,6 +163,18 @@ class HoursKeeper:
         if record.next_due is not None and now < record.next_due and record.reason is not None:
             return record
         return self._begin_stop(record, tags, now)
+
+    def _tell_that_it_stays(self, record: HoursRecord, now: datetime) -> HoursRecord:
+        """Say once that it runs and is not stopped again, with the command that removes the tag."""
+        if record.let_go is None:
+            return record
+        name, by = record.ref.name, record.let_go.by
+        remove = f"aws sagemaker delete-tags --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
+        text = (
+            f"{name} runs, and {by} took it out of its office hours: {STAYS}. Remove the tag, which says nothing now:\n"
+        )
+        key = f"let-go#{record.let_go.at.isoformat()}"
+        return self._tell(record, key, f"{name} runs and stays on", f"{text}{remove}", now)
 
     def _keep_on(self, record: HoursRecord, reason: Reason, now: datetime) -> HoursRecord:
         """It runs. Saved where that is news; a tag or a refusal that stays is told once."""
@@ -238,7 +282,7 @@ class HoursKeeper:
             serving_at=now,
             last_start=Start(endpoint.config_name, made) if _is_ours(record) else None,
             starts=(*record.starts, took)[-KEPT_STARTS:] if took > 0 else record.starts,
-            stopped_times=_ended(record.stopped_times, min(endpoint.modified_at, now)),
+            stopped_times=ended_times(record.stopped_times, min(endpoint.modified_at, now)),
         )
 
     def _settle(
@@ -266,15 +310,17 @@ class HoursKeeper:
             lease_until=record.lease_until if action.state in (HoursState.STOPPED, HoursState.STARTING) else None,
         )
         if action.state is HoursState.STOPPED and record.state is HoursState.STOPPING:
-            settled = replace(settled, stopped_times=(*record.stopped_times, _night(record, now))[-KEPT_TIMES:])
-        if action.state is HoursState.RUNNING and self._is_as_before(record, live.endpoint):
-            settled = replace(settled, stopped_times=_continued(settled.stopped_times, live.endpoint))
+            settled = replace(settled, stopped_times=(*record.stopped_times, night_of(record, now))[-KEPT_TIMES:])
+        if not isinstance(live.endpoint, Gone) and self._runs_as_before(record, action, live.endpoint):
+            settled = replace(settled, stopped_times=continued_times(settled.stopped_times, live.endpoint.modified_at))
         if action.state is HoursState.HANDED_OVER:
-            settled = replace(settled, stopped_times=_ended(settled.stopped_times, now))
+            settled = replace(settled, stopped_times=ended_times(settled.stopped_times, now))
         return self.ports.book.save(settled)
 
-    def _is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
+    def _runs_as_before(self, record: HoursRecord, action: Settle, endpoint: EndpointSight) -> bool:
         """Whether its past still speaks of it; no where that cannot be read, since it serves and nobody may wait."""
+        if action.state is not HoursState.RUNNING:
+            return False
         found = attempt(
             "comparing an endpoint with what was stopped",
             record.ref.name,
@@ -325,30 +371,6 @@ def _next_look(action: Settle, demand: HoursDemand, now: datetime) -> datetime |
     if action.state is not HoursState.RUNNING:
         return demand.changes_at
     return now + (LEFT_ALONE if action.tell else LOOK_SOON)
-
-
-def _ended(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:
-    """The times with the last one ended, where it still lasts."""
-    if not times or times[-1].end is not None:
-        return times
-    return (*times[:-1], replace(times[-1], end=max(at, times[-1].start)))
-
-
-def _night(record: HoursRecord, now: datetime) -> StoppedTime:
-    """The stopped time that begins now, with what ran before it."""
-    before = record.before
-    if before is None:
-        return StoppedTime(now)
-    known = not before.deployed_config and all(v.instance_type for v in before.variants)
-    ran = tuple((v.instance_type, v.count) for v in before.variants) if known else ()
-    return StoppedTime(now, was_modified_at=before.modified_at, ran=ran)
-
-
-def _continued(times: tuple[StoppedTime, ...], endpoint: EndpointSight | Gone) -> tuple[StoppedTime, ...]:
-    """The times, the last of which tells by which modification time the same endpoint is known now."""
-    if not times or isinstance(endpoint, Gone):
-        return times
-    return (*times[:-1], replace(times[-1], modified_at=endpoint.modified_at))
 
 
 def _is_ours(record: HoursRecord) -> bool:

@@ -39,12 +39,16 @@ class PictureStore(Protocol):
         ...
 
 
-class PictureBoard(Protocol):
-    """Where the message stands and pictures are uploaded: Slack."""
+class Uploads(Protocol):
+    """Where pictures are uploaded: Slack."""
 
     def upload(self, name: str, title: str, picture: bytes) -> str:
         """The id of the uploaded file."""
         ...
+
+
+class PictureBoard(Protocol):
+    """Where the message stands."""
 
     def update(self, ref: MessageRef, message: ProposalMessage) -> None:
         """Let the message show what it says now."""
@@ -61,6 +65,7 @@ class PicturePorts:
     catalogue: Catalogue
     draw: Callable[[Recommendation, WeekSignals], bytes]
     title: Callable[[Proposal], str]
+    uploads: Uploads
     board: PictureBoard
     sleep: Callable[[float], None]
     check: Callable[[], object]
@@ -89,7 +94,7 @@ def _show(ports: PicturePorts, proposal_id: str) -> bool:
         logger.info("there is nothing to draw", extra={"proposal": proposal_id})
         return False
     picture = ports.draw(proposal.recommendation, series)
-    file = ports.board.upload(f"{proposal.ref.name}-two-weeks.png", ports.title(proposal), picture)
+    file = ports.uploads.upload(f"{proposal.ref.name}-two-weeks.png", ports.title(proposal), picture)
     _update(ports, proposal, replace(ref, picture=file))
     ports.book.keep_picture(proposal_id, ref.ts, file)
     now = ports.store.proposal(proposal_id)

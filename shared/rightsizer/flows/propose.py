@@ -207,7 +207,7 @@ def _on_the_board(
         return known or MessageRef(identity, "", "", "")
     made = MessageRef(identity, posted.channel if posted else "", posted.ts if posted else "", "")
     if isinstance(message, ProposalMessage):
-        made = replace(made, owner=message.owner, thread=message.thread)
+        made = replace(made, owner=message.owner, thread=posted.thread if posted else "")
     ports.book.remember(made)
     if posted:
         _note_that_slack_takes(ports)

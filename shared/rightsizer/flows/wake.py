@@ -1,12 +1,12 @@
 """Orders to wake endpoints that office hours stopped; the `hours` function carries them out at its next tick."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.changes.hours.wake import ASLEEP, WakeTimes, is_covered, wake_refusal, wake_times, wakes_left
-from rightsizer.domain.hours_record import HoursRecord, Wake, take_wake
+from rightsizer.domain.hours_record import HoursRecord, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
@@ -67,6 +67,25 @@ class WakeOrders:
         if isinstance(found, Reason):
             return self._refused(record, found, now)
         return WakeAnswer(found, True, wakes_left(found, self.limits, now), times)
+
+    def let_go(self, name: str, by: str, now: datetime) -> HoursRecord:
+        """Take the endpoint out of its hours for good: it is started where it sleeps, and not stopped again.
+
+        InputError where it has no record, ConflictError where nobody would carry the order out; both with the remedy.
+        """
+        blocked = self._nobody_acts()
+        if blocked is not None:
+            raise ConflictError(f"letting {name} go: {blocked.sentence}")
+        for left in reversed(range(WAKE_TRIES)):
+            record = self.book.load(name)
+            if record is None:
+                raise InputError(f"letting {name} go: no endpoint of that name was seen with hours; remove its tag")
+            try:
+                return self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
+            except ConflictError:  # a tick saved the record at this moment
+                if not left:
+                    raise
+        raise ConflictError(f"letting {name} go: its record is being saved all the time; try again")
 
     def wake_all(self, stay: timedelta, by: str, now: datetime, unread: list[UnreadRow]) -> tuple[WakeAnswer, ...]:
         """Wake every endpoint that is asleep, by name; rows that cannot be read go into `unread`."""

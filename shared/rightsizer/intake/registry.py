@@ -13,7 +13,7 @@ from typing import Any
 from rightsizer.domain.reason import Code, Reason, one_line
 from rightsizer.domain.trigger import NoTrigger, Trigger
 from rightsizer.errors import InputError
-from rightsizer.intake import alarms, endpoints, jobs, own_messages, spot
+from rightsizer.intake import alarms, endpoints, jobs, own_messages, spot, wake
 from rightsizer.intake.fields import Parser, Parsers, require_mapping
 
 QUEUED: tuple[Parsers, ...] = (
@@ -25,6 +25,7 @@ QUEUED: tuple[Parsers, ...] = (
 INVOKING: tuple[Parsers, ...] = (
     spot.PARSERS,
     own_messages.PARSERS,
+    wake.PARSERS,
 )
 """Events that invoke a function of their own."""
 

@@ -19,7 +19,7 @@ STYLE = """
 color-scheme:light dark}
 @media(prefers-color-scheme:dark){:root{--ink:#e9eee9;--soft:#a3afa7;--paper:#121714;--card:#1a211d;--rule:#313b35;
 --accent:#5fd3a8;--wash:#5fd3a822;--warn:#f2a15f;--bad:#ff8a80;--good:#5fd3a8;--reserve:#2f6b56;--waste:#e08a3e;
---saved:#28493d;--idle:#252d28}}
+--saved:#3d6e5c;--idle:#252d28}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:1240px;margin:0 auto;padding:32px 20px 64px}

@@ -133,7 +133,7 @@ def _draw_panel(axis: Any, panel: Panel, hours: int) -> None:
     known = [one for one in panel.today if one is not None]
     axis.fill_between(range(len(today)), today, step="mid", alpha=0.18, color=TODAY, linewidth=0)
     axis.plot(range(len(today)), today, color=TODAY, linewidth=1.6, drawstyle="steps-mid", label="today")
-    for begin, end in _gaps(panel.today):
+    for begin, end in gaps(panel.today):
         if end - begin + 1 < HATCHED:
             continue
         axis.axvspan(begin - 0.5, end + 0.5, facecolor="#e8e8e8", hatch="///", edgecolor="#cfcfcf", linewidth=0)
@@ -162,7 +162,7 @@ def _draw_panel(axis: Any, panel: Panel, hours: int) -> None:
         axis.legend(handles, names, fontsize=LETTERS - 3, frameon=False, ncols=len(names), columnspacing=0.9, **place)
 
 
-def _gaps(values: Sequence[float | None]) -> list[tuple[int, int]]:
+def gaps(values: Sequence[float | None]) -> list[tuple[int, int]]:
     """First and last hour of each stretch without data."""
     found: list[tuple[int, int]] = []
     for at, value in enumerate(values):

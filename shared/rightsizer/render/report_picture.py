@@ -5,11 +5,10 @@ import io
 from rightsizer.domain.report import Report
 from rightsizer.render import report_tables, sentences
 from rightsizer.render.pictures import DOTS_PER_INCH, figure_class
+from rightsizer.render.report_charts import LARGEST
 
 COLOURS = ("#0b6e4f", "#8fbfae", "#d9772b")
 """Spent, saved or needed, and wasted: as the page has them."""
-ENDPOINTS_DRAWN = 12
-"""Endpoints that are drawn, those with the most waste."""
 
 
 def report_png(report: Report) -> bytes:
@@ -26,9 +25,7 @@ def report_png(report: Report) -> bytes:
     days.set_ylabel("US dollars a day")
     days.set_title("Spend by day, and what it would have been (days without a bar are not known)")
     days.legend(loc="lower right")
-    wasting = sorted((row for row in report.money.rows if row.wasted), key=lambda row: row.wasted or 0)[
-        -ENDPOINTS_DRAWN:
-    ]
+    wasting = sorted((row for row in report.money.rows if row.wasted), key=lambda row: row.wasted or 0)[-LARGEST:]
     names, lost = [row.endpoint for row in wasting], [float(row.wasted or 0) for row in wasting]
     needed = [float(row.spend or 0) - usd for row, usd in zip(wasting, lost, strict=True)]
     waste.barh(range(len(names)), needed, color=COLOURS[1], label="needed")

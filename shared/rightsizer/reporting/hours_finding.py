@@ -213,7 +213,7 @@ def _price_text(one: Recommendation, fitted: FittedHours) -> str:
 def _not_checked(fitted: FittedHours, zone_name: str) -> Iterator[str]:
     yield f"callers that come less often than in {fitted.days} days, such as at the end of a month"
     if zone_name == "UTC":
-        yield "whether callers follow a clock with summer time: name it (hours_zone in Limits, --zone at a terminal)"
+        yield "whether callers follow a clock with summer time: name it (hours_zone in the policy, or --zone)"
     if fitted.unknown_slots:
         yield f"requests in {count(fitted.unknown_slots, 'closed slot')} of five minutes without a metric"
     yield "what each stop asks for besides: image, alarms, Model Monitor, quota (a refusal is told with its reason)"

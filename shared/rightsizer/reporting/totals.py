@@ -44,7 +44,7 @@ PER_THOUSAND_METRICS = Decimal("0.01")
 """US dollars for 1,000 metrics asked of GetMetricData; no free tier (Amazon CloudWatch pricing)."""
 PER_ALARM_METRIC = Decimal("0.10")
 """US dollars a month for a metric in a standard alarm, and for each metric that a query alarm analyses."""
-ALARM_METRICS = 11
+ALARM_METRICS = 12
 """Metrics in the stack's own alarms; a test counts them in the template."""
 BASIS = (
     f"Estimate from list prices of us-east-1 as of {AS_OF} (AWS Lambda and Amazon CloudWatch pricing), without free "

@@ -80,7 +80,7 @@ def report(
         typer.Option("--merge", exists=True, dir_okay=False, help="JSON of a stored report; all of them as one."),
     ] = None,
 ) -> None:
-    """Show what was spent and saved in the last whole week, or in another window.
+    """Show what was spent and saved, last week or in any window.
 
     A week begins on Monday, 00:00 UTC. The report is made from the stack's table; nothing is stored or sent. What
     rightsizer itself costs is only in the reports that the stack stores. With --merge no stack is asked: the reports of

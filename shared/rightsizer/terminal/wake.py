@@ -60,8 +60,11 @@ def wake(
             help="How long it serves, such as 2h, 90m or 1h30m; counted from when it should be there.",
         ),
     ] = "2h",  # type: ignore[assignment]
+    for_good: Annotated[
+        bool, typer.Option("--for-good", help="Take it out of its office hours: it is not stopped again.")
+    ] = False,
 ) -> None:
-    """Wake endpoints that office hours stopped.
+    """Wake endpoints that office hours stopped; with --for-good they are not stopped again.
 
     The order is only recorded here: the deployed stack creates the endpoint within five minutes, and a start takes as
     long as it always does. The answer says when it should serve, until when, and how many wakes a day are left (Limits:
@@ -72,6 +75,17 @@ def wake(
         raise typer.BadParameter("give either the name of an endpoint or --all")
     at, now = options.desk_for_order(f"waking {endpoint or 'all'}"), bootstrap.now()
     orders, unread = at.wake_orders(), list[UnreadRow]()
+    if for_good:
+        if everything:
+            raise typer.BadParameter("--for-good takes the name of one endpoint")
+        record = orders.let_go(endpoint, at.decider, now)
+        if options.as_json:
+            print_json({"version": document.VERSION, "let_go": {"endpoint": endpoint, "state": record.state.value}})
+            return
+        tables.say(
+            f"Recorded: {endpoint} runs from now on and is not stopped any more. People are told when it serves."
+        )
+        return
     if everything:
         require_approver(at, "waking all", of_account=True)
         answers = orders.wake_all(stay, at.decider, now, unread)

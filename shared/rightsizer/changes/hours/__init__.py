@@ -80,6 +80,8 @@ def demand_at(record: HoursRecord, now: datetime, holidays: frozenset[date]) -> 
     except InputError as error:
         return HoursDemand(True, problem=str(error))
     lead = lead_time(record.starts)
+    if record.let_go is not None and record.is_let_go:
+        return HoursDemand(True, record.let_go.at + lead)
     wake = record.wake_at(now)
     opening = hours.opening(now, holidays)
     following = hours.next_opening(now, holidays)
