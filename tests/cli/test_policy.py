@@ -231,4 +231,5 @@ def test_where_the_document_cannot_be_read_at_a_terminal_it_warns_and_apply_asks
 
 def test_a_hard_freeze_needs_the_list_of_the_defaults(said: Said) -> None:
     assert said("freeze --hard", SEARCH)[0] == Exit.FAILED
+    assert "defaults.approvers" in said("wake --all", SEARCH)[1]
     assert said("freeze --off", SRE)[0] == Exit.NOTHING_TO_DO

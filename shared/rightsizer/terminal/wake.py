@@ -20,7 +20,7 @@ from rightsizer.flows.wake import WakeAnswer
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import Exit, app, examples, print_json
-from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.options import StackOptions, order, require_approver
 from rightsizer.terminal.wake_page import answer_document, wake_sentence
 
 STAY = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,4})m)?", re.ASCII)
@@ -84,6 +84,7 @@ def wake(
         _tell_let_go(orders.let_go(endpoint, at.decider, now), options.as_json)
         return
     if everything:
+        require_approver(at, "waking all", of_account=True)
         answers = orders.wake_all(stay, at.decider, now, unread)
     else:
         answers = (orders.wake(endpoint, stay, at.decider, now),)
