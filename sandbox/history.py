@@ -138,7 +138,8 @@ class History:
         for name in CHANGED:
             box.load(name, None)
         self._write_days_until_end()
-        while not self._is_over():
+        last = self._opens + timedelta(hours=OPEN_H - 1)
+        while not self._is_over() and box.clock.now < last:
             box.clock.advance(timedelta(hours=1))
             stack.fire("Apply.Tick")
 
@@ -154,8 +155,8 @@ class History:
         at.decide(pending[0].id, state, why)
 
     def _is_over(self) -> bool:
-        """Whether no change is open any more."""
-        return all(p.state in DONE for p in self.proposals() if p.change_id)
+        """Whether no change is under way any more; one whose first stage is proven waits for an evaluation."""
+        return all(p.state in DONE | {ProposalState.APPROVED} for p in self.proposals() if p.change_id)
 
     def proposals(self) -> list[Proposal]:
         """Every proposal of the stack."""

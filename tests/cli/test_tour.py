@@ -15,7 +15,7 @@ from rightsizer import bootstrap
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.terminal.app import app
 from rightsizer.terminal.run import run
-from sandbox.history import ASLEEP, REJECTED, RETURNED, SNOOZED, History, beginning, with_history
+from sandbox.history import ASLEEP, BY_TERMINAL, REJECTED, RETURNED, SNOOZED, History, beginning, with_history
 from sandbox.pages import report_page
 from sandbox.wiring import Stack
 
@@ -64,9 +64,10 @@ def test_the_past_has_one_of_everything(account: tuple[History, Stack]) -> None:
     assert (states[REJECTED[0]], states[SNOOZED]) == (ProposalState.REJECTED, ProposalState.SNOOZED)
     assert sorted(name for name, state in states.items() if state is ProposalState.PROVEN) == [
         "doc-layout",
-        "nightly-translate",
         "search-embeddings",
     ]
+    (staged,) = [one for one in history.proposals() if one.ref.name == BY_TERMINAL and one.change_id]
+    assert "stage 1 of 2" in staged.outcome
     assert len([name for name, state in states.items() if state is ProposalState.PENDING]) >= 8
     assert ASLEEP not in history.box.world.fleet.endpoints
     assert "$" in report_page(stack)
