@@ -122,7 +122,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class LetGo:
-    """An order to leave the endpoint out of its hours for good, as long as its tag stays what it was."""
+    """An order to leave the endpoint out of its hours while its tag stays what it was."""
 
     at: datetime
     by: str
