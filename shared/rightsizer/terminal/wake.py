@@ -93,10 +93,15 @@ def wake(
         print_json({"version": document.VERSION, "wakes": rows, "unreadable": document.unread_documents(unread)})
     else:
         _tell(answers, orders.limits, unread, everything)
+    _end(answers, unread, everything)
+
+
+def _end(answers: Sequence[WakeAnswer], unread: Sequence[UnreadRow], everything: bool) -> None:
+    """Fail where an order was refused or a record could not be read."""
     refused = [each for each in answers if each.times is None]
     if refused and not everything:
         why = refused[0].reason.sentence if refused[0].reason else ""
-        raise ConflictError(f"waking {endpoint}: nothing was recorded: {why}")
+        raise ConflictError(f"waking {refused[0].record.ref.name}: nothing was recorded: {why}")
     if refused or unread:
         raise typer.Exit(Exit.FAILED)
 
