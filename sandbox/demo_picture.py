@@ -108,7 +108,7 @@ def picture(shown: Shown) -> str:
     """The table as an SVG that loads nothing, for light and dark pages."""
     rows = [*shown.named, Line(_rest(shown), "", "", shown.others, ASKED)]
     height = TOP + ROW * len(rows) + 48
-    what = f"Of {shown.cost:,} US dollars a month, {shown.sum_of(SAVED):,} are saved and proven"
+    what = f"Of {shown.cost:,} US dollars a month, {shown.sum_of(SAVED):,} are saved"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="t d">',
         '<title id="t">What the demo saves</title>',
@@ -141,7 +141,7 @@ def _head(shown: Shown) -> Iterator[str]:
     yield _text(EDGE, 40, f"The demo's {shown.endpoints} endpoints cost {shown.cost:,} US dollars a month", "title")
     wide = WIDTH - 2 * EDGE
     ends = [0, shown.sum_of(SAVED), shown.sum_of(SAVED) + shown.sum_of(WAITS), shown.cost]
-    words = ("saved and proven", "more wait for an answer in Slack", "stay")
+    words = ("saved", "more wait for an answer in Slack", "stay")
     at = EDGE
     for (start, end), kind, word in zip(pairwise(ends), (SAVED, WAITS, STAYS), words, strict=True):
         x, to = EDGE + wide * start / shown.cost, EDGE + wide * end / shown.cost

@@ -20,6 +20,8 @@ type Environ = dict[str, Any]
 _SIGNING_NAMES = {
     "monitoring": "cloudwatch", "tagging": "resourcegroupstaggingapi", "servicequotas": "service-quotas",
 }  # fmt: skip
+_INVOCATION = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
+"""The path of Lambda's Invoke (Lambda API reference)."""
 _OF_S3: Mapping[tuple[str, bool], str] = {
     ("PUT", True): "PutObject",
     ("GET", True): "GetObject",
@@ -41,6 +43,9 @@ def described(environ: Environ) -> tuple[str, str, dict[str, Any]]:
     if environ["PATH_INFO"] == "/api/v1/query_range":
         query = parse_qs(environ.get("QUERY_STRING", ""))
         return service, "QueryMetrics", {key.capitalize(): values[0] for key, values in query.items()}
+    if invoked := _INVOCATION.fullmatch(environ["PATH_INFO"]):
+        kind = environ.get("HTTP_X_AMZ_INVOCATION_TYPE", "RequestResponse")
+        return service, "Invoke", {"FunctionName": unquote(invoked[1]), "InvocationType": kind}
     request = Request(environ)
     operation = _operation(service, request)
     if operation is None:

@@ -18,7 +18,7 @@ def test_an_unanswered_proposal_expires_and_its_message_follows() -> None:
         at.sweep("Hourly")
         (closed,) = at.proposals()
         assert (closed.id, closed.state) == (asked.id, ProposalState.EXPIRED)
-        assert message.versions == 2
+        assert message.versions == 3, "posted, shown with its picture, and closed"
         assert "Expired without an answer. It is asked again if the saving is still there." in message.plain()
         assert set(message.buttons()) == {"Details"}
         assert at.refused() == []

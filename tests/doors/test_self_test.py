@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, SECRET
+from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, POLICY, SECRET
 from rightsizer.aws.write_checks import WRITES, writes_of_door
 from rightsizer.bootstrap import self_test
 from rightsizer.domain.checks import SCHEMA, SCHEMA_TEST_FIRST
@@ -193,7 +193,7 @@ def test_what_comes_through_a_queue_or_the_url_starts_no_self_test(wrapped: Any)
 def test_every_permission_of_a_role_is_tried_or_asked_of_iam(door: str) -> None:
     held = stack(**EVERYTHING).actions(door) - IMPLIED.keys()
     of_bucket = {"s3:GetObject", "s3:PutObject"} if door in BUCKET else set()
-    known = {*DOORS[door], *WRITES[door], *of_bucket, *BEYOND} | ({SECRET} if door in IN_SLACK else set())
+    known = {*DOORS[door], *WRITES[door], *of_bucket, *BEYOND} | ({SECRET} if door in IN_SLACK else set()) | {POLICY}
     assert held - known == set()
     assert (SECRET in held) is (door in IN_SLACK)
     tried = {*DOORS[door], *WRITES[door]} - IMPLIED.keys()

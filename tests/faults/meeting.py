@@ -75,7 +75,7 @@ class Meeting:
         if answer["batchItemFailures"]:
             self.broken.append("the evaluation failed")
         self.evaluated_at = now
-        for asked, button in zip(self.asked, ("Approve", "Reject"), strict=True):
+        for asked, button in zip(self.asked, ("Approve", "Snooze 7 days"), strict=True):
             request = self.at.slack.click(asked, button, APPROVER, now)
             if self.at.stack.invoke("respond", request, "url") != {"statusCode": 200, "body": ""}:
                 self.broken.append(f"the click {button} was not answered")
@@ -117,7 +117,7 @@ def _broken(run: Meeting) -> Iterator[str]:
     at, change = run.at, _change(run.at)
     if change.state is not ChangeState.PROVEN:
         yield f"the change is {change.state.value}: {change.outcome or change.reason}"
-    wanted = ProposalState.REJECTED if run.met else ProposalState.PENDING
+    wanted = ProposalState.SNOOZED if run.met else ProposalState.PENDING
     shown = states(at.proposals())
     if shown != {BIG: ProposalState.PROVEN, OTHER: wanted}:
         yield f"the proposals are {shown}"

@@ -185,7 +185,7 @@ def test_a_shortage_without_an_option_is_told_in_red_with_what_a_person_can_do()
     assert again is not None
     assert again.id == told.id, "the same shortage is told once"
     blocks = json.dumps(proposal_blocks(told), ensure_ascii=False)
-    assert f"{RED}{found.ref.name}: under-provisioned" in blocks
+    assert f"{RED}*{found.ref.name}: under-provisioned*" in blocks
     assert "the account's quota for ml.g6.xlarge endpoints is 1" in told.enable
     _, body = text.proposal(told)
     for said in (blocks, body):

@@ -44,6 +44,8 @@ class Scene:
     secret: str = ""
     role: str = ""
     """ARN of the role that asks; empty at a terminal."""
+    policy_parameter: str = ""
+    """Name of the SSM parameter with the policy document; empty in a stack without one."""
 
     def arn(self, service: str, resource: str) -> str:
         """ARN of something of this account and Region."""
@@ -321,6 +323,9 @@ READS: Mapping[str, Read] = {
         ),
     ),
     "dynamodb:Query": Read("reading the table's index", _index),
+    "ssm:GetParameter": Read(
+        "reading the policy document", lambda s: s.session.client("ssm").get_parameter(Name=s.policy_parameter)
+    ),
     "secretsmanager:GetSecretValue": Read(
         "signing and posting in Slack", lambda s: s.session.client("secretsmanager").get_secret_value(SecretId=s.secret)
     ),

@@ -129,10 +129,19 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "ec2:DescribeInstances",
         "dynamodb:GetItem",
     ),
-    "report": ("dynamodb:Query", "dynamodb:BatchGetItem", "cloudwatch:GetMetricData", *BILL),
+    "report": (
+        "dynamodb:Query",
+        "dynamodb:BatchGetItem",
+        "cloudwatch:GetMetricData",
+        "tag:GetResources",
+        "sagemaker:ListTags",
+        *BILL,
+    ),
 }
 """The read permissions of each door's role (template.yaml; a test holds both together). Slack's secret is apart."""
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
+POLICY = "ssm:GetParameter"
+"""Every door reads the policy document, in a stack that has one."""
 IN_SLACK = frozenset({"propose", "respond", "report", "picture"})
 """The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
@@ -172,6 +181,10 @@ def checks(parts: SelfTestParts) -> Iterator[Check]:
         yield attempt(
             SECRET, READS[SECRET].purpose, _bind_scene(READS[SECRET].call, scene), remedy, must_exist=RECREATE
         )
+    if scene.policy_parameter:
+        read = READS[POLICY]
+        remedy = "store the document again (rightsizer policy put), or take PolicyParameter from the stack"
+        yield attempt(POLICY, read.purpose, _bind_scene(read.call, scene), REDEPLOY, must_exist=remedy)
     if parts.bucket and parts.door in BUCKET:
         yield _marker(scene, parts.bucket, BUCKET[parts.door])
     if parts.door in ACTS_ON:

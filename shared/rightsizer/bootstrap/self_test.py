@@ -31,6 +31,7 @@ def answer(door: str, received: Any) -> dict[str, Any] | None:
 
 def _run_checks(door: str) -> dict[str, Any]:
     import platform
+    from dataclasses import replace
 
     import botocore
 
@@ -45,6 +46,8 @@ def _run_checks(door: str) -> dict[str, Any]:
     try:
         known = settings()
         scene = scene_of(session(), now(), known.table, known.slack_secret)
+        if not isinstance(scene, Check):
+            scene = replace(scene, policy_parameter=known.policy_parameter)
     except RightsizerError as error:
         remedy = "correct the setting that the message names, and deploy again"
         lost = Check("settings", "reading settings and knowing the role", Outcome.FAILED, str(error), remedy)

@@ -65,12 +65,12 @@ def wake(
         bool, typer.Option("--for-good", help="Take it out of its office hours: it is not stopped again.")
     ] = False,
 ) -> None:
-    """Wake endpoints that office hours stopped; with --for-good they are not stopped again.
+    """Wake endpoints that office hours stopped.
 
     The order is only recorded here: the deployed stack creates the endpoint within five minutes, and a start takes as
-    long as it always does. The answer says when it should serve, until when, and how many wakes a day are left (Limits:
-    wakes_per_day, longest_wake_hours). Afterwards it is stopped again, unless its hours began. A later order
-    with a longer time extends the stay. Needs MayStop=tagged.
+    long as it always does. The answer says when it should serve, until when, and how many wakes a day are left (policy:
+    wakes_per_day, longest_wake_hours). Afterwards it is stopped again, unless its hours began; with --for-good it is
+    not. A later order with a longer time extends the stay. Needs MayStop=tagged.
     """
     if bool(endpoint) is everything:
         raise typer.BadParameter("give either the name of an endpoint or --all")
