@@ -126,3 +126,38 @@ def test_later_edits_keep_the_picture() -> None:
     last = spy.messages[-1]
     assert isinstance(last, ProposalMessage)
     assert last.picture == "F0PICTURE1"
+
+
+def test_another_option_that_is_taken_shows_no_old_picture_and_is_drawn_once() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.keep_picture(asked.id, "1.0", "F0PICTURE1")
+    taken = replace(asked, revision=1, outcome="U1 took option 2.")
+    for revision in (1, 2):
+        taken = replace(taken, revision=revision)
+        assert spy.tell(moved(taken, ProposalState.PENDING)) == []
+        assert len(spy.updates) == revision, "the outcome is the same, the option is another"
+        last = spy.messages[-1]
+        assert isinstance(last, ProposalMessage)
+        assert (last.picture, spy.known[asked.id].picture) == ("", "")
+    spy.tell(moved(taken, ProposalState.PENDING))
+    assert spy.drawn == [asked.id] * 3
+
+
+def test_a_message_that_was_deleted_and_is_posted_anew_is_drawn_anew() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.keep_picture(asked.id, "1.0", "F0PICTURE1")
+    spy.fail_once["update"] = WriteRefusedError("calling Slack", "message_not_found", "")
+    spy.tell(moved(replace(asked, state=ProposalState.APPROVED), ProposalState.PENDING))
+    last = spy.messages[-1]
+    assert isinstance(last, ProposalMessage)
+    assert last.picture == "", "its file may be gone with the message"
+    assert spy.drawn == [asked.id] * 2
+
+
+def test_a_post_whose_rest_failed_is_drawn_when_it_comes_again() -> None:
+    spy, asked = Spy(fail_once={"publish": ThrottledError("later")}), proposal()
+    assert spy.tell(moved(asked)) == ["1"]
+    assert spy.tell(moved(asked)) == []
+    assert spy.drawn == [asked.id]

@@ -11,7 +11,7 @@ from functools import partial
 
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage
-from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_state
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.flows.digest import thread_for
 from rightsizer.flows.notify import catch_send_errors
@@ -136,6 +136,9 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
     current = None if reopened else known
+    if current is not None and current.picture and shown_revision(current.shown) != shown_revision(shown):
+        ports.book.keep_picture(current.proposal_id, current.ts, "")  # it is of the option that was asked about before
+        current = replace(current, picture="")
     message = _with_people(ports, _with_page(ports, proposal), current, thread)
     posted = _on_the_board(ports, proposal.id, message, current)
     if _is_worth_text(proposal, before):
@@ -143,8 +146,15 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     if current is not None and before is not proposal.state and isinstance(message, ProposalMessage):
         _say_in_thread(ports, posted, message)
     ports.book.remember(replace(posted, shown=shown, version=version))
-    if posted.ts and not posted.picture and isinstance(message, ProposalMessage) and current is None:
+    if posted.ts and isinstance(message, ProposalMessage) and _needs_picture(posted, current, shown):
         _start_drawing(ports, proposal.id)
+
+
+def _needs_picture(posted: MessageRef, known: MessageRef | None, shown: str) -> bool:
+    """Whether the message is new, posted anew, or asks about another option: each time a picture is begun once."""
+    if known is None or not known.shown:
+        return not posted.picture
+    return posted.ts != known.ts or shown_revision(known.shown) != shown_revision(shown)
 
 
 def _was_asked_before(before: ProposalState | None, known: MessageRef | None) -> bool:
@@ -201,7 +211,7 @@ def _on_the_board(
         if known and known.ts and _try_update(ports.board, known, message):
             _note_that_slack_takes(ports)
             return known
-        posted = ports.board.post(message)
+        posted = ports.board.post(replace(message, picture="") if isinstance(message, ProposalMessage) else message)
     except WriteRefusedError as error:
         _tell_once(ports, error)
         return known or MessageRef(identity, "", "", "")
@@ -271,6 +281,5 @@ def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | Capaci
 
 
 def _shown_state(proposal: Asked) -> str:
-    return shown_state(
-        proposal.state, proposal.outcome, proposal.asked_back_by if isinstance(proposal, Proposal) else ""
-    )
+    back, revision = (proposal.asked_back_by, proposal.revision) if isinstance(proposal, Proposal) else ("", 0)
+    return shown_state(proposal.state, proposal.outcome, back, revision)
