@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.table import Table
-from rightsizer.bootstrap.deciders import require_decider
+from rightsizer.bootstrap.deciders import refusal_by_document, require_decider
 from rightsizer.domain.approvers import Approvers
 from rightsizer.errors import NotApproverError
 from tests.flows.errand_scene import Stage, stage
@@ -30,3 +30,12 @@ def test_a_capacity_change_is_decided_by_the_list_of_the_defaults_as_apply_asks(
     require_decider(table(stage), "e-1", "slack:U0ALL", lists, approves=approves)
     with pytest.raises(NotApproverError, match=r"defaults\.approvers"):
         require_decider(table(stage), "e-1", "slack:U0PROD", lists, approves=approves)
+
+
+def test_a_refusal_names_the_list_that_decides_or_why_it_cannot_be_understood(stage: Stage) -> None:
+    def refused(said: dict[str, Any], problems: int = 0) -> str:
+        return refusal_by_document(table(stage), "e-1", "slack:U0WHO", (STACK, document(said, problems)))
+
+    assert "the Slack user U0WHO is not on the list defaults.approvers of the policy document" in refused(SAID)
+    assert "put right" in refused({"defaults": {"approvers": "U0ALL everybody"}}, 1)
+    assert refused({"environments": SAID["environments"]}) == "", "the stack's parameter Approvers decides on groups"

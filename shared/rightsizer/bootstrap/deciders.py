@@ -51,6 +51,15 @@ def require_decider(table: RowSource, proposal_id: str, by: str, lists: Lists, *
     require_of_list(approvers, by, approves, str(document_of(row).get("ordered_by") or ""))
 
 
+def refusal_by_document(table: RowSource, proposal_id: str, by: str, lists: Lists) -> str:
+    """Why the policy document's list of a proposal does not let `by` decide; empty where the stack's list says it."""
+    row = decisions.find(table, proposal_id)
+    subject = subject_of_row(row) if row is not None else Subject()
+    approvers = effective_approvers(*lists, subject)
+    refusal = approver_refusal(by, approvers) if approvers.place else None
+    return refusal.sentence if refusal is not None else ""
+
+
 def require_of_list(approvers: Approvers, by: str, approves: bool, ordered_by: str = "") -> None:
     """Let nobody decide whom this list does not let: NotApproverError.
 
