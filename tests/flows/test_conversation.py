@@ -7,9 +7,11 @@ import pytest
 
 from rightsizer.domain.message import DigestLine, Gathering, ProposalMessage
 from rightsizer.domain.proposal import Decision, ProposalMoved, ProposalState
-from rightsizer.errors import ReadError, ThrottledError, WriteRefusedError
+from rightsizer.errors import ReadError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.digest import FEW, thread_for
+from rightsizer.flows.propose import ProposePorts, propose
 from tests.flows.test_propose import Spy, moved
+from tests.notifiers import Told
 from tests.samples import NOW, proposal
 
 
@@ -161,3 +163,38 @@ def test_a_post_whose_rest_failed_is_drawn_when_it_comes_again() -> None:
     assert spy.tell(moved(asked)) == ["1"]
     assert spy.tell(moved(asked)) == []
     assert spy.drawn == [asked.id]
+
+
+@pytest.mark.parametrize("error", [ThrottledError("Slack answers 503"), ReadError("no token")])
+def test_a_digest_that_slack_does_not_take_now_is_posted_by_the_next_try(error: RightsizerError) -> None:
+    spy = Spy(fail_once={"post": error})
+    assert sorted(spy.tell(*many(7))) == [str(n) for n in range(7)], "they come again with their digest"
+    assert spy.gathered is not None
+    assert spy.gathered.claimed_at is None
+    assert spy.tell(*many(7)) == []
+    assert spy.posts[0].startswith("7 new proposals")
+    assert len(spy.posts) == 8
+
+
+def test_what_was_told_at_that_version_is_in_no_digest_when_the_stream_is_read_again() -> None:
+    spy = Spy()
+    rows = [replace(one, version=1) for one in many(4)]
+    assert spy.tell(*rows) == []
+    spy = Spy(known=spy.known)  # another day
+    assert spy.tell(*rows, *(replace(one, sequence=f"{one.sequence}n") for one in many(6)[4:])) == []
+    assert len(spy.posts) == 2, "six rows, of which two are new: no digest"
+    assert spy.gathered is not None
+    assert len(spy.gathered.lines) == 2
+
+
+def test_a_proposal_of_another_channel_is_no_line_of_the_digest() -> None:
+    spy = Spy()
+
+    def tell(count: int) -> list[str]:
+        ports = ProposePorts(spy, Told(spy.publish), spy, spy, spy, spy, joins_digest=lambda one: one.id > "p-1")
+        return propose(ports, many(count), NOW)
+
+    assert tell(FEW + 2) == []
+    assert len(spy.posts) == FEW + 2, "five of this channel: no digest"
+    assert tell(FEW + 3) == []
+    assert spy.posts[FEW + 2].startswith("6 new proposals")

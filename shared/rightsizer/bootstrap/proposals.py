@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier, slack
+    from rightsizer.bootstrap.channels import board, notifier, routed_slack, slack
     from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
@@ -49,6 +50,8 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     drawn_by = settings().picture_function
     draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
     ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
+    if (routed := routed_slack()) is not None:
+        ports = replace(ports, joins_digest=routed.joins_digest)
     return lambda moves: flow.propose(ports, moves, now())
 
 

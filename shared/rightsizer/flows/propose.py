@@ -70,6 +70,8 @@ class ProposePorts:
     """Slack's threads and its directory of people; None where the stack has no Slack."""
     draw: Callable[[str], None] | None = None
     """Starts the drawing of a proposal's picture and waits for nothing; None where nothing is drawn."""
+    joins_digest: Callable[[Proposal], bool] = lambda _: True
+    """Whether the proposal is posted in the channel of digests: one of another channel stands by itself there."""
 
 
 def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
@@ -78,13 +80,14 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
     A record that nobody can read is none of them: it would be no better the next time, and hold up its shard until
     the stream gives up. It is counted, and people are told once.
     """
-    failed = []
-    fresh = {one.id: one for move in moves if (one := _new_proposal(move)) is not None}
+    fresh, failed = _fresh_proposals(ports, moves)
     thread: str | Failure = ""
-    if ports.people is not None and fresh:
+    if fresh:
         lines = [DigestLine(i, one.ref.name, one.recommendation.saving_usd_per_month) for i, one in fresh.items()]
         thread = attempt("gathering proposals", "digest", partial(thread_for, ports.board, ports.book, lines, now))
     for move in moves:
+        if move.sequence in failed:
+            continue
         if isinstance(thread, Failure) and _id_of(move) in fresh:
             failed.append(move.sequence)  # it comes again with its digest
             continue
@@ -93,6 +96,27 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
         if isinstance(done, Failure) or not done:
             failed.append(move.sequence)
     return failed
+
+
+def _fresh_proposals(
+    ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved]
+) -> tuple[dict[str, Proposal], list[str]]:
+    """New proposals that a digest may gather, by id, and the sequences of moves that could not be looked up.
+
+    What the message book knows at that version was told before: a stack that adopts a table reads a day of it again.
+    """
+    fresh: dict[str, Proposal] = {}
+    failed: list[str] = []
+    for move in moves if ports.people is not None else ():
+        asked = _new_proposal(move)
+        if asked is None or not ports.joins_digest(asked):
+            continue
+        known = attempt("looking up a message", move.sequence, partial(ports.book.message, asked.id))
+        if isinstance(known, Failure):
+            failed.append(move.sequence)
+        elif known is None or not 0 < move.version <= known.version:
+            fresh[asked.id] = asked
+    return fresh, failed
 
 
 def _id_of(move: ProposalMoved | CapacityChangeMoved) -> str:
