@@ -74,9 +74,9 @@ def require_of_list(approvers: Approvers, by: str, approves: bool, ordered_by: s
 
 
 def subject_of_row(row: Row) -> Subject:
-    """What a stored proposal is about, as values are asked for; production where the row of an endpoint does not say.
+    """The endpoint or capacity change of a stored row, as values are asked for; production where the row says none.
 
-    A capacity change has a `kind`, and follows `defaults`, as in `apply`.
+    A capacity change has a `kind` and follows `defaults`, as in `apply`.
     """
     if "kind" in row:
         return Subject()
