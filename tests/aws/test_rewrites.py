@@ -178,14 +178,14 @@ def test_a_message_that_cannot_be_read_is_posted_anew(shelf: Shelf) -> None:
 
 def test_a_message_keeps_what_a_later_release_added_when_another_is_read_in_between(shelf: Shelf) -> None:
     remember(shelf)
-    later = {"thread": {"S": "1.5"}}
+    later = {"pinned": {"S": "1.5"}}
     before = shelf.add("MESSAGE#p-1", "MESSAGE", **later)
     shelf.messages.message("p-1")
     assert shelf.messages.message("slack-refused") is None
     shelf.messages.remember(MessageRef("slack-refused", "", "", "not_in_channel"))
     shelf.messages.remember(MessageRef("p-1", "C1", "1.0", "approved|"))
     assert shelf.row("MESSAGE#p-1", "MESSAGE") == before | {"shown": {"S": "approved|"}}
-    assert "thread" not in shelf.row("MESSAGE#slack-refused", "MESSAGE")
+    assert "pinned" not in shelf.row("MESSAGE#slack-refused", "MESSAGE")
 
 
 def test_nothing_is_asked_where_the_open_proposal_cannot_be_known(shelf: Shelf) -> None:

@@ -13,11 +13,22 @@ from rightsizer.aws import decisions
 from rightsizer.aws.proposals import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table, epoch
+from rightsizer.bootstrap.deciders import require_decider
+from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.message import DigestLine, Gathering
 from rightsizer.domain.option import OptionKind, Risk, Target
-from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState, may_ask_again
+from rightsizer.domain.proposal import (
+    Decision,
+    MessageRef,
+    Proposal,
+    ProposalState,
+    may_ask_again,
+    shown_revision,
+    shown_state,
+)
 from rightsizer.domain.recommendation import Gate
-from rightsizer.errors import ConflictError, VanishedError
+from rightsizer.errors import ConflictError, NotApproverError, VanishedError
+from tests.policies import document
 from tests.samples import NOW, option, proposal, recommendation
 from tests.table import create_table, decide
 
@@ -61,6 +72,40 @@ def test_an_option_that_is_taken_is_a_new_revision_that_waits_and_is_approved_by
         decide(store, PID, Decision(ProposalState.APPROVED, "slack:U2", NOW, revision=0), NOW)
     approved = Decision(ProposalState.APPROVED, "slack:U2", NOW, revision=1)
     assert decide(store, PID, approved, NOW).state is ProposalState.APPROVED
+
+
+def test_an_option_that_is_taken_twice_is_told_twice_and_sent_again_where_its_message_was_lost(
+    table: Table, store: Recommendations
+) -> None:
+    store.save(asked().recommendation, asked())
+    keys = []
+    for revision in (0, 1):
+        decisions.take_option(table, PID, revision, 1, "slack:U1", NOW)
+        taken = store.proposal(PID)
+        assert taken is not None
+        keys.append(shown_state(taken.state, taken.outcome, taken.asked_back_by, taken.revision))
+    assert keys[0] != keys[1]
+    assert [shown_revision(one) for one in keys] == [1, 2]
+    Messages(table).remember(MessageRef(PID, "C1", "1.0", keys[0]))
+    assert store.tell_again(NOW + timedelta(hours=2), everything=True) == 1
+    Messages(table).remember(MessageRef(PID, "C1", "1.0", keys[1]))
+    assert store.tell_again(NOW + timedelta(hours=4), everything=True) == 0
+
+
+def test_who_took_an_option_asked_for_it_and_the_stages_behind_the_other_one_go(
+    table: Table, store: Recommendations
+) -> None:
+    made = asked(recommendation=replace(asked().recommendation, stages=(option(kind=OptionKind.INSTANCE_COUNT),)))
+    store.save(made.recommendation, made)
+    decisions.take_option(table, PID, 0, 1, "slack:U1", NOW)
+    taken = store.proposal(PID)
+    assert taken is not None
+    assert taken.recommendation.stages == ()
+    assert taken.ordered_by == "slack:U1"
+    lists = Approvers(), document({"defaults": {"four_eyes": True, "approvers": ["U1", "U2"]}})
+    with pytest.raises(NotApproverError, match="four eyes: U1 asked for this"):
+        require_decider(table, PID, "slack:U1", lists, approves=True)
+    require_decider(table, PID, "slack:U2", lists, approves=True)
 
 
 @pytest.mark.parametrize(

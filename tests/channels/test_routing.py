@@ -109,3 +109,8 @@ def test_a_proposal_of_another_channel_than_the_digests_stands_by_itself() -> No
         board.post(replace(message(owner), thread="5.0"))
     assert log == [("post", "C0ADS"), ("post", "C0STACK")]
     assert threads == ["", "5.0"], "a thread does not reach into another channel"
+
+
+def test_only_proposals_of_the_channel_of_digests_join_one() -> None:
+    known = routed([])
+    assert [known.joins_digest(message(owner).proposal) for owner in ("ads", "search")] == [False, True]

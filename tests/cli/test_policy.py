@@ -2,13 +2,19 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from rightsizer.aws.capacity_changes import CapacityChangeTable
+from rightsizer.aws.table import Table
+from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
@@ -233,3 +239,17 @@ def test_a_hard_freeze_needs_the_list_of_the_defaults(said: Said) -> None:
     assert said("freeze --hard", SEARCH)[0] == Exit.FAILED
     assert "defaults.approvers" in said("wake --all", SEARCH)[1]
     assert said("freeze --off", SRE)[0] == Exit.NOTHING_TO_DO
+
+
+def test_a_groups_policy_goes_back_by_the_list_of_the_defaults_that_apply_asks(said: Said, at: Scene) -> None:
+    now = at.box.clock.now
+    (name,) = at.box.client("dynamodb").list_tables()["TableNames"]
+    reason = Reason(Code.MORE_POOLS, "two types are steadier than one")
+    work = GroupPolicy("gpu", {"old": True}, {"new": True})
+    later, state = now + timedelta(days=14), ProposalState.PROVEN
+    made = CapacityChange("e-1", "gpu", "search", work, "more pools", reason, now, later, state, approvable=True)
+    CapacityChangeTable(Table(at.box.client("dynamodb"), name)).add(replace(made, sent_at=now, done_at=now))
+    code, text = said("rollback e-1", SEARCH)
+    assert (code, "is not on the list defaults.approvers" in text) == (Exit.FAILED, True)
+    code, text = said("rollback e-1", SRE)
+    assert (code, "gets its old policy back" in text) == (Exit.NOTHING_TO_DO, True)

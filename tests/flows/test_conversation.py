@@ -7,9 +7,11 @@ import pytest
 
 from rightsizer.domain.message import DigestLine, Gathering, ProposalMessage
 from rightsizer.domain.proposal import Decision, ProposalMoved, ProposalState
-from rightsizer.errors import ReadError, ThrottledError, WriteRefusedError
+from rightsizer.errors import ReadError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.digest import FEW, thread_for
+from rightsizer.flows.propose import ProposePorts, propose
 from tests.flows.test_propose import Spy, moved
+from tests.notifiers import Told
 from tests.samples import NOW, proposal
 
 
@@ -126,3 +128,73 @@ def test_later_edits_keep_the_picture() -> None:
     last = spy.messages[-1]
     assert isinstance(last, ProposalMessage)
     assert last.picture == "F0PICTURE1"
+
+
+def test_another_option_that_is_taken_shows_no_old_picture_and_is_drawn_once() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.keep_picture(asked.id, "1.0", "F0PICTURE1")
+    taken = replace(asked, revision=1, outcome="U1 took option 2.")
+    for revision in (1, 2):
+        taken = replace(taken, revision=revision)
+        assert spy.tell(moved(taken, ProposalState.PENDING)) == []
+        assert len(spy.updates) == revision, "the outcome is the same, the option is another"
+        last = spy.messages[-1]
+        assert isinstance(last, ProposalMessage)
+        assert (last.picture, spy.known[asked.id].picture) == ("", "")
+    spy.tell(moved(taken, ProposalState.PENDING))
+    assert spy.drawn == [asked.id] * 3
+
+
+def test_a_message_that_was_deleted_and_is_posted_anew_is_drawn_anew() -> None:
+    spy, asked = Spy(), proposal()
+    spy.tell(moved(asked))
+    spy.keep_picture(asked.id, "1.0", "F0PICTURE1")
+    spy.fail_once["update"] = WriteRefusedError("calling Slack", "message_not_found", "")
+    spy.tell(moved(replace(asked, state=ProposalState.APPROVED), ProposalState.PENDING))
+    last = spy.messages[-1]
+    assert isinstance(last, ProposalMessage)
+    assert last.picture == "", "its file may be gone with the message"
+    assert spy.drawn == [asked.id] * 2
+
+
+def test_a_post_whose_rest_failed_is_drawn_when_it_comes_again() -> None:
+    spy, asked = Spy(fail_once={"publish": ThrottledError("later")}), proposal()
+    assert spy.tell(moved(asked)) == ["1"]
+    assert spy.tell(moved(asked)) == []
+    assert spy.drawn == [asked.id]
+
+
+@pytest.mark.parametrize("error", [ThrottledError("Slack answers 503"), ReadError("no token")])
+def test_a_digest_that_slack_does_not_take_now_is_posted_by_the_next_try(error: RightsizerError) -> None:
+    spy = Spy(fail_once={"post": error})
+    assert sorted(spy.tell(*many(7))) == [str(n) for n in range(7)], "they come again with their digest"
+    assert spy.gathered is not None
+    assert spy.gathered.claimed_at is None
+    assert spy.tell(*many(7)) == []
+    assert spy.posts[0].startswith("7 new proposals")
+    assert len(spy.posts) == 8
+
+
+def test_what_was_told_at_that_version_is_in_no_digest_when_the_stream_is_read_again() -> None:
+    spy = Spy()
+    rows = [replace(one, version=1) for one in many(4)]
+    assert spy.tell(*rows) == []
+    spy = Spy(known=spy.known)  # another day
+    assert spy.tell(*rows, *(replace(one, sequence=f"{one.sequence}n") for one in many(6)[4:])) == []
+    assert len(spy.posts) == 2, "six rows, of which two are new: no digest"
+    assert spy.gathered is not None
+    assert len(spy.gathered.lines) == 2
+
+
+def test_a_proposal_of_another_channel_is_no_line_of_the_digest() -> None:
+    spy = Spy()
+
+    def tell(count: int) -> list[str]:
+        ports = ProposePorts(spy, Told(spy.publish), spy, spy, spy, spy, joins_digest=lambda one: one.id > "p-1")
+        return propose(ports, many(count), NOW)
+
+    assert tell(FEW + 2) == []
+    assert len(spy.posts) == FEW + 2, "five of this channel: no digest"
+    assert tell(FEW + 3) == []
+    assert spy.posts[FEW + 2].startswith("6 new proposals")

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -167,3 +168,23 @@ def test_a_proposal_that_moved_meanwhile_keeps_its_picture() -> None:
         (ProposalState.PENDING, "F000000001"),
         (ProposalState.APPROVED, "F000000001"),
     ]
+
+
+@pytest.mark.parametrize("late", ["draw", "keep_picture"])
+def test_a_picture_of_an_option_that_nobody_asks_about_any_more_is_not_shown(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = Studio()
+    done = getattr(studio, late)
+
+    def take_another(*given: Any) -> Any:
+        studio.kept[PID] = proposal(revision=1)
+        return done(*given)
+
+    monkeypatch.setattr(studio, late, take_another)
+    assert not studio.show()
+    assert studio.known[PID].picture == ""
+    assert [one.picture for one in studio.shown][-1:] in ([], [""])
+    monkeypatch.undo()
+    assert studio.show(), "the drawing that propose began for it"
+    assert (studio.shown[-1].proposal.revision, studio.shown[-1].picture) == (1, "F000000001")

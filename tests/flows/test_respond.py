@@ -94,7 +94,7 @@ def answered(
 ) -> Answer:
     one = person or Person()
     ports = RespondPorts(
-        approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say
+        lambda: approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say
     )
     return respond(interaction, ports, NOW)
 
@@ -140,6 +140,39 @@ def test_a_stranger_records_nothing_and_is_told_what_to_do() -> None:
     assert answer.response() == {"statusCode": 200, "body": ""}
     for part in ("Nothing was recorded", "you are not on the list", "U2", "Approvers", "terminal"):
         assert part in person.told[0]
+
+
+def test_whom_a_list_of_the_policy_document_refuses_is_sent_to_that_list_and_a_reader_asks_none() -> None:
+    one, asked = Person(), []
+    why = "the Slack user U2 is not on the list owners.search.approvers of the policy document"
+
+    def approvers() -> frozenset[str]:
+        asked.append("policy")
+        return APPROVERS
+
+    ports = RespondPorts(
+        approvers, Recorder(), refused_back, "https://s3/{}".format, one.tell, one.take, one.open_reason_form,
+        one.show_details, one.say, lambda proposal, by: why if (proposal, by) == ("p-1", "slack:U2") else "",
+    )  # fmt: skip
+    respond(click("details", "U2"), ports, NOW)
+    respond(click("report", "U2", "2026-11-16_2026-11-23"), ports, NOW)
+    assert asked == [], "a page is for everybody: nothing waits for Parameter Store"
+    assert respond(click(user="U2"), ports, NOW).status == 200
+    assert why in one.told[-1]
+    assert "parameter Approvers" not in one.told[-1]
+
+
+def test_a_list_that_cannot_be_asked_for_its_refusal_refuses_all_the_same() -> None:
+    def unread(proposal: str, by: str) -> str:
+        raise ReadError("DynamoDB is away")
+
+    one = Person()
+    ports = RespondPorts(
+        lambda: APPROVERS, Recorder(), refused_back, no_link, one.tell, one.take, one.open_reason_form,
+        one.show_details, one.say, unread,
+    )  # fmt: skip
+    assert not respond(click(user="U2"), ports, NOW).recorded
+    assert "Nothing was recorded" in one.told[0]
 
 
 def test_with_an_empty_list_nobody_decides_and_everybody_is_told_why() -> None:

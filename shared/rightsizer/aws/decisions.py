@@ -147,7 +147,8 @@ def take_option(table: Table, proposal_id: str, revision: int, place: int, by: s
     """Put another option of a pending proposal in the place of the recommended one; its document after that.
 
     The proposal waits on, as its next revision: an answer to the earlier one counts no more, and the other option is
-    approved by the same rules. `place` counts from 1, the option behind the recommended one.
+    approved by the same rules; by four eyes somebody else approves. Its later stages were planned behind the other one,
+    and go. `place` counts from 1, the option behind the recommended one.
     VanishedError, ConflictError with what to do, UnreadableError.
     """
     item = find(table, proposal_id)
@@ -172,13 +173,20 @@ def _take(table: Table, name: str, item: Row, asked: Decision, place: int) -> di
     said = f"{asked.by} took option {place + 1} of the list in place of the recommended one"
     taken = found | {
         "options": [options[place], *others],
+        "stages": [],
         "gate": str(Gate.PROPOSE),
         "gate_reason": {"code": str(Code.NEEDS_APPROVAL), "sentence": said},
         "reason": {"code": str(Code.CHEAPER_OPTION), "sentence": said},
         "replay": None,
     }
     after = item_in_state(
-        item, ProposalState.PENDING, asked.at, recommendation=taken, revision=_revision(body) + 1, outcome=f"{said}."
+        item,
+        ProposalState.PENDING,
+        asked.at,
+        recommendation=taken,
+        revision=revision_of(body) + 1,
+        outcome=f"{said}.",
+        ordered_by=asked.by,
     )
     try:
         table.swap(after, whole_number(item, "version"))
@@ -201,7 +209,8 @@ def taking_refusal(option: Any, *, approvable: bool) -> str:
     return ""
 
 
-def _revision(body: dict[str, Any]) -> int:
+def revision_of(body: dict[str, Any]) -> int:
+    """How often a person took another option, as the proposal's document says."""
     found = body.get("revision", 0)
     return found if type(found) is int else 0
 
@@ -215,7 +224,7 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
     if whole_number(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
-    if decision.revision is not None and decision.revision != _revision(body):
+    if decision.revision is not None and decision.revision != revision_of(body):
         why = "somebody took another option of it since this message was drawn; read the message as it is now"
         raise ConflictError(f"the proposal {name} asks for something else now: {why}, and press again")
     if decision.state is ProposalState.APPROVED and body.get("approvable") is not True:

@@ -289,7 +289,8 @@ def _send_row_again(table: Table, row: Row, lagging: bool) -> int:
     if after is None:
         return 0  # it is left as it is; the report names it
     body = document(after)
-    shown = shown_state(text(after, "state"), str(body.get("outcome", "")), body.get("asked_back_by", ""))
+    back, revision = body.get("asked_back_by", ""), decisions.revision_of(body)
+    shown = shown_state(text(after, "state"), str(body.get("outcome", "")), back, revision)
     known = read_if_readable(message, lambda found: text(found, "shown"))
     return _write_next_version(table, after) if known != shown else 0
 

@@ -245,14 +245,16 @@ class Desk:
         return WakeOrders(self.hours, known.account_limits.hours, self.journal.switch, may_stop)
 
     def request_capacity_rollback(self, capacity_change_id: str) -> CapacityChange | None:
-        """Record that the old policy of a group is wanted back; None where the id is not a capacity change's."""
+        """Record that the old policy of a group is wanted back; None where the id is not a capacity change's.
+
+        NotApproverError where the list of `defaults` does not let the caller decide.
+        """
         from rightsizer.flows.change_capacity import request_rollback
 
-        return (
-            request_rollback(self.capacity_changes, capacity_change_id, self.decider, now())
-            if self.capacity_changes.load(capacity_change_id)
-            else None
-        )
+        if self.capacity_changes.load(capacity_change_id) is None:
+            return None
+        self.require_decider(capacity_change_id)
+        return request_rollback(self.capacity_changes, capacity_change_id, self.decider, now())
 
 
 def desk(account: Session, stack: str, table_name: str) -> Desk:

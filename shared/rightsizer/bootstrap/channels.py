@@ -9,6 +9,7 @@ from rightsizer.bootstrap import build_once, build_per_policy, misread, now, pol
 
 if TYPE_CHECKING:
     from rightsizer.channels.notifier import Channels
+    from rightsizer.channels.routing import RoutedSlack
     from rightsizer.channels.slack import Slack
     from rightsizer.ports.evaluation import Notifier
 
@@ -36,12 +37,18 @@ def board() -> Channels:
     """Where one message of each proposal follows it to its end: Slack; nobody where the stack has no Slack."""
     from rightsizer.channels.notifier import Channels
 
-    known: Notifier | None = slack()
-    if known is not None and settings().policy_parameter:
-        from rightsizer.channels.routing import RoutedSlack
-
-        known = RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
+    known: Notifier | None = routed_slack() or slack()
     return Channels((known,) if known is not None else (), misread())
+
+
+@build_per_policy
+def routed_slack() -> RoutedSlack | None:
+    """Slack by the channels of the policy document; None where the stack has no Slack or no document."""
+    if slack() is None or not settings().policy_parameter:
+        return None
+    from rightsizer.channels.routing import RoutedSlack
+
+    return RoutedSlack(_slack_channel, settings().slack_channel, policy_document())
 
 
 @build_once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rightsizer.aws import decisions
 from rightsizer.aws.table import document as document_of
@@ -15,6 +15,7 @@ from rightsizer.errors import NotApproverError
 
 if TYPE_CHECKING:
     from rightsizer.aws.decisions import RowSource
+    from rightsizer.aws.table import Row
 
 type Lists = tuple[Approvers, PolicyDocument]
 """The stack's list, and the policy document that may say others."""
@@ -46,8 +47,17 @@ def require_decider(table: RowSource, proposal_id: str, by: str, lists: Lists, *
     row = decisions.find(table, proposal_id)
     if row is None:
         return
-    body = document_of(row)
-    require_of_list(effective_approvers(*lists, subject_of_row(body)), by, approves, str(body.get("ordered_by") or ""))
+    approvers = effective_approvers(*lists, subject_of_row(row))
+    require_of_list(approvers, by, approves, str(document_of(row).get("ordered_by") or ""))
+
+
+def refusal_by_document(table: RowSource, proposal_id: str, by: str, lists: Lists) -> str:
+    """Why the policy document's list of a proposal does not let `by` decide; empty where the stack's list says it."""
+    row = decisions.find(table, proposal_id)
+    subject = subject_of_row(row) if row is not None else Subject()
+    approvers = effective_approvers(*lists, subject)
+    refusal = approver_refusal(by, approvers) if approvers.place else None
+    return refusal.sentence if refusal is not None else ""
 
 
 def require_of_list(approvers: Approvers, by: str, approves: bool, ordered_by: str = "") -> None:
@@ -63,9 +73,14 @@ def require_of_list(approvers: Approvers, by: str, approves: bool, ordered_by: s
         raise NotApproverError(f"nothing was recorded: {refusal.sentence}")
 
 
-def subject_of_row(body: dict[str, Any]) -> Subject:
-    """The endpoint of a stored proposal, as values are asked for; production where its row does not say."""
-    found = body.get("recommendation")
+def subject_of_row(row: Row) -> Subject:
+    """The endpoint or capacity change of a stored row, as values are asked for; production where the row says none.
+
+    A capacity change has a `kind` and follows `defaults`, as in `apply`.
+    """
+    if "kind" in row:
+        return Subject()
+    found = document_of(row).get("recommendation")
     known = found if isinstance(found, dict) else {}
     reading = known.get("environment")
     said = str(reading.get("environment", "")) if isinstance(reading, dict) else ""

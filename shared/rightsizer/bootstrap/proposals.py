@@ -40,7 +40,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier, slack
+    from rightsizer.bootstrap.channels import board, notifier, routed_slack, slack
     from rightsizer.channels.pages import StoredDetailsPages
     from rightsizer.flows import propose as flow
 
@@ -50,6 +50,8 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     drawn_by = settings().picture_function
     draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
     ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
+    if (routed := routed_slack()) is not None:
+        ports = replace(ports, joins_digest=routed.joins_digest)
     return lambda moves: flow.propose(ports, moves, now())
 
 
@@ -87,7 +89,6 @@ def respond() -> Callable[[Any, datetime], Answer]:
     from rightsizer.channels.response_url import ResponseUrls
     from rightsizer.channels.views import Views
     from rightsizer.domain.proposal import ProposalState
-    from rightsizer.domain.trigger import Click
     from rightsizer.flows import respond as flow
     from rightsizer.intake.slack import parse_interaction
     from rightsizer.render import blocks
@@ -98,7 +99,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
-    people, require = _deciders(light, one_table)
+    people, require, refusal = _deciders(light, one_table)
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
     links = PageLinks(light, known.bucket)
 
@@ -121,7 +122,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
     ports = flow.RespondPorts(
-        frozenset(),
+        people,
         decide,
         ask_back,
         links.link,
@@ -130,36 +131,34 @@ def respond() -> Callable[[Any, datetime], Answer]:
         views.open_reason_form,
         show_details,
         views.say,
+        refusal,
     )
-
-    def answer(event: Any, at: datetime) -> Answer:
-        click = parse_interaction(event, secret, at)
-        known_people = people() if isinstance(click, Click) else frozenset[str]()
-        return flow.respond(click, replace(ports, approvers=known_people), at)
-
-    return answer
+    return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 
 def _deciders(
     light: LightSession, one_table: Table
-) -> tuple[Callable[[], frozenset[str]], Callable[[str, str, bool], None]]:
-    """Slack users who decide on something, and what lets nobody decide on a proposal whom its own list does not let.
+) -> tuple[Callable[[], frozenset[str]], Callable[[str, str, bool], None], Callable[[str, str], str]]:
+    """Slack users who decide on something, what asks a proposal's own list, and what words its refusal.
 
     A stack without a policy document loads nothing for it: its one list was asked already.
     """
     known = settings()
     base = known.limits.approvers
     if not known.policy_parameter:
-        return lambda: base.slack_users, lambda *_: None
+        return lambda: base.slack_users, lambda *_: None, lambda *_: ""
     from rightsizer.aws.policy_parameter import PolicyParameter
-    from rightsizer.bootstrap.deciders import require_decider, slack_approvers
+    from rightsizer.bootstrap.deciders import refusal_by_document, require_decider, slack_approvers
 
     policy = PolicyParameter(light.ssm, known.policy_parameter, now)
 
     def require(proposal: str, by: str, approves: bool) -> None:
         require_decider(one_table, proposal, by, (base, policy.document()), approves=approves)
 
-    return lambda: slack_approvers(base, policy.document()), require
+    def refusal(proposal: str, by: str) -> str:
+        return refusal_by_document(one_table, proposal, by, (base, policy.document()))
+
+    return lambda: slack_approvers(base, policy.document()), require, refusal
 
 
 @build_per_policy

@@ -14,7 +14,7 @@ from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:
     from rightsizer.channels.slack import Slack
-    from rightsizer.domain.proposal import MessageRef
+    from rightsizer.domain.proposal import MessageRef, Proposal
 
 REFUSED = frozenset({"channel_not_found", "is_archived", "not_in_channel"})
 """Errors of Slack that another channel does not meet (Slack API documentation, "chat.postMessage", errors)."""
@@ -55,6 +55,10 @@ class RoutedSlack:
         found = message.proposal.recommendation
         environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
         return channel_for(self._policy, Subject(environment, found.owner), self._default)
+
+    def joins_digest(self, proposal: Proposal) -> bool:
+        """Whether the proposal belongs to the channel of digests, so that it can stand in the thread of one."""
+        return self.channel_of(ProposalMessage(proposal)) == self._common
 
     @property
     def _common(self) -> str:

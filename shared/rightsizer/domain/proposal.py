@@ -126,7 +126,7 @@ class Proposal:
     asked_back_by: str = ""
     """Who asked for the rollback of its change; empty while nobody did."""
     ordered_by: str = ""
-    """Who ordered it at a terminal, as `Decision.by`; empty where an evaluation proposed it."""
+    """Who ordered it, or took another of its options, as `Decision.by`; empty where an evaluation proposed it whole."""
     asked_back_at: datetime | None = None
     """When that was asked; None also where an earlier release recorded it."""
     revision: int = 0
@@ -198,9 +198,19 @@ class MessageRef:
     """Id of the file with the picture of its two weeks; empty until one is uploaded."""
 
 
-def shown_state(state: str, outcome: str, asked_back_by: str = "") -> str:
+_REVISION = "|revision "
+
+
+def shown_state(state: str, outcome: str, asked_back_by: str = "", revision: int = 0) -> str:
     """Key of the contents that a message shows, to avoid posting them twice: state, then `|`."""
-    return f"{state}|{outcome}" + (f"|{asked_back_by}" if asked_back_by else "")
+    back = f"|{asked_back_by}" if asked_back_by else ""
+    return f"{state}|{outcome}{back}" + (f"{_REVISION}{revision}" if revision else "")
+
+
+def shown_revision(shown: str) -> int:
+    """The revision in a key of `shown_state`."""
+    number = shown.rpartition(_REVISION)[2] if _REVISION in shown else ""
+    return int(number) if number.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ whose owner died is free again after a minute.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from rightsizer.domain.message import Digest, DigestLine, Gathering
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.errors import ConflictError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.ports.evaluation import MessageBook, Notifier
-from rightsizer.telemetry import logger
+from rightsizer.telemetry import attempt, logger
 
 FEW = 5
 """Proposals that stand by themselves."""
@@ -50,16 +51,28 @@ def thread_for(board: Notifier, book: MessageBook, fresh: Sequence[DigestLine], 
 
 
 def _post(board: Notifier, book: MessageBook, whole: Gathering) -> str:
-    """Post the digest; empty where Slack refuses it: the proposals then stand by themselves, and say why."""
+    """Post the digest; empty where Slack refuses it: the proposals then stand by themselves, and say why.
+
+    Where it was not posted the claim is free at once: whoever comes next need not wait for it to lapse.
+    """
     try:
         posted = board.post(Digest(whole.lines))
     except WriteRefusedError as error:
         logger.warning("the digest was refused", extra={"error": str(error)})
-        return ""
+        posted = None
+    except RightsizerError:
+        _free(book, whole)
+        raise
     if posted is None or not posted.ts:
+        _free(book, whole)
         return ""
     book.swap_gathering(replace(whole, channel=posted.channel, ts=posted.ts, version=whole.version + 1), whole.version)
     return posted.ts
+
+
+def _free(book: MessageBook, whole: Gathering) -> None:
+    free = replace(whole, claimed_at=None, version=whole.version + 1)
+    attempt("freeing the claim of a digest", "digest", partial(book.swap_gathering, free, whole.version))
 
 
 def _update(board: Notifier, whole: Gathering) -> str:

@@ -95,16 +95,24 @@ def _show(ports: PicturePorts, proposal_id: str) -> bool:
         return False
     picture = ports.draw(proposal.recommendation, series)
     file = ports.uploads.upload(f"{proposal.ref.name}-two-weeks.png", ports.title(proposal), picture)
+    if _has_other_option(ports, proposal):
+        return False
     _update(ports, proposal, replace(ref, picture=file))
     ports.book.keep_picture(proposal_id, ref.ts, file)
     now = ports.store.proposal(proposal_id)
-    if now is not None and (now.state, now.outcome, now.revision) != (
-        proposal.state,
-        proposal.outcome,
-        proposal.revision,
-    ):
+    if now is not None and now.revision != proposal.revision:
+        ports.book.keep_picture(proposal_id, ref.ts, "")
+        _update(ports, now, ref)
+        return False
+    if now is not None and (now.state, now.outcome) != (proposal.state, proposal.outcome):
         _update(ports, now, replace(ref, picture=file))  # `propose` may have changed it without the picture
     return True
+
+
+def _has_other_option(ports: PicturePorts, proposal: Proposal) -> bool:
+    """Whether somebody took another option meanwhile: `propose` has the picture of that one drawn."""
+    now = ports.store.proposal(proposal.id)
+    return now is not None and now.revision != proposal.revision
 
 
 def _update(ports: PicturePorts, proposal: Proposal, ref: MessageRef) -> None:

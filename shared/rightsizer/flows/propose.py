@@ -11,7 +11,7 @@ from functools import partial
 
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage
-from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_state
+from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.flows.digest import thread_for
 from rightsizer.flows.notify import catch_send_errors
@@ -70,6 +70,8 @@ class ProposePorts:
     """Slack's threads and its directory of people; None where the stack has no Slack."""
     draw: Callable[[str], None] | None = None
     """Starts the drawing of a proposal's picture and waits for nothing; None where nothing is drawn."""
+    joins_digest: Callable[[Proposal], bool] = lambda _: True
+    """Whether the proposal is posted in the channel of digests: one of another channel stands by itself there."""
 
 
 def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
@@ -78,13 +80,14 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
     A record that nobody can read is none of them: it would be no better the next time, and hold up its shard until
     the stream gives up. It is counted, and people are told once.
     """
-    failed = []
-    fresh = {one.id: one for move in moves if (one := _new_proposal(move)) is not None}
+    fresh, failed = _fresh_proposals(ports, moves)
     thread: str | Failure = ""
-    if ports.people is not None and fresh:
+    if fresh:
         lines = [DigestLine(i, one.ref.name, one.recommendation.saving_usd_per_month) for i, one in fresh.items()]
         thread = attempt("gathering proposals", "digest", partial(thread_for, ports.board, ports.book, lines, now))
     for move in moves:
+        if move.sequence in failed:
+            continue
         if isinstance(thread, Failure) and _id_of(move) in fresh:
             failed.append(move.sequence)  # it comes again with its digest
             continue
@@ -93,6 +96,27 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
         if isinstance(done, Failure) or not done:
             failed.append(move.sequence)
     return failed
+
+
+def _fresh_proposals(
+    ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved]
+) -> tuple[dict[str, Proposal], list[str]]:
+    """New proposals that a digest may gather, by id, and the sequences of moves that could not be looked up.
+
+    What the message book knows at that version was told before: a stack that adopts a table reads a day of it again.
+    """
+    fresh: dict[str, Proposal] = {}
+    failed: list[str] = []
+    for move in moves if ports.people is not None else ():
+        asked = _new_proposal(move)
+        if asked is None or not ports.joins_digest(asked):
+            continue
+        known = attempt("looking up a message", move.sequence, partial(ports.book.message, asked.id))
+        if isinstance(known, Failure):
+            failed.append(move.sequence)
+        elif known is None or not 0 < move.version <= known.version:
+            fresh[asked.id] = asked
+    return fresh, failed
 
 
 def _id_of(move: ProposalMoved | CapacityChangeMoved) -> str:
@@ -136,6 +160,9 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     if before is not proposal.state and isinstance(proposal, Proposal):
         _announce(ports.events, proposal)
     current = None if reopened else known
+    if current is not None and current.picture and shown_revision(current.shown) != shown_revision(shown):
+        ports.book.keep_picture(current.proposal_id, current.ts, "")  # it is of the option that was asked about before
+        current = replace(current, picture="")
     message = _with_people(ports, _with_page(ports, proposal), current, thread)
     posted = _on_the_board(ports, proposal.id, message, current)
     if _is_worth_text(proposal, before):
@@ -143,8 +170,15 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
     if current is not None and before is not proposal.state and isinstance(message, ProposalMessage):
         _say_in_thread(ports, posted, message)
     ports.book.remember(replace(posted, shown=shown, version=version))
-    if posted.ts and not posted.picture and isinstance(message, ProposalMessage) and current is None:
+    if posted.ts and isinstance(message, ProposalMessage) and _needs_picture(posted, current, shown):
         _start_drawing(ports, proposal.id)
+
+
+def _needs_picture(posted: MessageRef, known: MessageRef | None, shown: str) -> bool:
+    """Whether the message is new, posted anew, or asks about another option: each time a picture is begun once."""
+    if known is None or not known.shown:
+        return not posted.picture
+    return posted.ts != known.ts or shown_revision(known.shown) != shown_revision(shown)
 
 
 def _was_asked_before(before: ProposalState | None, known: MessageRef | None) -> bool:
@@ -201,7 +235,7 @@ def _on_the_board(
         if known and known.ts and _try_update(ports.board, known, message):
             _note_that_slack_takes(ports)
             return known
-        posted = ports.board.post(message)
+        posted = ports.board.post(replace(message, picture="") if isinstance(message, ProposalMessage) else message)
     except WriteRefusedError as error:
         _tell_once(ports, error)
         return known or MessageRef(identity, "", "", "")
@@ -271,6 +305,5 @@ def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | Capaci
 
 
 def _shown_state(proposal: Asked) -> str:
-    return shown_state(
-        proposal.state, proposal.outcome, proposal.asked_back_by if isinstance(proposal, Proposal) else ""
-    )
+    back, revision = (proposal.asked_back_by, proposal.revision) if isinstance(proposal, Proposal) else ("", 0)
+    return shown_state(proposal.state, proposal.outcome, back, revision)

@@ -45,8 +45,8 @@ type AskBack = Callable[[str, str, datetime], dict[str, Any]]
 class RespondPorts:
     """Ports of the answer to a click."""
 
-    approvers: frozenset[str]
-    """Slack user ids."""
+    approvers: Callable[[], frozenset[str]]
+    """Slack user ids of whoever may decide on something; asked only where a click decides."""
     decide: Decide
     ask_back: AskBack
     link: Callable[[str], str]
@@ -62,6 +62,8 @@ class RespondPorts:
     """Says something in the modal in which was clicked; of a form that was sent, returns the answer that says it.
 
     RightsizerError where Slack did not take it."""
+    refusal: Callable[[str, str], str] = lambda *_: ""
+    """Why a list of the policy document lets a person not decide on a proposal: proposal id, who. Empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,10 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
 def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     if click.verb in PAGES:
         return _details_answer(click, ports)
-    if not is_approver(click.user, ports.approvers):
-        whom = "nobody is on the list of approvers" if not ports.approvers else "they are not on the list of approvers"
-        return Answer(403, _approver_refusal(click, ports.approvers), f"{_what(click)}: {whom}")
+    approvers = ports.approvers()
+    if not is_approver(click.user, approvers):
+        whom = "nobody is on the list of approvers" if not approvers else "they are not on the list of approvers"
+        return Answer(403, _approver_refusal(click, approvers, ports), f"{_what(click)}: {whom}")
     if click.verb == "reject" and not click.is_form:
         return _open_reason_form(click, ports)
     return _record(click, ports, now)
@@ -213,7 +216,16 @@ def is_approver(user: str, approvers: frozenset[str]) -> bool:
     return may_decide(is_listed=user in approvers, has_list=bool(approvers), is_behind_iam=False)
 
 
-def _approver_refusal(click: Click, approvers: frozenset[str]) -> str:
+def _approver_refusal(click: Click, approvers: frozenset[str], ports: RespondPorts) -> str:
+    try:
+        said = ports.refusal(click.proposal_id, DecidedBy(DecisionSource.SLACK, click.user).text)
+    except RightsizerError:
+        said = ""  # the row could not be read: the stack's list is a beginning, and nobody decides anyway
+    if said:
+        return (
+            f"Nothing was recorded: {said}. Whoever keeps the policy document can change that; or answer at a "
+            "terminal with the command in the message, if your AWS role may."
+        )
     why = "you are not on the list of approvers" if approvers else "nobody is on the list of approvers yet"
     return (
         f"Nothing was recorded: {why}. Whoever deploys rightsizer adds your Slack user id, {click.user}, to the "
