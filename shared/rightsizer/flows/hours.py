@@ -90,7 +90,7 @@ class HoursKeeper:
         held = [name for name, record in known.items() if record.holds_lock or record.untold]
         names = [*held, *(name for name in sorted(tagged) if name not in held)]
         if not isinstance(found, Failure):
-            self._take_in_again(known, tagged)
+            self._take_in_again(known, tagged, now)
         done: list[HoursRecord] = []
         for number, name in enumerate(names):
             if left() < RESERVE_MS:
@@ -100,11 +100,19 @@ class HoursKeeper:
             done += [record] if record is not None else []
         return tuple(done)
 
-    def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object]) -> None:
+    def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object], now: datetime) -> None:
         """Forget that an endpoint was let go once its tag is gone, so that a new tag counts again."""
         for name, record in known.items():
             if record.let_go is not None and not record.holds_lock and name not in tagged:
-                attempt("forgetting an order", name, partial(self.ports.book.save, replace(record, let_go=None)))
+                attempt("forgetting an order", name, partial(self._forget_order, record, now))
+
+    def _forget_order(self, record: HoursRecord, now: datetime) -> None:
+        """Forget it where SageMaker itself shows no tag: the list of tagged endpoints may lag behind."""
+        seen = self.ports.changer.endpoint(record.ref.name)
+        if isinstance(seen, Gone) or (seen.created_at is not None and now - seen.created_at < LOOK_LATER):
+            return
+        if HOURS_TAG not in self.ports.changer.tags(record.ref):
+            self.ports.book.save(replace(record, let_go=None))
 
     def _wake(self, asked: WakeAsked, now: datetime) -> list[str]:
         """Take the order of an event and act on it at once; people are told where it is refused, once an event."""
@@ -150,7 +158,7 @@ class HoursKeeper:
         if tagged is None:
             return record
         ref, tags = tagged
-        record = replace(record or HoursRecord(ref), hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        record = self._as_tagged(record or HoursRecord(ref), tags)
         demand = demand_at(record, now, self.ports.limits.hours.holidays)
         if demand.problem:
             return self._keep_on(record, Reason(Code.BAD_TAG, f"{demand.problem}; it is always on"), now)
@@ -163,6 +171,11 @@ class HoursKeeper:
         if record.next_due is not None and now < record.next_due and record.reason is not None:
             return record
         return self._begin_stop(record, tags, now)
+
+    def _as_tagged(self, record: HoursRecord, tags: Mapping[str, str]) -> HoursRecord:
+        """The record with what its tags say now; saved where that is news, since an order to let it go names it."""
+        fresh = replace(record, hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        return self.ports.book.save(fresh) if record.version and fresh != record else fresh
 
     def _tell_that_it_stays(self, record: HoursRecord, now: datetime) -> HoursRecord:
         """Say once that it runs and is not stopped again, with the command that removes the tag."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.changes.hours.wake import ASLEEP, WakeTimes, is_covered, wake_refusal, wake_times, wakes_left
-from rightsizer.domain.hours_record import HoursRecord, LetGo, Wake, take_wake
+from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
@@ -71,7 +71,7 @@ class WakeOrders:
     def let_go(self, name: str, by: str, now: datetime) -> HoursRecord:
         """Take the endpoint out of its hours for good: it is started where it sleeps, and not stopped again.
 
-        InputError where it has no record, ConflictError where nobody would carry the order out; both with the remedy.
+        InputError where it has no record, ConflictError where nobody would carry the order out or it was handed over.
         """
         blocked = self._nobody_acts()
         if blocked is not None:
@@ -80,6 +80,8 @@ class WakeOrders:
             record = self.book.load(name)
             if record is None:
                 raise InputError(f"letting {name} go: no endpoint of that name was seen with hours; remove its tag")
+            if record.state is HoursState.HANDED_OVER:
+                raise ConflictError(_handed_over(record))
             try:
                 return self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
             except ConflictError:  # a tick saved the record at this moment
@@ -121,6 +123,14 @@ class WakeOrders:
         times: WakeTimes | None = None,
     ) -> WakeAnswer:
         return WakeAnswer(record, False, wakes_left(record, self.limits, now), times, reason, by_hand)
+
+
+def _handed_over(record: HoursRecord) -> str:
+    """Why an order to let go is refused where nothing is started by itself any more, with what is left to do."""
+    why = record.reason.sentence if record.reason else "nothing is done by itself any more"
+    text = f"letting {record.ref.name} go: it was handed over, so a person brings it back: {why}"
+    by_hand = ("By hand:", *record.remaining) if record.remaining else ()
+    return "\n".join((f"{text}. Remove its tag {HOURS_TAG}, and it is not stopped again", *by_hand))
 
 
 def away_records(book: HoursBook, unread: list[UnreadRow]) -> tuple[HoursRecord, ...]:
