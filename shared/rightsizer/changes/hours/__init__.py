@@ -327,7 +327,7 @@ def blind_notice(record: HoursRecord, demand: HoursDemand, now: datetime, why: s
 
 
 def by_urgency(records: Iterable[HoursRecord], now: datetime, holidays: frozenset[date]) -> tuple[HoursRecord, ...]:
-    """What has to serve first comes first, then what sleeps and waits for nothing, by its oldest look."""
+    """Sort by the hour at which each has to serve; those that wait for nothing follow, the oldest look first."""
 
     def key(record: HoursRecord) -> tuple[bool, datetime, datetime]:
         demand, never = demand_at(record, now, holidays), datetime.min.replace(tzinfo=UTC)
