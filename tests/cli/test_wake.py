@@ -123,6 +123,19 @@ def test_for_good_takes_one_endpoint_out_of_its_hours(night: HoursWorld, said: S
     assert run(["wake", "--all", "--for-good"]) == Exit.USAGE
 
 
+def test_for_good_is_refused_with_whole_commands_where_it_was_handed_over(
+    night: HoursWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_hand = f"aws sagemaker create-endpoint --cli-input-json '{'x' * 300}'"
+    with night.box.gate.unrecorded():
+        night.flow.ports.book.save(replace(night.record, state=HoursState.HANDED_OVER, remaining=(by_hand,)))
+    assert run(["wake", NAME, "--for-good"]) == Exit.FAILED
+    said = capsys.readouterr()
+    assert by_hand in said.out
+    assert "it was handed over, so a person brings it back" in " ".join(said.err.split())
+    assert night.record.let_go is None
+
+
 def test_all_says_why_the_one_sleeper_is_not_woken(night: HoursWorld, capsys: pytest.CaptureFixture[str]) -> None:
     spent = (Wake(NIGHT - 3 * HOUR, NIGHT - 2 * HOUR, "U1"),) * 3
     with night.box.gate.unrecorded():

@@ -222,6 +222,20 @@ def test_an_owner_who_creates_it_anew_gets_it_back_with_a_word() -> None:
         assert all(enabled for name, enabled, _ in whole(w.box)["alarms"] if name != "off")
 
 
+def test_an_owner_who_deletes_it_while_its_autoscaling_is_put_back_does_not_get_it_again() -> None:
+    with hours_world() as w:
+        asleep(w)
+        w.box.deny("application-autoscaling:PutScalingPolicy")
+        w.until(OPENS)
+        assert (w.state, w.record.serving_at is None) == (HoursState.STARTING, False)
+        with w.others() as sagemaker:
+            sagemaker.delete_endpoint(EndpointName=NAME)
+        w.box.gate.allow("application-autoscaling:PutScalingPolicy")
+        w.until(OPENS + HOUR)
+        assert (w.state, w.exists()) == (HoursState.HANDED_OVER, False)
+        assert "somebody deleted it after it was in service again" in w.told[-1][1]
+
+
 def test_a_configuration_that_is_deleted_at_night_is_handed_over_with_its_content() -> None:
     with hours_world() as w:
         asleep(w)

@@ -143,6 +143,24 @@ def test_hours_past_midnight_belong_to_the_evening() -> None:
     assert fitted(fit_hours(times(evenings), "UTC", 28)).text == "daily 17:30-02:30 UTC"
 
 
+def test_hours_close_half_an_hour_after_the_latest_request_also_where_that_is_past_midnight() -> None:
+    def late(wall: datetime) -> float:
+        return 20.0 if wall.weekday() < 5 and wall.hour >= 12 else 0.0
+
+    def early(wall: datetime) -> float:
+        return 20.0 if wall.weekday() < 5 and wall.hour < 10 else 0.0
+
+    assert fitted(fit_hours(times(late), "UTC", 28)).text == "mon-fri 11:30-00:30 UTC"
+    assert fitted(fit_hours(times(early), "UTC", 28)).text == "mon-thu sun 23:30-10:30 UTC"
+
+
+def test_days_that_are_open_all_day_end_at_midnight() -> None:
+    def workdays(wall: datetime) -> float:
+        return 20.0 if wall.weekday() < 5 else 0.0
+
+    assert fitted(fit_hours(times(workdays), "UTC", 28)).text == "mon-fri 00:00-24:00 UTC"
+
+
 def test_one_try_at_night_is_listed_with_its_time_and_count() -> None:
     def tried(wall: datetime) -> float:
         return 2.0 if (wall.day, wall.hour, wall.minute) == (14, 3, 10) else office(wall)

@@ -199,6 +199,10 @@ class HoursRecord:
         """Whether somebody took it out of its hours, and its tag says the same since."""
         return self.let_go is not None and self.let_go.hours == self.hours
 
+    def is_anew(self, created_at: datetime | None) -> bool:
+        """Whether an endpoint created then is newer than the present state: once handed over, what its owner wants."""
+        return self.since is not None and created_at is not None and created_at > self.since
+
     def wake_at(self, now: datetime) -> Wake | None:
         """The order to be awake that holds at `now`; None where none does."""
         return next((w for w in reversed(self.wakes) if w.at <= now < w.until), None)

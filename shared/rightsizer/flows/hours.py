@@ -4,15 +4,23 @@ One record an endpoint, written before each write to AWS; one lock with `apply`.
 looks at AWS and goes on from what it sees. Who waits for an endpoint is told, also where nothing can be read any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from rightsizer.changes.failure import error_detail
-from rightsizer.changes.hours import HoursDemand, Settle, demand_at, late_notice, next_hours_action
+from rightsizer.changes.hours import (
+    HoursDemand,
+    Settle,
+    blind_notice,
+    by_urgency,
+    demand_at,
+    late_notice,
+    next_hours_action,
+)
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.changes.hours.steps import commands_by_hand, create_step, missing_part
+from rightsizer.changes.hours.steps import commands_by_hand, created_by_us, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import (
@@ -87,24 +95,34 @@ class HoursKeeper:
             self.ports.book.park(row.key, row.cause, now, catch_send_errors(self.ports.notifier))
         found = attempt("looking for endpoints with hours", "all", self.ports.account.tagged_endpoints)
         tagged = {} if isinstance(found, Failure) else found
-        held = [name for name, record in known.items() if record.holds_lock or record.untold]
+        waiting = (record for record in known.values() if record.holds_lock or record.untold)
+        held = [record.ref.name for record in by_urgency(waiting, now, self.ports.limits.hours.holidays)]
         names = [*held, *(name for name in sorted(tagged) if name not in held)]
         if not isinstance(found, Failure):
-            self._take_in_again(known, tagged)
+            self._take_in_again(known, tagged, now)
         done: list[HoursRecord] = []
         for number, name in enumerate(names):
             if left() < RESERVE_MS:
                 count(HoursLate=len(names) - number)
+                self._tell_of_unseen([name for name in names[number:] if name in known], now, left)
                 break
             record = self.advance(name, tagged.get(name), now)
             done += [record] if record is not None else []
         return tuple(done)
 
-    def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object]) -> None:
+    def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object], now: datetime) -> None:
         """Forget that an endpoint was let go once its tag is gone, so that a new tag counts again."""
         for name, record in known.items():
             if record.let_go is not None and not record.holds_lock and name not in tagged:
-                attempt("forgetting an order", name, partial(self.ports.book.save, replace(record, let_go=None)))
+                attempt("forgetting an order", name, partial(self._forget_order, record, now))
+
+    def _forget_order(self, record: HoursRecord, now: datetime) -> None:
+        """Forget it where SageMaker itself shows no tag: the list of tagged endpoints may lag behind."""
+        seen = self.ports.changer.endpoint(record.ref.name)
+        if isinstance(seen, Gone) or (seen.created_at is not None and now - seen.created_at < LOOK_LATER):
+            return
+        if HOURS_TAG not in self.ports.changer.tags(record.ref):
+            self.ports.book.save(replace(record, let_go=None))
 
     def _wake(self, asked: WakeAsked, now: datetime) -> list[str]:
         """Take the order of an event and act on it at once; people are told where it is refused, once an event."""
@@ -150,7 +168,7 @@ class HoursKeeper:
         if tagged is None:
             return record
         ref, tags = tagged
-        record = replace(record or HoursRecord(ref), hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        record = self._as_tagged(record or HoursRecord(ref), tags)
         demand = demand_at(record, now, self.ports.limits.hours.holidays)
         if demand.problem:
             return self._keep_on(record, Reason(Code.BAD_TAG, f"{demand.problem}; it is always on"), now)
@@ -163,6 +181,11 @@ class HoursKeeper:
         if record.next_due is not None and now < record.next_due and record.reason is not None:
             return record
         return self._begin_stop(record, tags, now)
+
+    def _as_tagged(self, record: HoursRecord, tags: Mapping[str, str]) -> HoursRecord:
+        """The record with what its tags say now; saved where that is news, since an order to let it go names it."""
+        fresh = replace(record, hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        return self.ports.book.save(fresh) if record.version and fresh != record else fresh
 
     def _tell_that_it_stays(self, record: HoursRecord, now: datetime) -> HoursRecord:
         """Say once that it runs and is not stopped again, with the command that removes the tag."""
@@ -195,7 +218,7 @@ class HoursKeeper:
         inputs = reader.stop_input(record, tags, now)
         if isinstance(inputs, Reason):
             return self._keep_on(record, inputs, now)
-        if record.state is HoursState.HANDED_OVER and not _is_anew(record, inputs.endpoint.created_at):
+        if record.state is HoursState.HANDED_OVER and not record.is_anew(inputs.endpoint.created_at):
             lacks = missing_part(record, reader.live_hours(record), now)
             if lacks:
                 text = (
@@ -280,7 +303,7 @@ class HoursKeeper:
         return replace(
             record,
             serving_at=now,
-            last_start=Start(endpoint.config_name, made) if _is_ours(record) else None,
+            last_start=Start(endpoint.config_name, made) if created_by_us(record) else None,
             starts=(*record.starts, took)[-KEPT_STARTS:] if took > 0 else record.starts,
             stopped_times=ended_times(record.stopped_times, min(endpoint.modified_at, now)),
         )
@@ -335,16 +358,20 @@ class HoursKeeper:
         return () if isinstance(found, Failure) else found
 
     def _tell_of_failure(self, name: str, why: str, now: datetime) -> None:
-        """AWS or the table did not answer: whoever waits is told with what is stored."""
+        """AWS or the table did not answer, or no time was left: whoever waits is told with what is stored."""
         record = self.ports.book.load(name)
-        if record is None or record.before is None or not record.holds_lock:
+        if record is None:
             return
-        demand = demand_at(record, now, self.ports.limits.hours.holidays)
-        if not demand.runs or demand.serves_at is None or now < demand.serves_at:
-            return
-        lines = (f"{name} had to serve at {demand.serves_at:%Y-%m-%d %H:%M} UTC, and it cannot be looked at: {why}.",)
-        text = "\n".join((*lines, "It is tried again every five minutes. By hand:", *commands_by_hand(record, now)))
-        self._tell(record, f"blind#{demand.serves_at.isoformat()}", f"{name} may not serve", text, now)
+        notice = blind_notice(record, demand_at(record, now, self.ports.limits.hours.holidays), now, why)
+        if notice is not None:
+            self._tell(record, notice.key, notice.subject, notice.text, now)
+
+    def _tell_of_unseen(self, names: Sequence[str], now: datetime, left: TimeLeft) -> None:
+        """Tell of endpoints that this tick did not reach, as far as the reserve lasts."""
+        why = "too many endpoints have hours for one tick, and it was not reached"
+        for name in names:
+            if left() > RESERVE_MS // 3:
+                attempt("telling who waits", name, partial(self._tell_of_failure, name, why, now))
 
     def _tell(self, record: HoursRecord, key: str, subject: str, text: str, now: datetime) -> HoursRecord:
         """Tell people once; the record, which keeps what no channel took, so that the next tick sends it again."""
@@ -371,13 +398,3 @@ def _next_look(action: Settle, demand: HoursDemand, now: datetime) -> datetime |
     if action.state is not HoursState.RUNNING:
         return demand.changes_at
     return now + (LEFT_ALONE if action.tell else LOOK_SOON)
-
-
-def _is_ours(record: HoursRecord) -> bool:
-    """Whether the present start created the endpoint."""
-    return record.may_be_done(create_step(record.ref, record.before, "")) if record.before is not None else False
-
-
-def _is_anew(record: HoursRecord, created_at: datetime | None) -> bool:
-    """Whether somebody created it anew since it was handed over, so that it is as its owner wants it."""
-    return record.since is not None and created_at is not None and created_at > record.since

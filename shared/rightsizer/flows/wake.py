@@ -5,8 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.changes.hours.steps import commands_by_hand
-from rightsizer.changes.hours.wake import ASLEEP, WakeTimes, is_covered, wake_refusal, wake_times, wakes_left
-from rightsizer.domain.hours_record import HoursRecord, LetGo, Wake, take_wake
+from rightsizer.changes.hours.wake import (
+    ASLEEP,
+    WakeTimes,
+    handed_over,
+    is_covered,
+    wake_refusal,
+    wake_times,
+    wakes_left,
+)
+from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
@@ -27,7 +35,7 @@ class WakeAnswer:
     wakes_left: int
     """Wakes that the endpoint may still be given within 24 hours."""
     times: WakeTimes | None = None
-    """None where it was refused."""
+    """None where it was refused, or where it is for good."""
     reason: Reason | None = None
     """Why it was refused, or why it adds nothing; None where it is recorded."""
     by_hand: tuple[str, ...] = ()
@@ -68,10 +76,11 @@ class WakeOrders:
             return self._refused(record, found, now)
         return WakeAnswer(found, True, wakes_left(found, self.limits, now), times)
 
-    def let_go(self, name: str, by: str, now: datetime) -> HoursRecord:
+    def let_go(self, name: str, by: str, now: datetime) -> WakeAnswer:
         """Take the endpoint out of its hours for good: it is started where it sleeps, and not stopped again.
 
-        InputError where it has no record, ConflictError where nobody would carry the order out; both with the remedy.
+        What was handed over is refused, with the commands, since nothing starts it by itself. InputError where it has
+        no record, ConflictError where nobody would carry the order out; both with the remedy.
         """
         blocked = self._nobody_acts()
         if blocked is not None:
@@ -80,8 +89,11 @@ class WakeOrders:
             record = self.book.load(name)
             if record is None:
                 raise InputError(f"letting {name} go: no endpoint of that name was seen with hours; remove its tag")
+            if record.state is HoursState.HANDED_OVER:
+                return self._refused(record, handed_over(record), now, record.remaining)
             try:
-                return self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
+                saved = self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
+                return WakeAnswer(saved, True, wakes_left(saved, self.limits, now))
             except ConflictError:  # a tick saved the record at this moment
                 if not left:
                     raise

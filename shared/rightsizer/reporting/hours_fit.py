@@ -186,7 +186,7 @@ def _closed_by(masks: Mapping[date, int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WeekSpan:
-    """A span of the clock on some days; `end` may lie after midnight, beyond 1440."""
+    """A span of the clock on some days; `start` may lie below 0, and `end` beyond 1440."""
 
     days: tuple[int, ...]
     start: int
@@ -248,9 +248,10 @@ def _grouped(extremes: Mapping[int, tuple[int, int]]) -> Iterator[WeekSpan]:
         else:
             groups.append(([day], first, last))
     for members, first, last in groups:
-        start = max((first - MARGIN) // ROUND * ROUND, 0)
+        start = (first - MARGIN) // ROUND * ROUND
         end = -(-(last + MARGIN) // ROUND) * ROUND
-        end = min(end, DAY_MINUTES) if last <= DAY_MINUTES else end
+        if end - start >= DAY_MINUTES:  # a day that is open all day has no margin
+            start, end = max(start, 0), min(end, DAY_MINUTES) if last <= DAY_MINUTES else end
         yield WeekSpan(tuple(members), start, end)
 
 

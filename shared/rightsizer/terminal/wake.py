@@ -81,9 +81,11 @@ def wake(
     if not everything:
         at.require_waker(endpoint)
     if for_good:
-        _tell_let_go(orders.let_go(endpoint, at.decider, now), options.as_json)
-        return
-    if everything:
+        answers: tuple[WakeAnswer, ...] = (orders.let_go(endpoint, at.decider, now),)
+        if answers[0].is_recorded:
+            _tell_let_go(answers[0].record, options.as_json)
+            return
+    elif everything:
         require_approver(at, "waking all", of_account=True)
         answers = orders.wake_all(stay, at.decider, now, unread)
     else:

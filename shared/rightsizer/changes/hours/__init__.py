@@ -5,9 +5,9 @@ told*. Nothing is deleted before everything is stored, and nothing is forgotten 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from rightsizer.changes.hours import steps
@@ -223,6 +223,10 @@ def _starting(
     record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime
 ) -> HoursAction:
     endpoint = live.state.endpoint
+    ours = record.may_be_done(steps.delete_step(record.ref))
+    if isinstance(endpoint, Gone) and record.serving_at is not None and not ours:
+        text = "somebody deleted it after it was in service again, so it is not created once more"
+        return _hand_over(record, before, live, Reason(Code.VANISHED, text), now)
     if isinstance(endpoint, Gone):
         return _creating(record, before, live, demand, now)
     if endpoint.status in ("Deleting", "Creating", "Updating", "SystemUpdating", "RollingBack"):
@@ -305,6 +309,33 @@ def late_notice(
         *commands_by_hand(record, now, live.state),
     )
     return LateNotice(f"late#{demand.serves_at.isoformat()}", f"{name} {said}, {_at(demand)}", "\n".join(lines))
+
+
+def blind_notice(record: HoursRecord, demand: HoursDemand, now: datetime, why: str) -> LateNotice | None:
+    """The message about an endpoint that nobody could look at since its hour; None before it."""
+    if record.before is None or not record.holds_lock or not demand.runs:
+        return None
+    if demand.serves_at is None or now < demand.serves_at:
+        return None
+    name = record.ref.name
+    lines = (
+        f"{name} had to serve at {_at(demand)}, and it cannot be looked at: {why}.",
+        "It is tried again every five minutes. By hand:",
+        *commands_by_hand(record, now),
+    )
+    return LateNotice(f"blind#{demand.serves_at.isoformat()}", f"{name} may not serve", "\n".join(lines))
+
+
+def by_urgency(records: Iterable[HoursRecord], now: datetime, holidays: frozenset[date]) -> tuple[HoursRecord, ...]:
+    """Sort by the hour at which each has to serve; those that wait for nothing follow, the oldest look first."""
+
+    def key(record: HoursRecord) -> tuple[bool, datetime, datetime]:
+        demand, never = demand_at(record, now, holidays), datetime.min.replace(tzinfo=UTC)
+        under_way = record.holds_lock and (demand.runs or record.state is not HoursState.STOPPED)
+        serves_at = (demand.serves_at or now) if under_way else never
+        return not under_way, serves_at, record.next_due or never
+
+    return tuple(sorted(records, key=key))
 
 
 def _last_answer(record: HoursRecord) -> str:

@@ -163,3 +163,8 @@ def _has_capacity(step: Step, live: LiveState) -> bool:
         if "DesiredWeight" in row and found.desired_weight != row["DesiredWeight"]:
             return False
     return True
+
+
+def created_by_us(record: HoursRecord) -> bool:
+    """Whether the present start created the endpoint."""
+    return record.before is not None and record.may_be_done(create_step(record.ref, record.before, ""))

@@ -51,8 +51,7 @@ def wakes_left(record: HoursRecord, limits: HoursLimits, now: datetime) -> int:
 def wake_refusal(record: HoursRecord, limits: HoursLimits, now: datetime) -> Reason | None:
     """Why there is nothing to wake, with the remedy; None where there is, or where a wake may last longer."""
     if record.state is HoursState.HANDED_OVER:
-        why = record.reason.sentence if record.reason else "nothing is done by itself any more"
-        return Reason(Code.NEEDS_APPROVAL, f"it was handed over, so a person brings it back: {why}")
+        return handed_over(record)
     if awake_until(record, now) is not None:
         return None
     demand = demand_at(record, now, limits.holidays)
@@ -64,6 +63,12 @@ def wake_refusal(record: HoursRecord, limits: HoursLimits, now: datetime) -> Rea
         return None
     hour = f" of {demand.serves_at:%Y-%m-%d %H:%M} UTC" if demand.serves_at else ""
     return Reason(Code.ALREADY_RIGHT, f"it is being started already, for its hours{hour}")
+
+
+def handed_over(record: HoursRecord) -> Reason:
+    """The reason for which no order counts: nothing is started by itself any more."""
+    why = record.reason.sentence if record.reason else "nothing is done by itself any more"
+    return Reason(Code.NEEDS_APPROVAL, f"it was handed over, so a person brings it back: {why}")
 
 
 def is_covered(record: HoursRecord, times: WakeTimes, now: datetime) -> bool:
