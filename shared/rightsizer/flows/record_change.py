@@ -16,7 +16,7 @@ from rightsizer.changes.measurement import add_instance_hours, measured_usd_per_
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
-from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
+from rightsizer.changes.shadow_test_result import asker_of, follow_up_text, passed_test
 from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
@@ -280,8 +280,10 @@ def _end_subject(change: Change) -> str:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
-    passed = passed_test(change) is not None
-    return f"{name}: shadow test passed, the change follows" if passed else f"{name}: shadow test ended"
+    if passed_test(change) is None:
+        return f"{name}: shadow test ended"
+    follows = "somebody else approves the change" if asker_of(change) else "the change follows"
+    return f"{name}: shadow test passed, {follows}"
 
 
 @dataclass(frozen=True, slots=True)
