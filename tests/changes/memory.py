@@ -24,7 +24,7 @@ from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.policy import BudgetShare, ChangeLimits, Switch
-from rightsizer.domain.proposal import Decision, MessageRef, Proposal, ProposalState
+from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import Apply, change_id_of
@@ -180,6 +180,8 @@ class Kept:
     ) -> None:
         found = self.proposals[proposal_id]
         made = replace(found, state=state, change_id=change_id, outcome=outcome)
+        if state is ProposalState.PROVEN and proposal_id in self.settled:
+            made = replace(made, asked_back_by="", asked_back_at=None)
         self.proposals[proposal_id] = made if measured is None else replace(made, measured_usd_per_month=measured)
 
     def rollback_request(self, proposal_id: str) -> Proposal | None:
@@ -191,8 +193,10 @@ class Kept:
     ) -> Iterator[Proposal]:
         return (p for p in tuple(self.proposals.values()) if self.rollback_request(p.id) is not None)
 
-    def settle_rollback_request(self, proposal_id: str) -> None:
+    def settle_rollback_request(self, proposal_id: str, *, is_over: bool = False) -> None:
         self.settled.add(proposal_id)
+        if is_over and self.proposals[proposal_id].state in UNDOABLE:
+            self.proposals[proposal_id] = replace(self.proposals[proposal_id], asked_back_by="", asked_back_at=None)
 
     def book(self, entry: LedgerEntry) -> None:
         self.booked_entries[entry.id] = entry

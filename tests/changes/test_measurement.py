@@ -199,6 +199,22 @@ def test_a_later_shadow_test_does_not_end_what_a_change_of_count_goes_on_to_save
     assert (w.change.saves, w.change.booked_until != first.booked_until) == (test, test)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_instances_that_a_later_change_took_or_added_are_not_booked_by_the_one_before_it_too(count: int) -> None:
+    w = world(an_option(kind=OptionKind.TYPE_AND_COUNT, target=Target(NEW_TYPE, 2)), count=2)
+    w.start()
+    first = w.run(48)
+    assert (first.state, first.plan.new_config != "") == (ChangeState.PROVEN, True)
+    w.kept.lasting[first.ref.name] = "c-later"
+    w.account.counts["AllTraffic"] = (count, count, 1.0)
+    w.advance(timedelta(days=1, minutes=5))
+    later = book_savings(cast("Any", w.kept), w.account, LedgerEntries(cast("Any", w.kept)), first.id, w.now)
+    assert later is not None
+    assert later.instance_hours == pytest.approx(first.instance_hours + 2 * 24)
+    day = later.saving_usd_per_month / later.option.price.hours_per_month * 24
+    assert float(later.booked_usd - first.booked_usd) == pytest.approx(float(day), abs=0.01)
+
+
 def test_the_note_of_a_booking_names_every_type_whose_hours_it_adds_up() -> None:
     other = VariantTarget("w", "ml.g5.12xlarge", 2, Decimal(7))
     option = replace(samples.option(), target=Target(NEW_TYPE, 1, others=(other,)))

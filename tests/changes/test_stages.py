@@ -193,6 +193,37 @@ def test_the_last_stage_goes_back_before_the_one_before_it() -> None:
     assert w.shown().state is ProposalState.ROLLED_BACK
 
 
+def ordered_back(w: World) -> None:
+    """Somebody presses Roll back, or Stop it, of the message as it is drawn; `apply` takes the order."""
+    known = w.shown()
+    assert not known.asked_back_by, "the button is gone, and a second order is refused"
+    w.kept.proposals[known.id] = replace(known, asked_back_by="slack:U1", asked_back_at=w.now)
+    w.kept.settled.discard(known.id)
+    apply_orders.start_lost_rollbacks(w.apply, w.now, everything=False)
+
+
+def test_after_the_last_stage_went_back_the_one_before_it_is_asked_back_too() -> None:
+    w = planned()
+    proven(w)
+    seen(w, LATER)
+    on(w, 48)
+    ordered_back(w)
+    assert on(w, 6).state is ChangeState.ROLLED_BACK
+    ordered_back(w)
+    assert w.run(6).state is ChangeState.ROLLED_BACK
+    assert w.shown().state is ProposalState.ROLLED_BACK
+
+
+def test_after_the_rest_was_stopped_what_stands_is_asked_back_too() -> None:
+    w = planned()
+    proven(w)
+    ordered_back(w)
+    assert w.shown().state is ProposalState.PROVEN
+    ordered_back(w)
+    assert w.run(6).state is ChangeState.ROLLED_BACK
+    assert w.shown().state is ProposalState.ROLLED_BACK
+
+
 def test_a_stage_that_waits_for_more_than_a_week_ends_the_plan() -> None:
     w = planned()
     first = proven(w)

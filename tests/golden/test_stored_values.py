@@ -26,6 +26,7 @@ STORED: dict[type[StrEnum], frozenset[str]] = {
             "left",
             "again",
             "ask-back",
+            "ask-test",
             "way-back",
             "owner-edits",
             "met",

@@ -6,11 +6,13 @@ written once more, unchanged but for its version, so that the stream carries it 
 """
 
 import heapq
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from rightsizer import wire
 from rightsizer.aws import decisions
@@ -45,6 +47,8 @@ OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
 """Attributes of a proposal's item that this program writes."""
+NOT_ASKED: dict[str, Any] = {"asked_back_by": "", "asked_back_at": None}
+"""Fields of a proposal's document that no order to go back is in."""
 OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version", "owner", "thread"})
 """Attributes of a message's item that this program writes."""
 EXPIRY, EXPIRY_DAYS = "EXPIRY", 2
@@ -141,7 +145,9 @@ class Proposals:
             same = tuple(before.get(name) for name in ("state", "change_id", "outcome")) == (state, change_id, outcome)
             if same or (before.get("state") in ENDED and state not in ENDED):
                 return None
-            more = {} if measured is None else {"measured_usd_per_month": str(measured)}
+            more: dict[str, Any] = {} if measured is None else {"measured_usd_per_month": str(measured)}
+            if state is ProposalState.PROVEN and "asked_back" not in found and before.get("asked_back_by"):
+                more |= NOT_ASKED  # the order was for the stage after the one that stands
             return item_in_state(found, state, now, change_id=change_id, outcome=outcome, **more)
 
         if not self._rewrite(proposal_id, after):
@@ -189,15 +195,20 @@ class Proposals:
         found = decisions.find(self._table, proposal_id)
         return revive(found) if found and "asked_back" in found and _is_of_endpoint(found) else None
 
-    def settle_rollback_request(self, proposal_id: str) -> None:
-        """The order to go back was taken or refused: the proposal goes back to the index of its state."""
+    def settle_rollback_request(self, proposal_id: str, *, is_over: bool = False) -> None:
+        """The order to go back was taken or refused: the proposal goes back to the index of its state.
+
+        With `is_over` it is carried out or refused already, so that what stands may be asked to go back anew.
+        """
 
         def mark_settled(found: Row) -> Row | None:
             if "asked_back" not in found:
                 return None
-            document(found)  # an order of a newer release is that release's to settle
+            body = document(found)  # an order of a newer release is that release's to settle
             after = unknown_attributes(found, ["asked_back"])
             state = decisions.state_of(found)
+            if is_over and state in UNDOABLE:
+                after["doc"] = json.dumps(body | NOT_ASKED, separators=(",", ":"))
             return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole_number(found, "version") + 1}
 
         self._rewrite(proposal_id, mark_settled)

@@ -42,18 +42,24 @@ def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
 
 
 def add_instance_hours(
-    change: Change, endpoint: EndpointSight, until: datetime, stopped: Sequence[StoppedTime] = ()
+    change: Change,
+    endpoint: EndpointSight,
+    until: datetime,
+    stopped: Sequence[StoppedTime] = (),
+    *,
+    by_plan: bool = False,
 ) -> Change:
     """The change with its instance hours up to `until`, at the live count or a closed schedule's planned mean.
 
-    Hours in which office hours had the endpoint stopped had no instance, and are counted by themselves.
+    With `by_plan` at the planned count: a later change, which books its own hours, moved the live one. Hours in which
+    office hours had the endpoint stopped had no instance, and are counted by themselves.
     """
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
     changed = {change.variant, *(one.name for one in change.option.target.others)}
     running: float = sum(v.current_count for v in endpoint.variants if v.name in changed)
-    if change.is_closed and change.option.target.hourly_counts:
+    if by_plan or (change.is_closed and change.option.target.hourly_counts):
         running = planned_instances(change)
     asleep = stopped_hours(stopped, since, until)
     hours = max(0.0, (until - since).total_seconds() / 3600 - asleep)

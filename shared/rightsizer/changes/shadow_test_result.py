@@ -22,9 +22,10 @@ from rightsizer.changes.baseline import (
     REQUESTS,
     SAMPLE_S,
 )
-from rightsizer.domain.change import Change, ChangeState, FailureClass, PassedTest
+from rightsizer.domain.change import Change, ChangeState, FailureClass, JournalEvent, PassedTest
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.proposal import DecidedBy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
@@ -95,10 +96,19 @@ def _has_proved_well(change: Change) -> bool:
     return over and proved and change.failure is FailureClass.NONE and not change.asked_back_by
 
 
+def asker_of(test: Change) -> str:
+    """Who asked for the shadow test, where somebody else has to approve the change after it; else empty."""
+    return next((entry.detail for entry in test.journal if entry.step == JournalEvent.ASK_TEST), "")
+
+
 def follow_up_text(change: Change) -> str:
     """Clause about the change that follows a shadow test, as the end of its outcome. Empty where none was decided."""
     if not change.leads_on or change.plan.kind is not PlanKind.SHADOW_TEST:
         return ""
+    asked_by = asker_of(change)
+    if asked_by and _has_proved_well(change):
+        who = DecidedBy.read(asked_by).person
+        return f"; the change needs the approval of somebody else than {who}, who asked for the test: it is asked again"
     if _has_proved_well(change):
         said = "; the change follows by the same approval, once an evaluation has judged by what was measured"
         return f"{said}; until it begins, rightsizer reject {change.proposal_id} stops it"

@@ -103,6 +103,8 @@ class JournalEvent(StrEnum):
     AGAIN = "again"
     """A further try is planned."""
     ASK_BACK = "ask-back"
+    ASK_TEST = "ask-test"
+    """Who asked for the shadow test, where somebody else has to approve what follows."""
     WAY_BACK = "way-back"
     """What the rollback deploys, where it is not what was stored."""
     OWNER_EDITS = "owner-edits"

@@ -22,6 +22,7 @@ from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.ownership import named_owner
+from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
 from rightsizer.domain.proposal import Proposal, ProposalState
@@ -331,10 +332,13 @@ def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
 
 
 def is_approved_again(proposal: Proposal, known: Change) -> bool:
-    """Whether somebody approved the proposal after its first change was made and refused.
+    """Whether somebody approved the proposal after its first change was refused, or after its shadow test was over.
 
-    A refused proposal is withdrawn and may be asked again under the same id. Nothing was written for the refused
-    change, so that the later approval is a change of its own.
+    Such a proposal is withdrawn (of a test that passed, since what follows it was refused) and may be asked again under
+    the same id. Nothing of it is in force, so that the later approval is a change of its own.
     """
-    decision = proposal.decision
-    return known.state is ChangeState.REFUSED and decision is not None and decision.at > known.created_at
+    if proposal.decision is None:
+        return False
+    if known.is_closed and known.plan.kind is PlanKind.SHADOW_TEST:
+        return proposal.decision.at > known.journal[-1].at
+    return known.state is ChangeState.REFUSED and proposal.decision.at > known.created_at

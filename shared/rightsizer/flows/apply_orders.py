@@ -242,6 +242,8 @@ def start_rollback(apply: Apply, listed: Proposal, now: datetime) -> Change | No
         return None
     try:
         change = apply.roll_back(proposal, now)
+        known = change or apply.journal.load(proposal.change_id)
+        is_over = known is None or known.is_closed
     except (ConflictError, InputError) as error:
         if isinstance(error, ConflictError) and apply.is_asleep(proposal.ref.name):
             _tell_of_sleep(apply, proposal, now)
@@ -250,8 +252,8 @@ def start_rollback(apply: Apply, listed: Proposal, now: datetime) -> Change | No
             raise
         logger.warning("no rollback", extra={"proposal": proposal.id, "why": str(error)})
         apply.notifier.post(Notice(f"{proposal.ref.name}: the rollback was not taken", str(error)))
-        change = None
-    apply.store.settle_rollback_request(proposal.id)
+        change, is_over = None, True
+    apply.store.settle_rollback_request(proposal.id, is_over=is_over)
     return change
 
 

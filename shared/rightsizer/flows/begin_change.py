@@ -12,6 +12,7 @@ from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
+from rightsizer.changes.shadow_test_result import asker_of
 from rightsizer.changes.stages import proposal_of
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
@@ -96,6 +97,9 @@ class ChangeStarter:
         if later is not None:
             return self._wait_for_peak(change, later, now)
         planned = replace(planned, notes=(*planned.notes, *preflight.unchecked_sentences(inputs)))
+        if change.leads_on and limits.approvers.four_eyes and proposal.decision is not None:
+            asked = Entry(now, JournalEvent.ASK_TEST, "noted", proposal.decision.by)
+            change = replace(change, journal=(*change.journal, asked))
         ready = replace(planned.apply_to(change, now), models=tuple(sorted({*change.models, *inputs.models})))
         return self._take_locks(change, ready, now, limits)
 
@@ -127,15 +131,18 @@ class ChangeStarter:
         return not_theirs if not_theirs is not None else proposal_of(proposal, change.stage_before)
 
     def _asked_by(self, change: Change, proposal: Proposal) -> tuple[str, ...]:
-        """Who asked for what the change does: for its order, or for the shadow test that it follows."""
+        """Who asked for what the change does: for its order, or for the shadow test that it follows.
+
+        The proposal of the test may be the change's own, asked again and decided by somebody else since.
+        """
         test = change.after.change_id if change.after is not None else self.journal.last_change(change.ref.name)
         known = self.journal.load(test) if test else None
-        tested = self.store.proposal(known.proposal_id) if known is not None and known.id != change.id else None
-        is_test = known is not None and known.plan.kind is PlanKind.SHADOW_TEST
-        asked = (
-            tested.decision.by if is_test and tested is not None and tested.is_test_first and tested.decision else ""
-        )
-        return proposal.ordered_by, asked
+        if known is None or known.id == change.id or known.plan.kind is not PlanKind.SHADOW_TEST:
+            return (proposal.ordered_by,)
+        noted = asker_of(known)
+        tested = self.store.proposal(known.proposal_id)
+        decided = tested.decision.by if tested is not None and tested.is_test_first and tested.decision else ""
+        return proposal.ordered_by, noted or decided
 
     def plan_again(
         self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits

@@ -16,7 +16,7 @@ from rightsizer.changes.measurement import add_instance_hours, measured_usd_per_
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
-from rightsizer.changes.shadow_test_result import follow_up_text, passed_test
+from rightsizer.changes.shadow_test_result import asker_of, follow_up_text, passed_test
 from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
@@ -280,8 +280,10 @@ def _end_subject(change: Change) -> str:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
-    passed = passed_test(change) is not None
-    return f"{name}: shadow test passed, the change follows" if passed else f"{name}: shadow test ended"
+    if passed_test(change) is None:
+        return f"{name}: shadow test ended"
+    follows = "somebody else approves the change" if asker_of(change) else "the change follows"
+    return f"{name}: shadow test passed, {follows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +337,8 @@ def book_savings(
 
     It stands while the endpoint has the configuration that it left, and, where it made none, while it is the last
     change of its endpoint that wrote anything, shadow tests aside. The day in which it was seen to stand no more is not
-    booked.
+    booked. Under a later change on its configuration, such as the next stage of its plan, its instances count as
+    planned: the later one books what it adds or takes.
     """
     change = journal.load(change_id)
     if change is None or not change.is_still_saving or change.booked_until is None:
@@ -344,13 +347,14 @@ def book_savings(
         return None  # another change is under way; what it leads to decides
     sight = changer.endpoint(change.ref.name)
     config = change.plan.new_config or (change.before.config_name if change.before else "")
-    ours = bool(change.plan.new_config) or journal.last_lasting_change(change.ref.name) == change.id
-    if not isinstance(sight, EndpointSight) or sight.config_name != config or not ours:
+    last = journal.last_lasting_change(change.ref.name)
+    stands = bool(change.plan.new_config) or last == change.id
+    if not isinstance(sight, EndpointSight) or sight.config_name != config or not stands:
         journal.save_booking(replace(change, saves=False))
         return None
     end, stopped = change.booked_until + PART, ledger_entries.stopped(change.ref.name)
     while end <= now:
-        counted = add_instance_hours(change, sight, end, stopped)
+        counted = add_instance_hours(change, sight, end, stopped, by_plan=last not in ("", change.id))
         change = journal.save_booking(ledger_entries.book_until(counted, end))
         end += PART
     return change

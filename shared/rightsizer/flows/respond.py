@@ -30,7 +30,10 @@ FORM_LOST = (
     "Nothing was recorded: the form did not open in time, as Slack waits three seconds for it. Press the button again; "
     "the second try is fast."
 )
-TEST_RECORDED = "Recorded: the shadow test runs first. The change follows where the test proves well."
+TEST_RECORDED = (
+    "Recorded: the shadow test runs first. The change follows where the test proves well, unless the rule of four eyes "
+    "asks for somebody else's approval."
+)
 STOP_RECORDED = "Recorded: what was approved is stopped. Where it began in this moment, the endpoint goes back."
 NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 type Decide = Callable[[str, Decision, datetime], dict[str, Any]]

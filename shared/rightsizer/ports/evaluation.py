@@ -262,8 +262,11 @@ class RecommendationStore(Protocol):
         """The proposal with an unsettled rollback request on its row; None without one."""
         ...
 
-    def settle_rollback_request(self, proposal_id: str) -> None:
-        """The order to go back was taken or refused: it is not looked for any more."""
+    def settle_rollback_request(self, proposal_id: str, *, is_over: bool = False) -> None:
+        """The order to go back was taken or refused: it is not looked for any more.
+
+        With `is_over` it is carried out or refused already, so that what stands may be asked to go back anew.
+        """
         ...
 
 

@@ -1,7 +1,7 @@
 """`rightsizer history`: what was proposed for an endpoint, who decided it and where, and what was done."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -13,12 +13,15 @@ from rich.text import Text
 
 from rightsizer.aws.proposals import Messages
 from rightsizer.bootstrap.changes import Desk
+from rightsizer.changes.shadow_test_result import change_id_after, passed_test
+from rightsizer.changes.stages import change_id_of_next, proven_stage
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
+from rightsizer.flows.apply import change_id_of
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
@@ -97,11 +100,28 @@ def events_of(at: Desk, endpoint: str, unread: list[UnreadRow]) -> Iterator[Even
     for proposal in at.store.proposals((), unread):
         if proposal.ref.name == endpoint:
             found += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
-            change = at.journal.load(proposal.change_id) if proposal.change_id else None
-            found += _of_change(change) if change else ()
+            for change in changes_of(at.journal.load, proposal):
+                found += _of_change(change)
     record = at.hours.load(endpoint)
     found += _of_hours(record) if record else ()
     yield from sorted(found, key=lambda one: one.at)
+
+
+def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iterator[Change]:
+    """The change that the proposal names, its other stages, the shadow test before it, and what was approved first."""
+    waiting, seen = [proposal.change_id, change_id_of(proposal)], {""}
+    while waiting:
+        name = waiting.pop(0)
+        change = load(name) if name not in seen else None
+        seen.add(name)
+        if change is None:
+            continue
+        yield change
+        test, stage = passed_test(change), proven_stage(change)
+        waiting += [change.after.change_id] if change.after is not None else []
+        waiting += [change.stage_before.change_id] if change.stage_before is not None else []
+        waiting += [change_id_after(test)] if test is not None else []
+        waiting += [change_id_of_next(stage)] if stage is not None else []
 
 
 def _of_proposal(one: Proposal, was_posted: bool) -> Iterator[Event]:
