@@ -233,7 +233,7 @@ def _months(course: _Amounts, days: Sequence[_Stretch], awake: AwakeHours) -> It
             yield MonthMoney(
                 days[part[0]][0],
                 days[part[-1]][1],
-                sum((awake.between(*days[number]) for number in known), NO_USD),
+                round(sum((awake.between(*days[number]) for number in known), NO_USD), 2),
                 *(sum((course[number][at] for number in known), NO_USD) for at in (0, 1)),
             )
 
