@@ -35,7 +35,7 @@ def proven_stage(change: Change) -> ProvenStage | None:
 
 
 def measured_in_all(change: Change, now: datetime) -> Decimal | None:
-    """What the change and the stages before it, which stand, save by measurement, US dollars a month.
+    """Measured saving of the change and of the stages before it, US dollars a month.
 
     None where one of them was not measured.
     """
