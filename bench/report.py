@@ -169,6 +169,9 @@ class Rows(Table):
             for number in reversed(range(0, self.endpoints, 2)):
                 yield {"pk": "p", "sk": "PROPOSAL", "gsi1sk": f"{number:09}", "doc": wire.dumps(asked(number))}
         yield from _decided(gsi1pk, self.endpoints)
+        if gsi1pk == "SAVING":
+            for number in range(self.endpoints // CHANGED):
+                yield {"pk": f"CHANGE#c-{number:05}"}
         if gsi1pk == "HISTORY":
             yield from _past(self.endpoints)
         if gsi1pk.startswith("LEDGER#"):

@@ -259,6 +259,12 @@ def test_history_tells_own_from_account_and_counts_the_tests_of_each_endpoint(
     assert store.history("rank").tests_this_month == 1
 
 
+def test_the_changes_that_still_save_are_those_that_the_journal_lists(table: Table) -> None:
+    for change, listed in (("c-1", "SAVING"), ("c-2", "DUE")):
+        table.put({"pk": f"CHANGE#{change}", "sk": "CHANGE", "gsi1pk": listed, "gsi1sk": "2026-11-20T00:00:00+00:00"})
+    assert HistoryTable(table).still_saving() == {"c-1"}
+
+
 def test_what_ended_in_a_window_is_remembered_by_endpoint_and_change_with_its_last_word(table: Table) -> None:
     book = HistoryTable(table)
     past = PastChange(NOW - timedelta(days=9), "ml.g5.12xlarge", "ml.g5.xlarge", 1, 1, PastEnd.PROVEN, stated_risk=1)

@@ -7,7 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from rightsizer.changes.measurement import add_instance_hours, add_measurements, planned_instances, realised_usd
+from rightsizer.changes.measurement import (
+    add_instance_hours,
+    add_measurements,
+    measured_usd_per_month,
+    planned_instances,
+    realised_usd,
+)
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.office_hours import StoppedTime
@@ -257,3 +263,14 @@ def test_a_saving_that_was_promised_for_the_hours_that_run_is_booked_by_these() 
     w.run(12)
     (promise,) = [one for one in w.kept.booked_entries.values() if one.kind == "estimated"]
     assert promise.hours == 365
+
+
+def test_a_month_of_a_sleeper_is_of_its_hours_awake() -> None:
+    """What an hour awake saves, times the hours of the month in which it runs: as the estimate is made."""
+    option = an_option()
+    option = replace(option, price=replace(option.price, hours_per_month=Decimal(239)))
+    change = samples.change(MONDAY, variant="v", turned_at=MONDAY, option=option)
+    ended = replace(change, state=ChangeState.PROVEN, next_due=None)
+    measured = measured_usd_per_month(ended, MONDAY + timedelta(hours=5))
+    assert measured is not None
+    assert abs(measured - ended.saving_usd_per_month) < Decimal("0.02")

@@ -108,6 +108,20 @@ def test_the_next_stage_begins_as_the_newest_evaluation_sizes_it_and_is_proven()
     assert w.shown().outcome.startswith("stage 2 of 2: ")
 
 
+def test_the_proposal_says_what_the_stages_that_stand_save_together() -> None:
+    w = planned()
+    first = proven(w)
+    alone = w.shown().measured_usd_per_month
+    assert alone is not None
+    assert alone > 900
+    seen(w, SMALLER)
+    change = on(w, 4 * 24)
+    assert (change.state, first.state) == (ChangeState.PROVEN, ChangeState.PROVEN)
+    both = w.shown().measured_usd_per_month
+    assert both is not None
+    assert both > alone, "what stage 2 saves is on top of stage 1"
+
+
 def test_the_next_stage_rests_as_long_after_the_first_one_as_any_change() -> None:
     w = planned()
     first = proven(w)

@@ -111,6 +111,20 @@ def test_the_message_ends_with_what_was_measured() -> None:
     assert actions(blocks) == ["rightsizer_rollback"]
 
 
+def test_what_was_measured_of_a_plan_is_held_against_each_stage_and_the_whole() -> None:
+    """The measured figure is of the stages that stand, so the estimate of stage 1 alone would be another sum."""
+    first, second = option(saving_usd_per_month=Decimal(1000)), option(saving_usd_per_month=Decimal(400))
+    ended = proposal(
+        state=ProposalState.PROVEN,
+        change_id="c-2",
+        measured_usd_per_month=Decimal(1350),
+        recommendation=recommendation(options=(first,), stages=(second,)),
+        decision=Decision(ProposalState.APPROVED, "slack:U1", NOW),
+    )
+    said = "*chat-7b, measured: $1,350 a month (estimated: $1,000 by stage 1, $1,400 by all 2 stages)*"
+    assert proposal_blocks(ended)[0]["text"]["text"].startswith(said)
+
+
 def test_a_deletion_says_what_an_approval_does_and_that_nothing_is_deleted() -> None:
     idle = recommendation(options=(option(kind=OptionKind.DELETE, in_place=False),))
     said = json.dumps(proposal_blocks(proposal(recommendation=idle)))

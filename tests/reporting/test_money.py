@@ -52,10 +52,15 @@ def booked(change: str, at: datetime, usd: str, hours: float = 24, endpoint: str
     return LedgerEntry(f"{change}{at}", endpoint, change, "", at, "realised", Decimal(usd), hours, True, "")
 
 
-def table(*found: Recommendation, ledger: tuple[LedgerEntry, ...] = (), returned: tuple[str, ...] = ()) -> MoneyTable:
+def table(
+    *found: Recommendation,
+    ledger: tuple[LedgerEntry, ...] = (),
+    returned: tuple[str, ...] = (),
+    replaced: tuple[str, ...] = (),
+) -> MoneyTable:
     observed = Observed()
     kept = list(observed.watch(found))
-    sources = MoneySources("1", "eu-west-1", kept, [], ledger, observed, returned)
+    sources = MoneySources("1", "eu-west-1", kept, [], ledger, observed, returned, replaced)
     return money_table(sources, (), MONDAY, MONDAY + 7 * DAY, MONDAY + 8 * DAY)
 
 
@@ -170,7 +175,7 @@ def test_while_a_change_that_went_back_was_in_force_it_cost_less() -> None:
 def test_a_second_change_begins_where_the_first_one_left_it() -> None:
     first = tuple(booked("a", MONDAY + number * DAY, "12") for number in (1, 2))
     second = tuple(booked("b", MONDAY + number * DAY, "6") for number in (6, 7))
-    assert spent(table(seen(), ledger=(*first, *second))) == [
+    assert spent(table(seen(), ledger=(*first, *second), replaced=("a",))) == [
         *[("30.00", "42.00")] * 2, *[("30.00", "30.00")] * 3, *[("24.00", "30.00")] * 2
     ]  # fmt: skip
 

@@ -11,8 +11,9 @@ from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import StoppedTime
-from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import Commitment, PriceTable
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import HoursSaving, Stack
 from rightsizer.errors import PermissionMissingError
 from rightsizer.flows.report import ReportSources, assemble_report
@@ -23,6 +24,7 @@ from rightsizer.ports.evaluation import OwnUse, RecommendationStore
 from rightsizer.ports.hours import HoursBook
 from rightsizer.render import report_page, slack, text
 from rightsizer.reporting.office_hours import hours_savings, types_stopped
+from tests.reporting.test_money import booked, seen
 from tests.samples import price
 
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
@@ -127,3 +129,47 @@ def test_without_records_that_can_be_read_the_report_says_so() -> None:
     assert made.office_hours == ()
     assert any("dynamodb:Query" in reason.sentence for reason in made.account_unread)
     assert "office hours" not in text.report(made)[1]
+
+
+class Judged(Stored):
+    """An endpoint that was looked at on Sunday."""
+
+    def recommendations(self, unread: list[UnreadRow] | None = None) -> Iterator[Recommendation]:
+        yield seen(at=MONDAY + 6 * DAY)
+
+
+class Booked(Stored):
+    """A change of it that was booked until Wednesday, and one of another endpoint that was booked until Sunday."""
+
+    def entries(self, start: datetime, end: datetime, unread: list[UnreadRow]) -> list[LedgerEntry]:
+        found = [booked("c", MONDAY + 2 * DAY, "24"), booked("d", MONDAY + 6 * DAY, "24", endpoint="other")]
+        return [one for one in found if start <= one.at < end]
+
+
+class Saving(Stored):
+    """Changes that stand."""
+
+    def __init__(self, *ids: str) -> None:
+        super().__init__()
+        self.ids = ids
+
+    def still_saving(self) -> tuple[str, ...]:
+        return self.ids
+
+
+def test_a_change_that_still_saves_is_in_force_though_nothing_was_booked_lately() -> None:
+    """Its endpoint was asleep since Wednesday, and another one was booked until the end."""
+    stored = Stored()
+    made = replace(
+        sources(stored),
+        bill=None,
+        hours=cast("HoursBook", stored),
+        store=cast("RecommendationStore", Judged()),
+        ledger=cast("SavingsLedger", Booked()),
+        past=cast("EndedChangeBook", Saving("c")),
+    )
+    kept = assemble_report(made, MONDAY, MONDAY + 7 * DAY, MONDAY + 8 * DAY).totals
+    over = assemble_report(
+        replace(made, past=cast("EndedChangeBook", Saving())), MONDAY, MONDAY + 7 * DAY, MONDAY + 8 * DAY
+    ).totals
+    assert (kept.without_changes - kept.spend, over.without_changes - over.spend) == (Decimal(730), Decimal(0))

@@ -4,7 +4,7 @@ The HistoryBook beside it keeps what past changes taught: one row for each chang
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -153,6 +153,11 @@ class HistoryTable:
             tests_usd_this_month=sum((p.usd for _, p in rows if lately(p)), Decimal(0)),
             gpu_usd_per_month=self._spending,
         )
+
+    def still_saving(self) -> Collection[str]:
+        """One query of the index in which the journal lists them, which may be a moment old."""
+        rows = self._table.index("SAVING", only=("pk",))
+        return {text(row, "pk").removeprefix("CHANGE#") for row in rows}
 
     def ended_changes(
         self, start: datetime, end: datetime, unread: list[UnreadRow] | None = None

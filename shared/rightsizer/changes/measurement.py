@@ -104,17 +104,18 @@ def realised_usd(change: Change, hours: float) -> Decimal:
 def measured_usd_per_month(change: Change, now: datetime) -> Decimal | None:
     """Saving of a change that stands, measured at the hours that ran since it arrived.
 
-    US dollars a month in whole cents. None while it runs, where it does not stand, and where it promised no saving, as
-    growth does.
+    US dollars a month of the hours in which the endpoint runs, in whole cents. None while it runs, where it does not
+    stand, and where it promised no saving, as growth does.
     """
     stands = change.is_closed and change.state in (ChangeState.PROVEN, ChangeState.APPLIED)
     plain = change.plan.kind is PlanKind.CHANGE and not change.option.grows and change.option.kind not in ORDERED
     if not stands or not plain or change.turned_at is None or not change.saves:
         return None
     hours = (now - change.turned_at).total_seconds() / 3600
-    if hours < 1:
+    awake, month = hours - change.asleep_hours, change.option.price.hours_per_month
+    if awake < 1:
         return None
-    return (realised_usd(change, hours) / Decimal(str(hours)) * HOURS_PER_MONTH).quantize(Decimal("0.01"))
+    return (realised_usd(change, hours) / Decimal(str(awake)) * month).quantize(Decimal("0.01"))
 
 
 def _usd_since_turn(change: Change, hours: float) -> Decimal:

@@ -7,7 +7,10 @@ ends the plan; the stages before it stand.
 
 import hashlib
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 
+from rightsizer.changes.measurement import measured_usd_per_month
 from rightsizer.changes.overruled import COVERED
 from rightsizer.domain.change import Change, ChangeState, ProvenStage
 from rightsizer.domain.option import Option
@@ -27,7 +30,19 @@ def proven_stage(change: Change) -> ProvenStage | None:
         return None
     counts = ",".join(f"{one.name}={one.count}" for one in change.plan.after)
     config = change.plan.new_config or change.before.config_name
-    return ProvenStage(number_of(change), change.id, change.journal[-1].at, config, counts)
+    ended = change.journal[-1].at
+    return ProvenStage(number_of(change), change.id, ended, config, counts, measured_in_all(change, ended))
+
+
+def measured_in_all(change: Change, now: datetime) -> Decimal | None:
+    """Measured saving of the change and of the stages before it, US dollars a month.
+
+    None where one of them was not measured.
+    """
+    own, before = measured_usd_per_month(change, now), change.stage_before
+    if before is None or own is None:
+        return own
+    return None if before.measured_usd_per_month is None else before.measured_usd_per_month + own
 
 
 def number_of(change: Change) -> int:

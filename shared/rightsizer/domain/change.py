@@ -216,6 +216,8 @@ class ProvenStage:
     """What it left the endpoint with."""
     counts: str
     """Variants and their counts then: ``AllTraffic=2``."""
+    measured_usd_per_month: Decimal | None = None
+    """What it and the stages before it save by measurement, US dollars a month; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from decimal import Decimal
 from typing import Literal
 
 from rightsizer.changes.failure import with_failure_class
-from rightsizer.changes.measurement import add_instance_hours, measured_usd_per_month, past_of, realised_usd
+from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
 from rightsizer.changes.shadow_test_result import asker_of, follow_up_text, passed_test
-from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
+from rightsizer.changes.stages import UNDONE, measured_in_all, next_stage_text, number_of, proven_stage, stands_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
@@ -168,7 +168,7 @@ class ChangeRecorder:
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
         state, shown = shown_proposal_state(change), shown_change_id(change)
-        measured = measured_usd_per_month(change, now)
+        measured = measured_in_all(change, now)
         self.store.follow(change.proposal_id, state, shown, shown_outcome(change), measured=measured)
         if change.is_closed:
             occurred = Occurrence(

@@ -9,6 +9,7 @@ from typing import Literal
 
 from rightsizer import wire
 from rightsizer.domain.history import TEACHES_DAYS, WENT_BACK, PastEnd
+from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.message import Notice, ReportMessage
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.policy import Policy
@@ -20,6 +21,7 @@ from rightsizer.errors import RightsizerError
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
+from rightsizer.ports.hours import HoursBook
 from rightsizer.recommender.packing import find_packs
 from rightsizer.reporting.merge import EarlierReport
 from rightsizer.reporting.money import Observed
@@ -64,6 +66,8 @@ class ReportSources:
     """Settings that could not be understood."""
     bill: BillPorts | None = None
     """Where the rest of the account's bill is read; None leaves that part out."""
+    hours: HoursBook | None = None
+    """Where it is read when endpoints were stopped, where `bill` does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,30 +132,35 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     wanted = partial(is_evaluated_in, start=start, end=end)
     found = slim_recommendations(observed.watch(sources.store.recommendations(unread), wanted))
     past = list(sources.past.ended_changes(since, max(end, now), unread))
+    ledger = _entries(sources.ledger, start, end, unread)
+    later = list(sources.ledger.entries(end, min(now, end + RENEWED), unread)) if end < now else []
+    hours, hours_unread = _hours_records(sources, unread)
     records = Records(
         account=sources.account,
         region=sources.region,
         recommendations=found,
         proposals=slim_proposals(sources.store.proposals(unread=unread, ended_since=start - ASKED_BEFORE)),
-        ledger=_entries(sources.ledger, start, end, unread),
+        ledger=ledger,
         occurrences=list(sources.ledger.occurrences(start, end, unread)),
         running_cost=_running_cost(sources, found, start, end),
         ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
         returned={
             one.change_id for one in past if one.past.ended in WENT_BACK or one.past.ended is PastEnd.HANDED_OVER
         },
-        later=list(sources.ledger.entries(end, min(now, end + RENEWED), unread)) if end < now else (),
+        replaced={entry.change_id for entry in (*ledger, *later)} - {*sources.past.still_saving()},
+        stopped={one.ref.name: one.stopped_times for one in hours},
+        later=later,
         observed=observed,
     )
     rest = RestOfBill()
     if sources.bill is not None:
         rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found, reads_training_runs=True), now)
-    savings, hours_unread = _office_hours(sources, start, min(end, now), unread)
+    savings, unpriced = _office_hours(sources, hours, start, min(end, now))
     return replace(
         make_report(records, start, end, now),
         office_hours=savings,
         account_findings=rest.findings,
-        account_unread=(*rest.unread, *hours_unread),
+        account_unread=(*rest.unread, *hours_unread, *unpriced),
         packs=find_packs(found, sources.policy),
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
@@ -280,19 +289,27 @@ def _running_cost(
     return running_cost(used, sources.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 
-def _office_hours(
-    sources: ReportSources, start: datetime, end: datetime, unread: list[UnreadRow]
-) -> tuple[tuple[HoursSaving, ...], tuple[Reason, ...]]:
-    """What stopped hours saved, and why that is not known; a report without it is still a report."""
-    if sources.bill is None or sources.bill.hours is None:
-        return (), ()
+def _hours_records(sources: ReportSources, unread: list[UnreadRow]) -> tuple[Sequence[HoursRecord], tuple[Reason, ...]]:
+    """When endpoints were stopped, and why that is not known; a report without it is still a report."""
+    book = (sources.bill.hours if sources.bill else None) or sources.hours
     rows: list[UnreadRow] = []
     try:
-        records = list(sources.bill.hours.records(rows))
-        types = types_stopped(records)
-        found = hours_savings(records, sources.bill.prices.table(sources.region, types), start, end) if types else ()
-        unread += rows
-        return tuple(found), ()
+        records = list(book.records(rows)) if book is not None else []
+    except RightsizerError as error:
+        return (), (reason_of(error),)
+    unread += rows
+    return records, ()
+
+
+def _office_hours(
+    sources: ReportSources, records: Sequence[HoursRecord], start: datetime, end: datetime
+) -> tuple[tuple[HoursSaving, ...], tuple[Reason, ...]]:
+    """What stopped hours saved, and why that is not known; a report without it is still a report."""
+    types = types_stopped(records)
+    if sources.bill is None or not types:
+        return (), ()
+    try:
+        return tuple(hours_savings(records, sources.bill.prices.table(sources.region, types), start, end)), ()
     except RightsizerError as error:
         return (), (reason_of(error),)
 

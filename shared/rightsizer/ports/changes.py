@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -209,6 +209,10 @@ class EndedChangeBook(Protocol):
 
     def record(self, endpoint: str, change_id: str, past: PastChange) -> None:
         """Record how a change ended; the same change again replaces what was recorded."""
+        ...
+
+    def still_saving(self) -> Collection[str]:
+        """Ids of the closed changes that stand, and whose saving is still booked day by day."""
         ...
 
     def ended_changes(

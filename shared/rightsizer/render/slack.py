@@ -142,7 +142,11 @@ def _headline_words(proposal: Proposal) -> str:
     found, option = proposal.recommendation, proposal.recommendation.chosen_option
     if proposal.measured_usd_per_month is not None:
         saved = sentences.monthly_price(proposal.measured_usd_per_month)
-        return f"{proposal.ref.name}, measured: {saved} (estimated: {sentences.money(found.saving_usd_per_month)})"
+        estimated = sentences.money(found.saving_usd_per_month)
+        if found.stages:
+            whole = sum((one.saving_usd_per_month for one in found.stages), found.saving_usd_per_month)
+            estimated = f"{estimated} by stage 1, {sentences.money(whole)} by all {1 + len(found.stages)} stages"
+        return f"{proposal.ref.name}, measured: {saved} (estimated: {estimated})"
     if option is not None and option.kind is OptionKind.DELETE:
         return f"{proposal.ref.name} is idle: deleting it saves {sentences.monthly_price(option.saving_usd_per_month)}"
     return sentences.headline(found)

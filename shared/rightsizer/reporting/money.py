@@ -2,8 +2,9 @@
 
 What an endpoint cost on a day is taken from its latest recommendation, and led back through the changes that were
 booked in between: before a change that stands it cost more by what the change saves, and while a change that went back
-was in force it cost less. Without our changes it would have cost that and what the changes in force saved. A day of
-which an endpoint is not known for the whole is a gap.
+was in force it cost less. Without our changes it would have cost that and what the changes in force saved. In hours in
+which office hours had it stopped it cost nothing, and no change saved anything. A day of which an endpoint is not known
+for the whole is a gap.
 """
 
 from collections import defaultdict
@@ -24,18 +25,17 @@ from rightsizer.domain.money import (
     UseMethod,
     WeekHour,
 )
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import LedgerEntry
-from rightsizer.domain.price import CENT, HOURS_PER_MONTH
+from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
+from rightsizer.reporting.awake import AwakeByName, AwakeHours
 
 DAY = timedelta(days=1)
-HOUR = timedelta(hours=1)
 WEEK_HOURS = 168
 KNOWN_SHARE = Decimal("0.9")
 """Share of the spend that must be known for a whole day; below it the day is a gap, not a drop."""
-LAG = timedelta(days=2)
-"""A change whose hours were booked so lately is still in force: it is booked once a day."""
 NO_USD = Decimal(0)
 
 
@@ -116,11 +116,15 @@ class MoneySources:
     observed: Observed
     returned: Collection[str] = ()
     """Ids of the changes that are over and not in force."""
+    replaced: Collection[str] = ()
+    """Ids of the changes that went not back and save no more: somebody else's change, or a later one, came after."""
+    stopped: Mapping[str, Sequence[StoppedTime]] = field(default_factory=dict)
+    """When office hours had endpoints stopped, by their name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _InForce:
-    """Hours in which a change was in force, and what it saved an hour; below zero where it added capacity."""
+    """Time in which a change was in force, and what it saved an awake hour; below zero where it added capacity."""
 
     start: datetime
     end: datetime
@@ -131,29 +135,33 @@ class _InForce:
     def saves(self) -> bool:
         return self.usd_per_hour > 0
 
-    def hours_in(self, start: datetime, end: datetime) -> Decimal:
-        """Hours of a stretch in which it was in force."""
-        return _hours(max(start, self.start), min(end, self.end))
+    def hours_in(self, start: datetime, end: datetime, awake: AwakeHours) -> Decimal:
+        """Awake hours of a stretch in which it was in force."""
+        return awake.between(max(start, self.start), min(end, self.end))
 
 
 def money_table(
     sources: MoneySources, funnel: Sequence[Saving], start: datetime, end: datetime, made_at: datetime
 ) -> MoneyTable:
     """The table of one window, `start` included and `end` not."""
-    changes = _changes(sources.ledger, sources.returned)
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
+    awake = AwakeByName(judged, sources.stopped)
+    changes = _changes(sources, awake)
     spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
-    known = {name: _known_days(judged[name], days, made_at) for name in spends}
+    known = {name: _known_days(judged[name], days, made_at, awake[name]) for name in spends}
     shown = _shown_days(known, spends, len(days))
-    courses = {name: _course(judged[name], changes[name], days, whole & shown) for name, whole in known.items()}
+    courses = {
+        name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole & shown)
+        for name, whole in known.items()
+    }
     booked = _booked(sources.ledger, start, end)
     savings: dict[str, list[Saving]] = defaultdict(list)
     for saving in funnel:
         savings[saving.endpoint].append(saving)
     names = {*judged, *savings, *booked}
     rows = [
-        _Row(sources, name, judged.get(name), savings[name], booked.get(name, ())).money_row(
+        _Row(sources, name, judged.get(name), savings[name], booked.get(name, ()), awake[name]).money_row(
             changes[name], courses.get(name, {}), days
         )
         for name in names
@@ -180,6 +188,7 @@ class _Row:
     found: Recommendation | None
     savings: Sequence[Saving]
     booked: Sequence[LedgerEntry]
+    awake: AwakeHours
 
     def money_row(self, changes: Sequence[_InForce], course: _Amounts, days: Sequence[_Stretch]) -> MoneyRow:
         """The row."""
@@ -199,9 +208,13 @@ class _Row:
             growth=sum(growth, NO_USD),
             spent=sum((spent for spent, _ in course.values()), NO_USD) if course else None,
             would_have_cost=sum((would for _, would in course.values()), NO_USD) if course else None,
-            months=tuple(_months(course, days)),
+            months=tuple(_months(course, days, self.awake)),
         )
-        return common if self.found is None else _judged(common, self.found, self.sources.observed, changes)
+        if self.found is None:
+            return common
+        at, found = self.found.evaluated_at, self.found
+        in_force = sum((one.usd_per_hour for one in changes if one.saves and one.start <= at < one.end), NO_USD)
+        return _judged(common, found, self.sources.observed, (in_force * self.awake.per_month).quantize(CENT))
 
     def _place(self) -> tuple[str, str]:
         """Account and Region of the endpoint, as its recommendation or its savings have them."""
@@ -211,7 +224,7 @@ class _Row:
         return (named.account, named.region) if named else (self.sources.account, self.sources.region)
 
 
-def _months(course: _Amounts, days: Sequence[_Stretch]) -> Iterator[MonthMoney]:
+def _months(course: _Amounts, days: Sequence[_Stretch], awake: AwakeHours) -> Iterator[MonthMoney]:
     """The known days of a course by calendar month."""
     for _, numbers in groupby(range(len(days)), key=lambda number: (days[number][0].year, days[number][0].month)):
         part = list(numbers)
@@ -220,13 +233,13 @@ def _months(course: _Amounts, days: Sequence[_Stretch]) -> Iterator[MonthMoney]:
             yield MonthMoney(
                 days[part[0]][0],
                 days[part[-1]][1],
-                sum((_hours(*days[number]) for number in known), NO_USD),
+                round(sum((awake.between(*days[number]) for number in known), NO_USD), 2),
                 *(sum((course[number][at] for number in known), NO_USD) for at in (0, 1)),
             )
 
 
-def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Sequence[_InForce]) -> MoneyRow:
-    """The row with what the latest recommendation says: the spend and its parts."""
+def _judged(row: MoneyRow, one: Recommendation, observed: Observed, in_force: Decimal) -> MoneyRow:
+    """The row with what the latest recommendation says: the spend and its parts. `in_force`: what changes save."""
     row = replace(
         row,
         judged=True,
@@ -241,11 +254,10 @@ def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Seq
     saving = max(one.saving_usd_per_month, NO_USD).quantize(CENT) if one.finding in WASTEFUL else NO_USD
     wasted, use = min(saving, max(spend, NO_USD)), observed.uses.get(one.ref.name)
     utilised = None if use is None else ((spend - wasted) * Decimal(str(use.share))).quantize(CENT)
-    in_force = sum((each.usd_per_hour for each in changes if each.saves and _is_at(each, one.evaluated_at)), NO_USD)
     return replace(
         row,
         spend=spend,
-        without_changes=spend + (in_force * HOURS_PER_MONTH).quantize(CENT),
+        without_changes=spend + in_force,
         wasted=wasted,
         utilised=utilised,
         reserve=None if utilised is None else spend - wasted - utilised,
@@ -253,24 +265,22 @@ def _judged(row: MoneyRow, one: Recommendation, observed: Observed, changes: Seq
     )
 
 
-def _is_at(change: _InForce, at: datetime) -> bool:
-    return change.start <= at < change.end
+def _changes(sources: MoneySources, awake: Mapping[str, AwakeHours]) -> Mapping[str, list[_InForce]]:
+    """The changes with booked hours by endpoint. One that stands is in force, however long ago it was booked.
 
-
-def _changes(ledger: Sequence[LedgerEntry], returned: Collection[str]) -> Mapping[str, list[_InForce]]:
-    """The changes with booked hours by endpoint. One that stands is in force until it is booked no more."""
+    Nothing is booked while office hours, or a stage that waits, hold the endpoint.
+    """
     booked: dict[tuple[str, str], list[LedgerEntry]] = defaultdict(list)
-    for entry in ledger:
+    for entry in sources.ledger:
         if entry.kind in ("realised", "growth-cost") and entry.hours > 0:
             booked[entry.endpoint, entry.change_id].append(entry)
-    newest = max((entry.at for entries in booked.values() for entry in entries), default=None)
     found: dict[str, list[_InForce]] = defaultdict(list)
     for (endpoint, change), entries in booked.items():
         hours = sum((Decimal(str(entry.hours)) for entry in entries), NO_USD)
         usd = sum((entry.usd if entry.kind == "realised" else -abs(entry.usd) for entry in entries), NO_USD)
-        first = min(entry.at - timedelta(hours=entry.hours) for entry in entries)
-        last, stands = max(entry.at for entry in entries), change not in returned
-        if stands and newest is not None and newest - last <= LAG:
+        first = min(awake[endpoint].begin(entry.at, entry.hours) for entry in entries)
+        last, stands = max(entry.at for entry in entries), change not in sources.returned
+        if stands and change not in sources.replaced:
             last = datetime.max.replace(tzinfo=UTC)
         found[endpoint].append(_InForce(first, last, usd / hours, not stands))
     return found
@@ -284,10 +294,10 @@ def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
         start = following
 
 
-def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime) -> frozenset[int]:
+def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours) -> frozenset[int]:
     """Numbers of the days in which the endpoint is known from their first hour to their last."""
     first = one.evidence.start if one.evidence else one.evaluated_at
-    last = min(one.evaluated_at + DAY, made_at)
+    last = awake.known_until(one.evaluated_at + DAY, made_at)
     return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
 
 
@@ -302,36 +312,37 @@ def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decima
     return frozenset(filter(is_shown, range(days)))
 
 
-def _course(
-    one: Recommendation,
-    changes: Sequence[_InForce],
-    days: Sequence[_Stretch],
-    numbers: Iterable[int],
-) -> dict[int, tuple[Decimal, Decimal]]:
-    """Spent, and what it would have cost, on each of these days, in whole cents."""
-    rate, at = (one.usd_per_month or NO_USD) / HOURS_PER_MONTH, one.evaluated_at
-    found = {}
-    for number in sorted(numbers):
-        start, end = days[number]
-        spent = rate * _hours(start, end)
-        for each in changes:
-            spent += each.usd_per_hour * (_hours(start, min(end, each.start)) - _after(at, each.start, start, end))
-            if each.went_back:
-                spent -= each.usd_per_hour * (_hours(start, min(end, each.end)) - _after(at, each.end, start, end))
-        spent = max(spent, NO_USD).quantize(CENT)
-        saved = sum((each.usd_per_hour * each.hours_in(start, end) for each in changes if each.saves), NO_USD)
-        found[number] = spent, spent + saved.quantize(CENT)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """What the spend of one endpoint by days is made from."""
 
+    one: Recommendation
+    changes: Sequence[_InForce]
+    awake: AwakeHours
 
-def _after(seen: datetime, step: datetime, start: datetime, end: datetime) -> Decimal:
-    """Hours of the day, where the endpoint was last seen before the step: the rate then is without it."""
-    return _hours(start, end) if seen < step else NO_USD
+    def amounts(self, days: Sequence[_Stretch], numbers: Iterable[int]) -> dict[int, tuple[Decimal, Decimal]]:
+        """Spent, and what it would have cost, on each of these days, in whole cents."""
+        rate, between = (self.one.usd_per_month or NO_USD) / self.awake.per_month, self.awake.between
+        found = {}
+        for number in sorted(numbers):
+            start, end = days[number]
+            spent = rate * between(start, end)
+            for each in self.changes:
+                spent += each.usd_per_hour * (
+                    between(start, min(end, each.start)) - self._after(each.start, start, end)
+                )
+                if each.went_back:
+                    spent -= each.usd_per_hour * (
+                        between(start, min(end, each.end)) - self._after(each.end, start, end)
+                    )
+            spent = max(spent, NO_USD).quantize(CENT)
+            saved = (each.usd_per_hour * each.hours_in(start, end, self.awake) for each in self.changes if each.saves)
+            found[number] = spent, spent + sum(saved, NO_USD).quantize(CENT)
+        return found
 
-
-def _hours(start: datetime, end: datetime) -> Decimal:
-    """Hours of a stretch; none where it ends before it begins."""
-    return Decimal((end - start) // timedelta(microseconds=1)) / 3_600_000_000 if start < end else NO_USD
+    def _after(self, step: datetime, start: datetime, end: datetime) -> Decimal:
+        """Hours of the day, where the endpoint was last seen before the step: the rate then is without it."""
+        return self.awake.between(start, end) if self.one.evaluated_at < step else NO_USD
 
 
 def _booked(ledger: Sequence[LedgerEntry], start: datetime, end: datetime) -> Mapping[str, list[LedgerEntry]]:

@@ -13,6 +13,7 @@ from itertools import batched
 
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.money import Saving, Stage
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
@@ -72,6 +73,10 @@ class Records:
     """When each change ended, by its id, those after the window too."""
     returned: Collection[str] = ()
     """Ids of those that are not in force since they ended."""
+    replaced: Collection[str] = ()
+    """Ids of those that went not back and save no more."""
+    stopped: Mapping[str, Sequence[StoppedTime]] = field(default_factory=dict)
+    """When office hours had endpoints stopped, by their name."""
     later: Sequence[LedgerEntry] = ()
     """Entries after the window: they tell what was in force in its last hours, and are in no sum."""
     observed: Observed | None = None
@@ -119,6 +124,8 @@ def _money_sources(records: Records) -> MoneySources:
         entries,
         observed,
         records.returned,
+        records.replaced,
+        records.stopped,
     )
 
 

@@ -82,7 +82,8 @@ def _show(
     options: StackOptions, by: GroupBy, days: int, columns: Sequence[Column], wanted: Callable[[Totals], bool]
 ) -> None:
     now = bootstrap.now()
-    sources = replace(options.report_sources(), bill=None)
+    sources = options.report_sources()
+    sources = replace(sources, bill=None, hours=sources.bill.hours if sources.bill else None)
     report = reporting.assemble_report(sources, now - timedelta(days=days), now, now)
     groups = {name: one for name, one in grouped(report.money, by).items() if wanted(one)}
     ordered = sorted(groups.items(), key=lambda pair: (-columns[-1][1](pair[1]), -columns[0][1](pair[1]), pair[0]))
