@@ -27,6 +27,7 @@ from typing import Any
 
 from bench.mutants import spoilt
 from rightsizer import intake, wire
+from rightsizer.aws.proposals import GATHERING
 from rightsizer.domain.capacity_change import CapacityChangeMoved
 from rightsizer.domain.proposal import ProposalMoved
 from rightsizer.domain.trigger import NoTrigger
@@ -163,9 +164,9 @@ class Trial:
             told = sum(call.operation == "Publish" and name in str(call.params) for call in self._writes())
             if told != 1:
                 yield f"the healthy proposal {name} was told {told} times"
-        if refused:  # beside each post it is looked up whether Slack refused one before; what is unreadable is parked
+        if refused:  # beside each post: whether Slack refused one before, and the digest; what is unreadable is parked
             parked = {f"PROPOSAL#{move.id}" for move in _moves(batch) if isinstance(move, ProposalMoved) and move.id}
-            theirs = (*names, REFUSED, *parked, "cannot be read and waits")
+            theirs = (*names, REFUSED, GATHERING, *parked, "cannot be read and waits")
             yield from self._calls(
                 [call for call in self.at.box.calls if not any(n in str(call.params) for n in theirs)]
             )
