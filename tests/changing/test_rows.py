@@ -304,4 +304,4 @@ def test_a_look_costs_as_many_requests_as_the_page_says() -> None:
         advance_changes(w.apply, intake.parse(tick(w.now)), w.now)
         booking = len(w.box.calls) - before
     assert looks == {ChangeState.RUNNING: 11, ChangeState.APPLIED: 8}
-    assert booking <= 6 + 6, "six lists, and the look itself"
+    assert booking <= 6 + 7, "six lists, and the look itself"
