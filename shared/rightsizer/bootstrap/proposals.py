@@ -122,16 +122,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
     ports = flow.RespondPorts(
-        people,
-        decide,
-        ask_back,
-        links.link,
-        tell,
-        take,
-        views.open_reason_form,
-        show_details,
-        views.say,
-        refusal,
+        people, decide, ask_back, links.link, tell, take, views.open_reason_form, show_details, views.say, refusal
     )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
@@ -196,12 +187,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
                 Policy(minimum_saving_usd=settings().minimum_saving_usd), policy_document(), Subject()
             ),
             misread=misread(),
-            bill=bill_ports(
-                session(),
-                prices,
-                HoursTable(table()),
-                hours_zone(limits),
-            ),
+            bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
