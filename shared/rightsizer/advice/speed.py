@@ -171,14 +171,7 @@ def _network(placement: Placement, workload: Workload, operations: float) -> Spe
     else:
         one = network_rate(peak_flops(chip, workload.model.precision), operations)
         side_by_side = placement.copies * placement.together
-    latency, rate = network_latency(one), one.scaled(side_by_side)
-    limit = workload.objectives.p95_ms
-    estimates = (
-        Estimate("requests a second of one instance", "", rate),
-        Estimate("time of one request", "s", latency),
-    )
-    meets = limit is None or latency.middle * 1000 <= limit
-    return Speed(rate, None, latency, estimates, meets, limit is None or latency.low * 1000 <= limit)
+    return _of_requests(one.scaled(side_by_side), network_latency(one), workload)
 
 
 def _encoding(placement: Placement, workload: Workload) -> Speed:
@@ -192,6 +185,11 @@ def _encoding(placement: Placement, workload: Workload) -> Speed:
     one = Interval(middle / 3, middle, middle * 1.7, why)
     rate = one.scaled(placement.copies * placement.together)
     latency = Interval(0.003 + 1 / one.high, 0.005 + 1 / one.middle, 0.010 + 1 / one.low, why)
+    return _of_requests(rate, latency, workload)
+
+
+def _of_requests(rate: Interval, latency: Interval, workload: Workload) -> Speed:
+    """The speed of what answers whole requests, held against the declared latency."""
     limit = workload.objectives.p95_ms
     estimates = (
         Estimate("requests a second of one instance", "", rate),
