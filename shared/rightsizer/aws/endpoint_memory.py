@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache, partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from rightsizer import wire
 from rightsizer.aws.batches import Batches
@@ -104,11 +104,14 @@ def row_format(
 class EndpointMemory:
     """Remembers endpoints in the table, under their names."""
 
+    tells_state: ClassVar[bool] = True
+    """What is loaded says how an endpoint stood, and holds while its times are those of a listing."""
+
     def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
         self._batches = Batches(table)
         self._clock = clock
 
-    def load(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
+    def load_known(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
         """The remembered ones of these endpoints, by name."""
         keys = [(f"ENDPOINT#{name}", DESCRIBED) for name in names]
         rows = attempt("recalling endpoints", f"{len(keys)}", partial(self._batches.read, keys))

@@ -48,6 +48,8 @@ from rightsizer.ports.evaluation import EndpointSummary
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
 
+    from rightsizer.aws.local_cache import LocalCache
+
 CHUNK = 100
 """Endpoints observed together: one request of the tagging API."""
 
@@ -76,7 +78,7 @@ class _Shared:
 class SageMakerFleet:
     """Reads the endpoints of the session's account and Region (port `FleetReader`)."""
 
-    def __init__(self, session: Session, memory: EndpointMemory | None = None, workers: int = 8) -> None:
+    def __init__(self, session: Session, memory: "EndpointMemory | LocalCache | None" = None, workers: int = 8) -> None:
         self._session = session
         self._memory = memory
         self._known: Mapping[str, KnownEndpoint] = {}
@@ -110,13 +112,16 @@ class SageMakerFleet:
 
         It holds until the next call.
         """
-        known = self._memory.load([one.name for one in listed]) if self._memory is not None and listed else {}
+        self._recall_known(listed)
+        self._found = dict(self._search.endpoints([one for one in listed if one.name not in self._known]))
+
+    def _recall_known(self, listed: Sequence[ListedEndpoint]) -> None:
+        known = self._memory.load_known([one.name for one in listed]) if self._memory is not None and listed else {}
         self._known = {
             one.name: found
             for one in listed
             if (found := known.get(one.name)) is not None and found.is_of(one.created_at, one.modified_at)
         }
-        self._found = dict(self._search.endpoints([one for one in listed if one.name not in self._known]))
 
     def find(self, names: Iterable[str]) -> list[EndpointSummary]:
         """The summaries of these endpoints; names that do not exist are left out.
@@ -147,6 +152,8 @@ class SageMakerFleet:
     def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
         """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
         self._models.forget()
+        if self._memory is not None and not self._memory.tells_state:
+            self._recall_known([ListedEndpoint(one.ref.name, one.created_at, one.modified_at) for one in summaries])
         for start in range(0, len(summaries), CHUNK):
             yield from self._chunk(summaries[start : start + CHUNK])
 
