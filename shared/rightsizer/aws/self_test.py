@@ -65,6 +65,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
+        "sagemaker:Search",
         "sagemaker:DescribeTrainingJob",
         "sagemaker:ListTrainingJobs",
         "sagemaker:DescribeCluster",
