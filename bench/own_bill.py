@@ -1,7 +1,7 @@
 """What rightsizer itself uses, counted on the simulated account: `python -m bench.own_bill [--write]`.
 
 The functions' own handlers run as deployed: a full sweep with its evaluation, a light sweep, a tick with nothing due
-and a weekly report, for two sizes of fleet. What one more endpoint adds follows from the difference. `--write` keeps the
+and a weekly report, for two sizes of fleet. The difference is what one more endpoint adds. `--write` keeps the
 quantities in the catalogue and writes docs/cost.md from them; without it both are compared, and more than is written
 fails. Requests that AWS charges nothing for (prices, quotas, lists of SageMaker) count by their time.
 """

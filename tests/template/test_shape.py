@@ -211,12 +211,12 @@ def test_one_grouped_alarm_watches_all_endpoints_where_it_is_switched_on() -> No
         alarm = found.of("AWS::CloudWatch::Alarm").get("GpuIdleAlarm")
         return alarm and alarm["Metrics"][0]["Expression"]
 
-    assert query(stack(GroupedAlarm="on")) == (
+    assert query(stack(Extras="grouped-alarm")) == (
         'SELECT AVG(GPUUtilization) FROM SCHEMA("/aws/sagemaker/Endpoints", EndpointName, VariantName) '
         "GROUP BY EndpointName, VariantName ORDER BY AVG() ASC"
     )
     assert query(stack()) is None
-    assert "USD 100 for 1,000" in source()["Parameters"]["GroupedAlarm"]["Description"]
+    assert "USD 100 for 1,000" in source()["Parameters"]["Extras"]["Description"]
 
 
 def test_an_alarm_topic_is_subscribed_only_when_named() -> None:
