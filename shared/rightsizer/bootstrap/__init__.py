@@ -174,6 +174,7 @@ def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
 def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
     """Ports from which an evaluation reads an account; also for a terminal without a deployed stack."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+    from rightsizer.aws.components import SageMakerComponents
     from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
@@ -182,13 +183,14 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
-    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
+    quotas, components = EndpointQuotas(account, now, FOR_A_DECISION), SageMakerComponents(account)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
-        return EvaluatePorts(SageMakerFleet(account), alone, prices, quotas, catalogue(), DIMENSIONS)
+        fleet = SageMakerFleet(account)
+        return EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS, components=components)
     fleet = SageMakerFleet(account, EndpointMemory(table(), now))
     metrics = CloudWatchMetrics(account, pace=RateLimiter())
-    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history, components=components)
 
 
 def hours_zone(limits: ChangeLimits) -> str:
