@@ -65,6 +65,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
+        "sagemaker:ListInferenceComponents",
+        "sagemaker:DescribeInferenceComponent",
         "sagemaker:DescribeTrainingJob",
         "sagemaker:ListTrainingJobs",
         "sagemaker:DescribeCluster",
