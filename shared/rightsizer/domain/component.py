@@ -72,7 +72,7 @@ LEAST_S, MOST_S, WAIT_MOST_S = 600, 28_800, 3_600
 
 @dataclass(frozen=True, slots=True)
 class ComputeNeeds:
-    """What one copy reserves of its instance (ComputeResourceRequirements of the SageMaker API)."""
+    """Resources that one copy reserves on its instance (ComputeResourceRequirements of the SageMaker API)."""
 
     cpu_cores: float = 0.0
     accelerators: float = 0.0
@@ -109,7 +109,7 @@ class ComponentSight:
 
     @property
     def needs(self) -> ComputeNeeds | None:
-        """What one copy reserves; None for an adapter, which has nothing of its own, and with one for each type."""
+        """Resources that one copy reserves; None for an adapter, and where they differ by instance type."""
         rows = [s.get("ComputeResourceRequirements") for s in self.specifications]
         if len(rows) != 1 or not rows[0]:
             return None
@@ -177,7 +177,7 @@ class ComponentUsage:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of an endpoint as an evaluation reads it; what could not be read is a reason in its place."""
+    """One component as an evaluation reads it; a reason stands in the place of what could not be read."""
 
     sight: ComponentSight
     scaling: ScalableTarget | Reason | None

@@ -131,7 +131,7 @@ def _excluded(found: Recommendation, why: Reason) -> Excluded:
 
 
 def copy_room(endpoint: Endpoint, components: Sequence[object], inputs: AccountInputs) -> CopyRoom | Reason:
-    """What the copies take of their instances; why that is not known: then nothing is packed."""
+    """Room that the copies take on their instances; why it is not known: then nothing is packed."""
     if len(endpoint.variants) != 1:
         return Reason(Code.OTHER_KIND, "it has several variants, and its components are not split by them")
     variant = endpoint.variants[0]
@@ -264,7 +264,6 @@ def _option(
         notes=(f"{span}: copies are packed by what they reserve, and AWS does not show which instance holds which",),
         facts={
             "instances given back": span,
-            "copies": ", ".join(f"{name} {room.copies[name]} to {number}" for name, number in cut),
         },
         not_checked=NOT_CHECKED,
     )
@@ -285,12 +284,18 @@ def _with_option(found: Recommendation, option: Option, endpoint: Endpoint, inpu
         return replace(found, options=(*found.options, option))
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"fewer copies ({option.facts['copies']}) would save ${option.saving_usd_per_month:,.2f} a month",
+        f"fewer copies ({_cut_text(found, option)}) would save ${option.saving_usd_per_month:,.2f} a month",
     )
     finding = Finding.IDLE if found.finding is Finding.IDLE else Finding.OVER_PROVISIONED
     return replace(
         found, finding=finding, reason=reason, options=(option, *found.options), gate=gate, gate_reason=why, replay=None
     )
+
+
+def _cut_text(found: Recommendation, option: Option) -> str:
+    """``chat 3 to 1, tags 2 to 1``."""
+    now = {one.name: one.copies for one in found.components}
+    return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.copies)
 
 
 def _gate(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:

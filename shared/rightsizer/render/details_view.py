@@ -31,7 +31,7 @@ from rightsizer.render.target import later_text, target_facts
 MOST_OPTIONS = 8
 """Options that a person is shown; the page has all of them."""
 MOST_EXCLUDED = 6
-MOST_COMPONENTS = 10
+MOST_PARTS = 10
 
 
 def proposal_view(proposal: Proposal) -> Block:
@@ -96,9 +96,9 @@ def component_lines(found: Recommendation) -> list[str]:
     packed = [sentences.packing_sentence(found.packing)] if found.packing is not None else []
     each = [
         f"{one.name}: {sentences.FINDINGS[one.finding].lower()}, {one.reason.sentence}"
-        for one in found.components[:MOST_COMPONENTS]
+        for one in found.components[:MOST_PARTS]
     ]
-    more = len(found.components) - MOST_COMPONENTS
+    more = len(found.components) - MOST_PARTS
     return [*packed, *each, *([f"and {more} more on the page"] if more > 0 else [])]
 
 
