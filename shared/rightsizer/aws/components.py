@@ -86,8 +86,10 @@ class SageMakerComponents:
                 found.append(UnreadComponent(name, reason_of(error)))
             else:
                 found += [seen] if seen is not None else []
-        tags = self._tags.read([c.arn for c in found if isinstance(c, ComponentSight)])
-        found = [c if isinstance(c, UnreadComponent) else replace(c, tags=_known_tags(tags[c.arn])) for c in found]
+        found = [
+            c if isinstance(c, UnreadComponent) else replace(c, tags=_known_tags(self._tags.list_tags(c.arn)))
+            for c in found
+        ]
         resources = [component_resource_id(c.name) for c in found if isinstance(c, ComponentSight)]
         try:
             targets = self._scaling.read(resources)
