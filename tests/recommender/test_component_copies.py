@@ -1,17 +1,23 @@
 """Fewer copies of components: how they pack, what each costs, and which instances come back for sure."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from rightsizer.domain.component import ComputeNeeds, UnreadComponent
-from rightsizer.domain.option import OptionKind
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
-from rightsizer.recommender.component_copies import copy_sizes, first_fit_decreasing, least_instances
+from rightsizer.recommender.component_copies import copy_sizes, first_fit_decreasing, least_instances, with_components
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.recommend import empty_recommendation
+from tests import samples
 from tests.recommender import kit
-from tests.recommender.component_kit import component, endpoint, judged, load, scaled
+from tests.recommender.component_kit import NOTHING, component, endpoint, judged, load, scaled
 
 G5 = kit.catalogue().types["ml.g5.xlarge"]
 BUSY = load(gpu=0.6, concurrency=0.9)
@@ -137,3 +143,22 @@ def test_an_adapter_takes_no_room_and_has_no_part_of_the_price() -> None:
 def test_a_component_whose_tag_is_absent_withholds_the_approval() -> None:
     found = judged([component(copies=4, tags={})])
     assert "add-tags" in found.components[0].withheld
+
+
+def with_first(option: Option, finding: Finding = Finding.OPTIMIZED) -> Recommendation:
+    """Fewer copies beside what was chosen before."""
+    of = endpoint()
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    base = replace(empty_recommendation(of, inputs, NOTHING), options=(option,), stages=(option,), finding=finding)
+    return with_components(base, of, (component(copies=4),), inputs)
+
+
+def test_it_stands_before_what_an_owner_does_and_behind_a_sleep_that_saves_more() -> None:
+    other = samples.option(kind=OptionKind.INSTANCE_TYPE, in_place=False)
+    first = with_first(other)
+    assert [o.kind for o in first.options] == [OptionKind.COPIES, OptionKind.INSTANCE_TYPE]
+    assert first.stages == ()
+    sleep = samples.option(kind=OptionKind.SCALE_TO_ZERO, saving_usd_per_month=Decimal(9000))
+    assert [o.kind for o in with_first(sleep).options] == [OptionKind.SCALE_TO_ZERO, OptionKind.COPIES]
+    idle = with_first(samples.option(kind=OptionKind.DELETE), Finding.IDLE)
+    assert (idle.finding, [o.kind for o in idle.options]) == (Finding.IDLE, [OptionKind.DELETE, OptionKind.COPIES])

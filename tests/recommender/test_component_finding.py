@@ -84,3 +84,14 @@ def test_an_adapter_is_judged_by_its_calls_alone() -> None:
     assert "shares the copies of chat" in used.reason.sentence
     silent = found(component("tone", 1, load(requests=0.0), specification=part))
     assert (silent.finding, silent.advice) == (Finding.IDLE, "")
+
+
+def test_one_that_may_sleep_has_pauses_and_failing_calls_by_design() -> None:
+    asleep = load(valid_share=0.3, without_capacity=4.0)
+    sleeper = found(component("chat", 1, asleep, scaled("chat", 0, 2)))
+    assert (sleeper.finding, sleeper.reason.code) == (Finding.OPTIMIZED, Code.AUTOSCALED)
+    assert found(component("chat", 1, asleep, scaled("chat", 1, 2))).finding is Finding.NOT_ENOUGH_DATA
+
+
+def test_one_without_a_copy_now_is_told_so() -> None:
+    assert found(component("chat", 0)).reason.sentence == "no copy of it runs now"

@@ -277,19 +277,29 @@ def _with_option(found: Recommendation, option: Option, endpoint: Endpoint, inpu
         return replace(
             found, excluded=(*found.excluded, _excluded(found, why)), options=(option,), gate=gate, gate_reason=why
         )
-    carried = first is not None and first.kind is OptionKind.SCALE_TO_ZERO and first.in_place
-    if gate is Gate.SILENT or (
-        carried and first is not None and first.saving_usd_per_month > option.saving_usd_per_month
-    ):
+    if gate is Gate.SILENT or found.finding is Finding.IDLE or _is_better_asleep(first, option):
         return replace(found, options=(*found.options, option))
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"fewer copies ({_cut_text(found, option)}) would save ${option.saving_usd_per_month:,.2f} a month",
     )
-    finding = Finding.IDLE if found.finding is Finding.IDLE else Finding.OVER_PROVISIONED
     return replace(
-        found, finding=finding, reason=reason, options=(option, *found.options), gate=gate, gate_reason=why, replay=None
+        found,
+        finding=Finding.OVER_PROVISIONED,
+        reason=reason,
+        options=(option, *found.options),
+        gate=gate,
+        gate_reason=why,
+        replay=None,
+        stages=(),
     )
+
+
+def _is_better_asleep(first: Option | None, option: Option) -> bool:
+    """Whether what is chosen is a sleep that rightsizer carries out and that saves more than the option."""
+    if first is None or first.kind is not OptionKind.SCALE_TO_ZERO or not first.in_place:
+        return False
+    return first.saving_usd_per_month > option.saving_usd_per_month
 
 
 def _cut_text(found: Recommendation, option: Option) -> str:

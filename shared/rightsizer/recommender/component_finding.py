@@ -46,9 +46,9 @@ def _finding(one: Component, objective: LatencyObjective | None, policy: Policy)
         return Finding.NOT_ENOUGH_DATA, Reason(Code.NOT_IN_SERVICE, text), None
     if isinstance(usage, Reason):
         return Finding.NOT_ENOUGH_DATA, usage, None
-    if (little := _too_little(usage, policy)) is not None:
+    if (little := _too_little(one, usage, policy)) is not None:
         return Finding.NOT_ENOUGH_DATA, little, None
-    if (short := _shortage(usage, seen.current, objective)) is not None:
+    if (short := _shortage(one, usage, objective)) is not None:
         return Finding.UNDER_PROVISIONED, short, None
     return _silent(one, usage, policy) if usage.requests <= 0 else _called(one, usage, policy)
 
@@ -59,6 +59,8 @@ def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
     if seen.base_component:
         text = f"{usage.requests:,.0f} requests; it shares the copies of {seen.base_component}"
         return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), None
+    if copies == 0:
+        return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, "no copy of it runs now"), None
     if isinstance(one.scaling, Reason):
         return Finding.NOT_ENOUGH_DATA, one.scaling, None
     if one.scaling is not None:
@@ -74,22 +76,27 @@ def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
     return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), copies
 
 
-def _too_little(usage: ComponentUsage, policy: Policy) -> Reason | None:
+def _may_sleep(one: Component) -> bool:
+    """Whether autoscaling takes its last copy: then pauses have no utilisation, and a call that wakes it fails."""
+    return isinstance(one.scaling, ScalableTarget) and one.scaling.minimum == 0
+
+
+def _too_little(one: Component, usage: ComponentUsage, policy: Policy) -> Reason | None:
     if usage.days < policy.confidence_propose:
         text = f"{usage.days:.1f} days of data since it was changed; a judgement takes {policy.confidence_propose:g}"
         return Reason(Code.TOO_FEW_DAYS, text)
-    if usage.valid_share < policy.valid_share:
+    if usage.valid_share < policy.valid_share and not _may_sleep(one):
         text = f"utilisation was published in {100 * usage.valid_share:.0f} % of the periods"
         return Reason(Code.TOO_MANY_GAPS, f"{text}; a judgement takes {100 * policy.valid_share:g} %")
     return None
 
 
-def _shortage(usage: ComponentUsage, copies: int, objective: LatencyObjective | None) -> Reason | None:
+def _shortage(one: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
     """Its callers wait longer than the endpoint's declared objective, or met no copy although it has one."""
     if objective is not None and usage.p95_s is not None and usage.p95_s > objective.p95_s:
         text = f"its p95 reached {usage.p95_s:.2f} s, and {objective.source} says {objective.p95_s:.2f} s"
         return Reason(Code.UNDER_PROVISIONED, text)
-    if usage.without_capacity > 0 and copies > 0:
+    if usage.without_capacity > 0 and one.sight.current > 0 and not _may_sleep(one):
         return Reason(Code.UNDER_PROVISIONED, f"{usage.without_capacity:,.0f} requests failed: no copy was there")
     return None
 
