@@ -1,6 +1,8 @@
 """Fewer copies of components are set, their instances come back, and the way back brings both."""
 
+from array import array
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +15,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import ComponentFinding, Finding
 from rightsizer.flows.orders import Orders
 from sandbox.account import Sandbox
+from sandbox.cloudwatch.store import Block, epoch
+from sandbox.sagemaker.load import INVOCATIONS
 from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
 
 GPU = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
@@ -41,7 +45,7 @@ def opened(managed: dict[str, Any] | None = None, judged: ComponentFinding = JUD
         judged={"components": (judged,)},
         count=4,
         inference_components=True,
-        variant_extra={"ManagedInstanceScaling": managed or MANAGED},
+        variant_extra={"ManagedInstanceScaling": dict(managed or MANAGED)},
     )
 
 
@@ -116,3 +120,24 @@ def test_a_rollback_for_which_nothing_has_room_is_handed_over() -> None:
         change = w.run(24)
         assert change.state is ChangeState.HANDED_OVER, change.outcome
         assert any("chat" in line for line in change.remaining)
+
+
+@pytest.mark.parametrize(("late_ms", "state"), [(250.0, ChangeState.PROVEN), (900.0, ChangeState.ROLLED_BACK)])
+def test_a_component_that_turns_slow_brings_the_copies_back_though_the_endpoint_serves_well(
+    late_ms: float, state: ChangeState
+) -> None:
+    with opened() as w:
+        w.box.use_component("chat", requests=100.0)
+        w.start()
+        served(w, late_ms)
+        change = w.run(48)
+        assert change.state is state, change.outcome
+        assert copies(w)["chat"] == (1 if state is ChangeState.PROVEN else 3)
+
+
+def served(w: World, p95_ms: float) -> None:
+    """The next two days of the component alone; the endpoint's own metrics stay as they are."""
+    start, size = w.now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1), 2 * 288
+    for metric, value in (("Invocations", 100.0), ("ModelLatency", 1000 * p95_ms)):
+        block = Block(epoch(start), 300, array("d", [value]) * size, 1.0)
+        w.box.world.metrics.put(INVOCATIONS, metric, {"InferenceComponentName": "chat"}, block)

@@ -28,7 +28,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell
-from rightsizer.flows.read_state import LOOK_AGAIN
+from rightsizer.flows.read_state import LOOK_AGAIN, copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
@@ -292,6 +292,7 @@ class ChangeStarter:
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
         signals = proof.watched_metrics(inputs.endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
+        requests += copied_component_requests(change)
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
         return replace(change, baseline=proof.baseline(windows), objective_p95_s=_p95_s(inputs))
 
