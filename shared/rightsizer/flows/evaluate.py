@@ -347,10 +347,7 @@ def _recommend_or_reason(
 
 
 def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
-    """Report each kind of read problem once.
-
-    Missing datapoints are not reported here: they become the finding of the endpoint.
-    """
+    """Report each kind of read problem once; missing datapoints become the finding of the endpoint."""
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
     for read in usage:
@@ -367,8 +364,9 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
 
 def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
     """The variants of which nothing could be read."""
-    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
-    return tuple(one for one in some if isinstance(one, NoMetrics))
+    return tuple(
+        one for one in (usage.variants if isinstance(usage, EndpointUsage) else (usage,)) if isinstance(one, NoMetrics)
+    )
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a door loads the nouns that it uses itself
     from rightsizer.domain.price import KnownPrices, PriceTable
     from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
     from rightsizer.domain.recommendation import Recommendation
-    from rightsizer.domain.report import FunctionUse, Report
+    from rightsizer.domain.report import Report
     from rightsizer.domain.trigger import ListedEndpoint, LookAt
     from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
     from rightsizer.errors import RightsizerError
@@ -280,14 +280,6 @@ class RecommendationStore(Protocol):
 
         With `is_over` it is carried out or refused already, so that what stands may be asked to go back anew.
         """
-        ...
-
-
-class OwnUse(Protocol):
-    """Knows what rightsizer itself used."""
-
-    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
-        """Use of each function of the stack in the window."""
         ...
 
 
