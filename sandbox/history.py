@@ -115,7 +115,7 @@ class History:
         box = self.box
         secret = box.client("secretsmanager").create_secret(Name="rightsizer-slack", SecretString=self.slack.secret())
         parameters = {"SlackSecretArn": secret["ARN"], "SlackChannel": CHANNEL, "Approvers": f"{ADA},role/{ROLE}"}
-        stack = Stack(box, Path("template.yaml"), parameters={**parameters, "MayStop": "tagged", "GroupedAlarm": "off"})
+        stack = Stack(box, Path("template.yaml"), parameters={**parameters, "MayStop": "tagged"})
         for name, function in stack.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             stack.parts.functions[name] = replace(function, environment=environment)

@@ -65,6 +65,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeEndpoint",
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
+        "sagemaker:Search",
         "sagemaker:ListInferenceComponents",
         "sagemaker:DescribeInferenceComponent",
         "sagemaker:DescribeTrainingJob",

@@ -13,6 +13,7 @@ from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.changes.shadow_test_result import asker_of
+from rightsizer.changes.slowness import slowness_before
 from rightsizer.changes.stages import proposal_of
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
@@ -294,7 +295,9 @@ class ChangeStarter:
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
         requests += copied_component_requests(change)
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_p95_s(inputs))
+        objective, usual = _p95_s(inputs), proof.baseline(windows)
+        slow = slowness_before(windows, usual, objective)
+        return replace(change, baseline={**usual, **slow}, objective_p95_s=objective)
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
         """Closed; a further try that cannot begin ends as the try before it: with what ran before."""

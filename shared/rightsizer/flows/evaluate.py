@@ -74,6 +74,7 @@ class Turns:
     most: int = CHUNK
     reserve: float = 60.0
     """Seconds that are left when the last turn ends, if it takes as long as the one before."""
+    together: int = CHUNK  # items of a turn whose metrics are read together: fewer let progress be told sooner
 
     def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
         """The items in turns, each with whether time is left; without time, all the rest.
@@ -282,9 +283,8 @@ def _results_in_parts(
     """The results, `PART` at a time; none of one turn together with those of the next."""
     if not summaries:
         return
-    around = read_surroundings(ports, summaries[0].ref.region, watcher)
-    told: set[Reason] = set()
-    for some, timely in (turns or Turns()).divide(summaries):
+    around, told = read_surroundings(ports, summaries[0].ref.region, watcher), set[Reason]()
+    for some, timely in (turns := turns or Turns()).divide(summaries):
         if not timely:
             yield [Unobserved(one.ref, NO_TIME) for one in some]
             continue
@@ -299,7 +299,8 @@ def _results_in_parts(
                     told.add(note)
                     watcher.told(note)
             chunk.append(place_endpoint(observation, ports.document))
-        yield from batched(_recommend_chunk(ports, chunk, around, policy, now, watcher), PART)
+        for part in batched(chunk, turns.together):
+            yield from batched(_recommend_chunk(ports, part, around, policy, now, watcher), PART)
 
 
 def _recommend_chunk(

@@ -10,6 +10,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import (
+    bill,
     charts,
     component_table,
     messages,
@@ -51,6 +52,7 @@ def report(report: Report) -> str:
         section("What could still be saved", _recommendations(saves)),
         section("Where the money goes", report_money.groups(report)),
         section("Promised and kept", report_promises.savings_section(report), folded("By week", _weeks(report))),
+        section("Against the bill", bill.section_content(report)),
         section("Since the last report", report_money.since_last(report)),
         section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread)))
         if report.misread
