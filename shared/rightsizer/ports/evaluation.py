@@ -94,7 +94,7 @@ class ComponentReader(Protocol):
     """Describes inference components."""
 
     def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
-        """Those of an endpoint, and those that could not be described. ReadError where they cannot be listed."""
+        """Each component of an endpoint, read or not. ReadError where they cannot be listed."""
         ...
 
 
