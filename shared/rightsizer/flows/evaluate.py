@@ -110,8 +110,7 @@ class EvaluatePorts:
     """Digests of complete days from earlier evaluations; without it everything is read."""
     document: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from the account's policy for an endpoint."""
-    components: ComponentReader | None = None
-    """Describes inference components; without it they are not judged."""
+    components: ComponentReader | None = None  # without it inference components are not judged
 
 
 @dataclass(frozen=True, slots=True)

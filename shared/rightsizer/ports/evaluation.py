@@ -91,10 +91,10 @@ class MetricReader(Protocol):
 
 
 class ComponentReader(Protocol):
-    """Describes the inference components of an endpoint."""
+    """Describes inference components."""
 
     def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
-        """Each component, and those that could not be described. ReadError where they cannot be listed."""
+        """Each component of an endpoint, read or not. ReadError where they cannot be listed."""
         ...
 
 
@@ -137,10 +137,7 @@ class PriceSource(Protocol):
     """With its article, such as ``the price list``: a sentence says that it has no price."""
 
     def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
-        """Prices that the source knows of these types.
-
-        ReadError when it cannot be read: the next source is asked.
-        """
+        """Prices that the source knows of these types. ReadError when it cannot be read: the next one is asked."""
         ...
 
 
