@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=50)
 settings.load_profile("house")
 
 PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults"})

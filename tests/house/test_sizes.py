@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.source import parsed
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("shared", "functions", "scripts")
 AROUND = ("tests", "sandbox", "bench")
@@ -38,7 +40,7 @@ def modules(*folders: str) -> list[Path]:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Each function and its lines, without those of functions defined in it: they are counted by themselves."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n is not node]
             yield node.name, _lines(node) - sum(map(_lines, inner))
@@ -90,7 +92,7 @@ def test_no_function_takes_more_parameters_than_a_reader_can_hold() -> None:
     wide = {
         f"{path.relative_to(library)}:{name}": count
         for path in modules("shared")
-        for name, count in parameters(ast.parse(path.read_text()))
+        for name, count in parameters(parsed(path))
         if count > PARAMETERS
     }
     assert wide == KNOWN_WIDE, "group parameters in a frozen dataclass; a mended function leaves KNOWN_WIDE"
