@@ -278,7 +278,7 @@ def code_of(found: Survey) -> Exit:
 def _survey(session: Session, policy: Policy, zone: str, *names: str) -> Survey:
     ports, now = bootstrap.reading_ports(session), bootstrap.now()
     with progress_of("reading endpoints") as progress:
-        found = survey(ports, session.region, policy, policy.minimum_saving_usd, now, progress, names)
+        found = survey(ports, session.region, policy, now, progress, names)
     bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
 
