@@ -65,7 +65,10 @@ class FleetExchange:
 
     @property
     def smallest(self) -> int:
-        """Instances of the smallest variant: AWS does not say which of the two fleets a canary is a share of."""
+        """Instances of the smallest variant of both fleets.
+
+        AWS does not say which of the two a canary is a share of.
+        """
         return min((*self.counts, *self.old_counts), default=1)
 
 
@@ -186,7 +189,7 @@ class _Alarm:
 
 @dataclass(frozen=True, slots=True)
 class WatchedConfig:
-    """What the roll-back alarms of a deployment watch: the new configuration of an endpoint."""
+    """The new configuration of an endpoint, which the roll-back alarms of its deployment watch."""
 
     endpoint: str
     config: str
