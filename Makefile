@@ -138,7 +138,7 @@ endef
 build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
 
 bench: install $(BUILT) .venv-lambda/.installed ## Cold starts, AWS calls, decisions, time to a replacement; all run, the worst decides
-	@worst=0; for one in doors calls reading decide interruption report first; do echo "bench.$$one"; $(RUN) -m bench.$$one; code=$$?; \
+	@worst=0; for one in doors calls scan reading decide interruption report first; do echo "bench.$$one"; $(RUN) -m bench.$$one; code=$$?; \
 	[ $$code -le $$worst ] || worst=$$code; done; exit $$worst
 
 replay: install ## The decision engine and the rules of the field in the referee; SEEDS=1,2,3 (1), FAST=1 thins
