@@ -183,7 +183,7 @@ class EventSink(Protocol):
     """The event bus, for machines that follow proposals."""
 
     def proposal_moved(self, proposal: Proposal) -> None:
-        """Send one event about the state that the proposal has now; the same state may be sent more than once."""
+        """Send events about the states of the proposal and its change; a state may be sent more than once."""
         ...
 
 
