@@ -94,7 +94,12 @@ class History:
         tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant"}
         box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True)
         for name in ("summariser", "classifier", "translator"):
-            box.add_component(name, COMPONENTS, copies=2)
+            box.add_component(
+                name,
+                COMPONENTS,
+                copies=2,
+                needs={"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024},
+            )
         spot = add_spot(box)
         spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{box.region}a", f"{box.region}b"])
         self.jobs = spot.jobs

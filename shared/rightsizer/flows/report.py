@@ -18,7 +18,9 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, SinceLast, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.bill import reconcile_with_bill
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.ports.bill import BillReader
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import (
     Notifier,
@@ -74,6 +76,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
+    charges: BillReader | None = None
+    """AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
         misread=sources.misread,
+        reconciliation=reconcile_with_bill(sources.charges, records, start, end, now) if sources.charges else None,
     )
 
 

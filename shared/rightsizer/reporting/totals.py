@@ -81,7 +81,7 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     records = replace(records, recommendations=found)
     stages = {one.id: stage_of(one, records.ended, start, end) for one in records.proposals}
     funnel = _funnel(records, stages)
-    money = money_table(_money_sources(records), funnel, start, end, made_at)
+    money = money_table(money_sources(records), funnel, start, end, made_at)
     return Report(
         account=records.account,
         region=records.region,
@@ -101,7 +101,8 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     )
 
 
-def _money_sources(records: Records) -> MoneySources:
+def money_sources(records: Records) -> MoneySources:
+    """Everything that the table of money is made from."""
     observed = records.observed
     if observed is None:
         observed = Observed()
