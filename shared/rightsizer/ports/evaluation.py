@@ -175,10 +175,6 @@ class EvaluationLog(Protocol):
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
-    def count_by_state(self) -> Mapping[ProposalState, int]:
-        """How many proposals the table has in each state that the dashboard shows."""
-        ...
-
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
         ...
