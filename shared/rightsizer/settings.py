@@ -35,6 +35,8 @@ class Settings:
     bucket: str = ""
     queue_url: str = ""
     topic_arn: str = ""
+    topic_for_chat: bool = False
+    """Whether the topic's subscribers over HTTPS get the form of Amazon Q Developer in chat applications."""
     slack_channel: str = ""
     slack_secret: str = ""
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""

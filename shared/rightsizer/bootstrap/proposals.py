@@ -158,6 +158,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier
@@ -191,7 +192,8 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
-        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line)
+        announce = EventBus(session().client("events")).report_stored
+        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line, announce)
 
     def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):
