@@ -1,6 +1,6 @@
 """Policies are read by walking the account where it is short, and target by target where it is not."""
 
-from rightsizer.aws.scaling import ScalingReader
+from rightsizer.aws.scaling import SHORT, ScalingReader
 from rightsizer.aws.session import Session
 from sandbox.account import Sandbox
 
@@ -9,6 +9,7 @@ POLICIES = "application-autoscaling:DescribeScalingPolicies"
 
 def scaled(box: Sandbox, endpoints: int) -> list[str]:
     """Resource ids of so many endpoints, each with a policy of its own."""
+    box.set_quota("ml.g5.xlarge", endpoints)
     for number in range(endpoints):
         box.add_endpoint(f"e-{number}", instance_type="ml.g5.xlarge", count=1)
         box.autoscale(f"e-{number}", 1, 4)
@@ -31,13 +32,13 @@ def test_a_short_account_is_walked_once_for_all_chunks(box: Sandbox, account: Se
 
 
 def test_in_a_long_account_each_target_is_asked_for(box: Sandbox, account: Session) -> None:
-    resources = scaled(box, 45)
-    assert asked(box, account, resources[:2], resources[2:4]) == (2 + 2 + 2, 4)
+    resources = scaled(box, 10 * SHORT + 1)
+    assert asked(box, account, resources[:2], resources[2:4]) == (SHORT + 2 + 2, 4)
 
 
 def test_a_walk_that_ends_with_its_last_request_is_whole(box: Sandbox, account: Session) -> None:
-    resources = scaled(box, 20)
-    assert asked(box, account, resources[:2]) == (2, 2)
+    resources = scaled(box, 10 * SHORT)
+    assert asked(box, account, resources[:2]) == (SHORT, 2)
 
 
 def test_a_target_with_two_policies_has_both_however_they_are_read(box: Sandbox, account: Session) -> None:

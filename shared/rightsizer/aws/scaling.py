@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PAGE = 50
 """Resource ids in one DescribeScalableTargets request (API limit)."""
+SHORT = 10
+"""Requests of a walk that are always made: a process meets a batch of 250 endpoints in turns, the smallest first."""
 KEEP_S = 300.0
 """How long the walk over policies and schedules is believed. Only evaluations read it; a change reads its own."""
 
@@ -72,7 +74,7 @@ class ScalingReader:
         with self._lock:
             walked = self._walked.get(operation)
             if walked is None or self._clock() - walked[0] > KEEP_S:
-                walked = (self._clock(), self._walk(operation, member, most=len(named)))
+                walked = (self._clock(), self._walk(operation, member, most=max(SHORT, len(named))))
                 self._walked[operation] = walked
         if walked[1] is not None:
             return walked[1]
