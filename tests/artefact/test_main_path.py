@@ -28,10 +28,7 @@ from tests.doors.scene import APPROVER
 from tests.template.stack import BY_DEFAULT as DOORS
 
 pytestmark = [pytest.mark.artefact, pytest.mark.slow]
-EITHER = [
-    pytest.param("runtime_python", marks=pytest.mark.xdist_group("artefact-pinned")),
-    pytest.param("oldest_python", marks=pytest.mark.xdist_group("artefact-oldest")),
-]
+EITHER = ["runtime_python", "oldest_python"]
 PINNED = pytest.mark.parametrize("played", EITHER[:1], indirect=True)
 NORMAL: dict[tuple[str, str], str] = {
     ("s3:GetObject", "NoSuchKey"): "evaluate: no digest is kept yet",

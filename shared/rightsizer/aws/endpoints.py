@@ -384,8 +384,13 @@ def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
         ),
         routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
         least_instances=_least_instances(live.get("ManagedInstanceScaling") or {}),
+        consolidates=_is_consolidating(live.get("ManagedInstanceScaling") or {}),
     )
 
 
 def _least_instances(managed: Mapping[str, Any]) -> int | None:
     return int(managed.get("MinInstanceCount", 1)) if managed.get("Status") == "ENABLED" else None
+
+
+def _is_consolidating(managed: Mapping[str, Any]) -> bool:
+    return (managed.get("ScaleInPolicy") or {}).get("Strategy") == "CONSOLIDATION"

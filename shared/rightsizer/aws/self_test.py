@@ -66,6 +66,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeEndpointConfig",
         "sagemaker:DescribeModel",
         "sagemaker:Search",
+        "sagemaker:ListInferenceComponents",
+        "sagemaker:DescribeInferenceComponent",
         "sagemaker:DescribeTrainingJob",
         "sagemaker:ListTrainingJobs",
         "sagemaker:DescribeCluster",

@@ -177,6 +177,7 @@ def reading_ports(
 ) -> EvaluatePorts:
     """Ports from which an evaluation reads an account; also for a terminal without a deployed stack, with a cache."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+    from rightsizer.aws.components import SageMakerComponents
     from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
@@ -185,14 +186,15 @@ def reading_ports(
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
-    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
+    quotas, components = EndpointQuotas(account, now, FOR_A_DECISION), SageMakerComponents(account)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
-        ports = EvaluatePorts(SageMakerFleet(account, cache), alone, prices, quotas, catalogue(), DIMENSIONS)
+        fleet = SageMakerFleet(account, cache)
+        ports = EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS, components=components)
         return ports if cache is None else _with_cache(ports, cache)
     fleet = SageMakerFleet(account, EndpointMemory(table(), now))
     metrics = CloudWatchMetrics(account, pace=RateLimiter())
-    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history, components=components)
 
 
 def local_cache(account: Session, *, refresh: bool) -> LocalCache:

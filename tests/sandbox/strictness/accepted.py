@@ -68,6 +68,11 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("ec2", "DescribeSubnets"): {"SubnetIds": ["subnet-1"]},
     ("ec2", "DescribeSpotPriceHistory"): {"InstanceTypes": ["g5.xlarge"]},
     ("ec2", "GetSpotPlacementScores"): {"InstanceTypes": ["g5.xlarge"], "TargetCapacity": 1},
+    ("ce", "GetCostAndUsage"): {
+        "TimePeriod": {"Start": "2026-10-20", "End": "2026-10-31"},
+        "Granularity": "DAILY",
+        "Metrics": ["UnblendedCost"],
+    },
     ("ce", "GetSavingsPlansUtilization"): {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-31"}},
     ("pricing", "GetProducts"): {"ServiceCode": "AmazonSageMaker", "FormatVersion": "aws_v1"},
     ("savingsplans", "DescribeSavingsPlans"): {"states": ["active"]},
