@@ -174,12 +174,13 @@ class HoursKeeper:
         if not record.holds_lock and record.wake_at(now) is None:
             return record
         take = partial(take_waiting_wake, self.ports.book, self.ports.limits.hours, record, now)
-        taken = attempt("taking up a wake", record.ref.name, take)
-        return record if isinstance(taken, Failure) else taken
+        return record if isinstance(taken := attempt("taking up a wake", record.ref.name, take), Failure) else taken
 
     def _as_tagged(self, record: HoursRecord, tags: Mapping[str, str]) -> HoursRecord:
         """The record with what its tags say now; saved where that is news, since an order to let it go names it."""
-        fresh = replace(record, hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        said, let_go = tags[HOURS_TAG], record.let_go
+        let_go = replace(let_go, hours=let_go.hours or said) if let_go is not None else None
+        fresh = replace(record, hours=said, owner=tags.get("rightsizer:owner", ""), let_go=let_go)
         return self.ports.book.save(fresh) if record.version and fresh != record else fresh
 
     def _tell_that_it_stays(self, record: HoursRecord, now: datetime) -> HoursRecord:

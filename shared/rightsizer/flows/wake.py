@@ -108,7 +108,9 @@ class WakeOrders:
             if record.state is HoursState.HANDED_OVER:
                 return self._refused(record, handed_over(record), now, record.remaining)
             try:
-                saved = self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
+                is_known = record.state is not HoursState.RUNNING  # what runs may have another tag since the last look
+                let_go = LetGo(now, by, record.hours if is_known else "")
+                saved = self.book.save(replace(record, let_go=let_go, next_due=now))
                 return WakeAnswer(saved, True, wakes_left(saved, self.limits, now))
             except ConflictError:  # a tick saved the record at this moment
                 if not left:
