@@ -45,6 +45,8 @@ class Settings:
     """Name of the function that draws; only `propose` is told it, and only where the stack has Slack."""
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
+    may_stop: str = ""
+    """The stack's parameter MayStop, ``nothing`` or ``tagged``; only `respond` is told it."""
     policy_parameter: str = ""
     """Name of the SSM parameter that holds the policy document; empty where the stack has none."""
     account: str = ""

@@ -184,9 +184,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
-    if (
-        end - start == REPORTED_WEEK
-    ):  # one figure for the dashboard: a month's would stand beside it as if it were a week's
+    if end - start == REPORTED_WEEK:  # the dashboard shows one figure: that of a week
         totals = report.money.totals()
         measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
