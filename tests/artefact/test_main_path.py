@@ -43,6 +43,7 @@ NOT_SEEN: dict[tuple[str, str], str] = {
     ("sweep", "cloudwatch:DescribeAlarms"): "asked where the alarm on idle endpoints has no contributor; it had some",
     ("report", "sagemaker:ListTags"): "asked where tags cannot be read a hundred at a time; they could",
     ("sweep", "dynamodb:BatchGetItem"): "asked where a proposal expires or a message was lost; none did",
+    ("report", "ce:GetCostAndUsage"): "asked in a stack with a bill; tests/doors/test_report.py has one",
     ("report", "tag:GetResources"): "asked where an endpoint is quiet at night; none was",
     **{
         (door, "ssm:GetParameter"): "asked in a stack with a policy document; tests/doors/test_policy.py has one"

@@ -176,11 +176,14 @@ class ExportInS3:
         if self._root.endswith((".csv", ".csv.gz")):
             yield self._open(self._root)
             return
-        keys = dict.fromkeys(key for month in _months(scope) for key in self._listed_files(month))
-        for key in keys:
+        for key in self.listed_files(scope):
             yield self._open(key)
 
-    def _listed_files(self, month: str) -> Iterator[str]:
+    def listed_files(self, scope: BillWindow) -> list[str]:
+        """Keys of the files that the manifests of these months name, each once."""
+        return list(dict.fromkeys(key for month in _months(scope) for key in self._month_files(month)))
+
+    def _month_files(self, month: str) -> Iterator[str]:
         export = self._root.rpartition("/")[2]
         name, body = self._open(f"{self._root}/metadata/BILLING_PERIOD={month}/{export}-Manifest.json")
         with closing(body):
@@ -207,6 +210,8 @@ class ExportInS3:
 def _months(scope: BillWindow) -> Iterator[str]:
     """The billing periods that the window touches, ``2026-11``, UTC."""
     at = scope.start.replace(day=1)
-    while at < scope.end:
+    while True:
         yield f"{at:%Y-%m}"
         at = (at + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        if at >= scope.end:
+            return
