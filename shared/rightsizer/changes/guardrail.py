@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from rightsizer.changes.baseline import BASELINE_FACTOR, usual_p95_s
+from rightsizer.changes.slowness import slow_before_s
 from rightsizer.domain.plan import Step, StepKind
 
 LIMIT_LOW_S, LIMIT_HIGH_S = 600, 28_800
@@ -185,8 +186,8 @@ def rollback_alarms(
 ) -> tuple[Step, ...]:
     """PutMetricAlarm steps for 5XX errors, model errors and p95 latency of each variant; at most 10, errors first.
 
-    `baseline` may hold ``errors_per_minute`` and ``p95_s``, also for each variant (``p95_s/NAME``). The p95
-    alarm needs an objective or a baseline.
+    `baseline` may hold ``errors_per_minute`` and ``p95_s``, also for each variant (``p95_s/NAME``), and what
+    `changes.slowness` says. The p95 alarm needs an objective or a baseline.
     """
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
     made: list[_Alarm] = []
@@ -195,6 +196,8 @@ def rollback_alarms(
         usual = usual_p95_s(baseline, variant)
         slow = objective_p95_s or (LATENCY_FACTOR * usual if usual else None)
         if slow is not None:
+            habit = slow_before_s(baseline, variant)
+            slow = LATENCY_FACTOR * habit if habit > slow else slow  # no alarm that the old fleet would ring too
             body = {
                 "AlarmDescription": f"p95 latency above {slow * 1000:.0f} ms",
                 "MetricName": "ModelLatency",

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.component import DescribedComponent
     from rightsizer.domain.endpoint import EndpointRef, Observation
     from rightsizer.domain.history import History
     from rightsizer.domain.message import CapacityChangeMessage, Gathering, Message, ProposalMessage
@@ -86,6 +87,14 @@ class MetricReader(Protocol):
         self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
     ) -> Iterator[MetricWindow | NoMetrics]:
         """One answer for each request, in their order; the window is aligned to the period outwards."""
+        ...
+
+
+class ComponentReader(Protocol):
+    """Describes the inference components of an endpoint."""
+
+    def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
+        """Each component, and those that could not be described. ReadError where they cannot be listed."""
         ...
 
 
@@ -165,6 +174,10 @@ class EvaluationLog(Protocol):
 
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
+
+    def count_by_state(self) -> Mapping[ProposalState, int]:
+        """How many proposals the table has in each state that the dashboard shows."""
+        ...
 
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""

@@ -12,6 +12,7 @@ from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import (
     bill,
     charts,
+    component_table,
     messages,
     report_charts,
     report_money,
@@ -67,6 +68,7 @@ def _evidence(report: Report, left: list[Recommendation]) -> list[HtmlNode]:
     parts: list[tuple[str, HtmlNode]] = [
         ("Small endpoints that would fit on one card", _packs(report)),
         (rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
+        (component_table.TITLE, component_table.section_content(report.recommendations)),
         ("Stopped by office hours", _office_hours(report) if report.office_hours else None),
         ("What was asked and changed", _proposals(report)),
         ("Slowdown, promised and measured", report_promises.slowdowns_section(report.track_record)),

@@ -172,6 +172,7 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "ListEndpoints"): {},
     ("sagemaker", "ListEndpointConfigs"): {},
     ("sagemaker", "ListModels"): {},
+    ("sagemaker", "Search"): {"Resource": "Endpoint"},
     ("sagemaker", "ListInferenceComponents"): {},
     ("sagemaker", "CreateEndpoint"): {"EndpointName": "new", "EndpointConfigName": "chat-config"},
     ("sagemaker", "DeleteEndpoint"): {"EndpointName": "chat"},

@@ -357,6 +357,10 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "UpdateInferenceComponentRuntimeConfig"): {"shape": {"DesiredRuntimeConfig": {"CopyCount": -1}}},
     ("sagemaker", "DescribeEndpoint"): {"shape": {"EndpointName": "chat-"}},
     ("sagemaker", "DescribeEndpointConfig"): {"shape": {"EndpointConfigName": "new_1"}},
+    ("sagemaker", "Search"): {
+        "shape": {"MaxResults": 101},
+        "order": {"SearchExpression": {"Filters": [{"Name": "EndpointName", "Operator": "LessThan", "Value": "m"}]}},
+    },
     ("sagemaker", "DescribeModel"): {"shape": {"ModelName": "chat_model"}},
     ("sagemaker", "ListTags"): {"shape": {"MaxResults": 49}},
     ("sagemaker", "ListEndpoints"): {"shape": {"StatusEquals": "inservice"}},
