@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.cost_explorer import MOST_PAGES, CostExplorerBill
-from rightsizer.domain.bill import BillLevel, BillLine, BillWindow, ChargeKind
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillWindow, ChargeKind
 from rightsizer.errors import InputError, PermissionMissingError, ReadError
 from rightsizer.flows.bill import reconcile_with_bill
 from sandbox.account import Sandbox
@@ -23,7 +23,7 @@ def scope(box: Sandbox, days: int = 7) -> BillWindow:
     return BillWindow(box.world.account, box.world.region, today - days * DAY, today)
 
 
-def usage(found: list[BillLine]) -> dict[str, Decimal]:
+def usage(found: list[BilledCharge]) -> dict[str, Decimal]:
     sums: dict[str, Decimal] = {}
     for one in found:
         if one.kind is ChargeKind.USAGE:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.bill_columns import BILL_FORMATS, BillColumns, BillRow
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.domain.bill import BillLevel, BillLine, BillNature, BillWindow
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillNature, BillWindow
 from rightsizer.errors import InputError, ReadError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class BillFiles:
         self._opened, self._seconds = opened, seconds
         self._columns: BillColumns | None = None
 
-    def lines(self, scope: BillWindow) -> Iterator[BillLine]:
+    def lines(self, scope: BillWindow) -> Iterator[BilledCharge]:
         """The charges of SageMaker of every file."""
         end = time.monotonic() + self._seconds
         self._columns = None
@@ -73,7 +73,7 @@ class BillFiles:
             return BillNature("bill", BillLevel.ENDPOINT, frozenset(), None, provisional=True)
         return self._columns.nature()
 
-    def _file(self, name: str, stream: io.BufferedIOBase, end: float) -> Iterator[BillLine]:
+    def _file(self, name: str, stream: io.BufferedIOBase, end: float) -> Iterator[BilledCharge]:
         rows = csv.reader(_text_lines(name, _unpacked(name, stream)), strict=True)
         heads = next(rows, None)
         if heads is None:
