@@ -175,6 +175,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
+    from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
@@ -203,6 +204,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             ),
             misread=misread(),
             bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
+            charges=(lambda: bill_reader(session(), settings().bill, IN_STACK_S)) if settings().bill else None,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS

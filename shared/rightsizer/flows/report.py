@@ -72,8 +72,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
-    charges: BillReader | None = None
-    """AWS's bill, which the figures are compared with; None reads none."""
+    charges: Callable[[], BillReader] | None = None
+    """Makes what reads AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
