@@ -1,6 +1,7 @@
 """What every test shares: properties are judged by their answers, never by the clock of a busy machine."""
 
 import gc
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -14,12 +15,24 @@ QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_ev
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make fast` leaves out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what `make fast` leaves out; where several processes share the files, the long ones come first."""
     for item in items:
         folder = item.path.parent.name
         if folder in PLAYED and f"{folder}/{item.path.name}" not in QUICK:
             item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, then those with many tests, so that no process is left with a long file at the end.
+
+    A process gets whole files (`--dist loadfile`): what a file sets up is set up once.
+    """
+    size = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, 0 if item.path in slow else -size[item.path], item.path))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
