@@ -39,7 +39,8 @@ ALLOWED = {
     "domain.with_older_facts": "the one reader of what earlier releases stored",
     "flows._faults": "AWS says in words alone why a launch failed",
     "flows._replace": "AWS says in words alone that an instance has left its group",
-    "intake._proposal": "the attribute of a key, as DynamoDB writes it",
+    "intake._is_about": "the attribute of a key, as DynamoDB writes it",
+    "intake._proposal": "the attribute of a version, as DynamoDB writes it",
     "terminal._exclusion_text": "a name that the sentence says already is not said again",
 }
 """Functions where the words are no sentence of ours, and what they are."""
