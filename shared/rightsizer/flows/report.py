@@ -20,15 +20,10 @@ from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.bill import reconcile_with_bill
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.ports.account import OwnUse
 from rightsizer.ports.bill import BillReader
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
-from rightsizer.ports.evaluation import (
-    Notifier,
-    OwnUse,
-    RecommendationStore,
-    ReportFormat,
-    ReportStore,
-)
+from rightsizer.ports.evaluation import Notifier, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.ports.hours import HoursBook
 from rightsizer.recommender.packing import find_packs
 from rightsizer.reporting.merge import EarlierReport
@@ -54,6 +49,7 @@ NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
 """Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
+REPORTED_WEEK = timedelta(days=7)
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 
@@ -131,7 +127,7 @@ def report_window(period: ReportPeriod, at: datetime) -> tuple[datetime, datetim
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     if period == "weekly":
         end = today - timedelta(days=today.weekday())
-        return end - timedelta(days=7), end
+        return end - REPORTED_WEEK, end
     end = today.replace(day=1)
     return (end - timedelta(days=1)).replace(day=1), end
 
@@ -188,9 +184,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
-    if end - start == timedelta(
-        days=7
-    ):  # one figure for the dashboard: a month's would stand beside it as if it were a week's
+    if end - start == REPORTED_WEEK:  # a month's sum on the dashboard would stand there as if it were a week's
         totals = report.money.totals()
         measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
