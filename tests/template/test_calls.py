@@ -54,6 +54,7 @@ ONE_ACTION = {
 
 AT_A_TERMINAL = frozenset(
     {
+        "ce:GetCostAndUsage",
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
         "lambda:GetEventSourceMapping",
