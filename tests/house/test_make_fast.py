@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PLAYED, QUICK
+from tests.conftest import LONG, PLAYED, QUICK
 
 TESTS = Path(__file__).parents[1]
 
@@ -16,6 +16,12 @@ TESTS = Path(__file__).parents[1]
 def test_a_module_that_stays_in_make_fast_is_one_of_a_folder_that_plays_courses(name: str) -> None:
     assert (TESTS / name).is_file()
     assert Path(name).parent.name in PLAYED
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_a_long_module_is_there_and_in_another_folder(name: str) -> None:
+    assert (TESTS / name).is_file()
+    assert Path(name).parent.name not in PLAYED
 
 
 def test_a_module_of_a_folder_that_plays_courses_is_left_out_and_this_one_is_not(

@@ -54,7 +54,6 @@ ONE_ACTION = {
 
 AT_A_TERMINAL = frozenset(
     {
-        "ce:GetCostAndUsage",
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeTimeToLive",
         "lambda:GetEventSourceMapping",

@@ -72,8 +72,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
-    charges: BillReader | None = None
-    """AWS's bill, which the figures are compared with; None reads none."""
+    charges: Callable[[], BillReader] | None = None
+    """Makes what reads AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
-    if end - start == REPORTED_WEEK:  # a month's sum on the dashboard would stand there as if it were a week's
+    if end - start == REPORTED_WEEK:  # the dashboard shows one figure: that of a week
         totals = report.money.totals()
         measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
