@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bench.canned import Recorded
 from bench.first import BATCH, ROOT, Account, account, evaluated
+from rightsizer.reporting.own_bill import own_bill, usd_of
 
 STEEPEST = 1.05
 DAYS = 14
@@ -131,7 +132,10 @@ def main(arguments: list[str] | None = None) -> int:
         for course, rows in found.items():
             one = rows[-1]
             print(f"{size:>9}  {course:<18}{one.calls:>9}{one.cpu_s:>9.1f}{one.peak_mib:>7.0f}", flush=True)
-        print(f"{size:>9}  the table keeps {table:,} bytes, its index {index:,}", flush=True)
+        bill = usd_of(own_bill(size))
+        print(
+            f"{size:>9}  the table keeps {table:,} bytes, its index {index:,}; a month costs USD {bill:.2f}", flush=True
+        )
     for course, rows in found.items():
         print(f"{course}: " + ", ".join(f"{what} {slope:.2f}" for what, slope in exponents(rows)))
     if given.picture:

@@ -165,9 +165,8 @@ def evaluate(
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
     """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
 
-    A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
-    its own, at every stage: the others are looked up, judged and saved; only the reads of the table that serve all of
-    them fail for all. One that its office hours stopped, stop or start is left out: its start brings the next one.
+    A full sweep evaluates what was not evaluated in the hours before. What fails at one endpoint is its own; reads of
+    the table that serve all fail for all. One that its office hours stopped, stop or start waits for its next start.
     """
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
