@@ -7,6 +7,11 @@ RUN := PYTHONPATH=shared:. $(BIN)/python
 # The region only lets botocore and cfn-lint resolve names; no command here reaches AWS.
 SAM := PATH="$(CURDIR)/.venv-sam/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/sam
 SOURCES := template.yaml $(shell find shared functions layers -type f -not -name '*.pyc')
+# Whole files to each process, in the order of tests/conftest.py. (`--dist loadgroup` does nothing with pytest 9.2 and
+# pytest-xdist 3.8.0: groups are lost, and each process sets up what a file needs.)
+SPREAD := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Python keeps what it compiled: else each run compiles and rewrites five hundred files of tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 TRACES ?=
 SHARED ?= ../shared
 .DEFAULT_GOAL := help
@@ -65,13 +70,13 @@ ARTEFACT := $(BUILT) .venv-lambda/.installed .venv-lambda-oldest/.installed
 
 # With ARTEFACT=1 a missing or outdated build is a failure; without Python 3.13 there is none, unless CI asks for it.
 test: install $(if $(PY313),$(ARTEFACT)) ## All tests, the built functions too
-	$(if $(PY313),ARTEFACT=1) $(BIN)/pytest -n 2 --dist loadgroup
+	$(if $(PY313),ARTEFACT=1) $(SPREAD)
 
 artefact: install $(ARTEFACT) ## The whole main path on the built functions, with the pinned and the oldest botocore
-	ARTEFACT=1 $(BIN)/pytest -n 2 --dist loadgroup -rP tests/artefact
+	ARTEFACT=1 $(SPREAD) -rP tests/artefact
 
 fast: install ## The tests without the slow ones and without a build
-	$(BIN)/pytest -n 2 -m "not slow and not artefact and not grid"
+	$(SPREAD) -m "not slow and not artefact and not grid"
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -133,7 +138,7 @@ endef
 build: .aws-sam/build/.built .aws-sam/x86/.built ## Build with SAM: arm64 to deploy, x86_64 for the tests
 
 bench: install $(BUILT) .venv-lambda/.installed ## Cold starts, AWS calls, decisions, time to a replacement; all run, the worst decides
-	@worst=0; for one in doors calls reading decide interruption report first; do echo "bench.$$one"; $(RUN) -m bench.$$one; code=$$?; \
+	@worst=0; for one in doors calls scan reading decide interruption report first; do echo "bench.$$one"; $(RUN) -m bench.$$one; code=$$?; \
 	[ $$code -le $$worst ] || worst=$$code; done; exit $$worst
 
 replay: install ## The decision engine and the rules of the field in the referee; SEEDS=1,2,3 (1), FAST=1 thins
@@ -144,7 +149,7 @@ faults: install ## Kill a change after every AWS call; doors that meet; 10,000 s
 	$(RUN) -m bench.meeting
 	$(RUN) -m bench.events
 	$(RUN) -m bench.poison
-	$(BIN)/pytest -n 2 -m grid
+	$(SPREAD) -m grid
 	$(RUN) -m tests.frozen.write --check replay
 
 mutants: install ## Mutation tests of recommender and changes; MODULE=recommender/gate for one, SINCE=main for what a branch changed

@@ -5,16 +5,18 @@ What it passes in is typed by the Protocols of `bench.views`.
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from bench.views import Day, Notice, Segment, Trial, Type, View
+from bench.views import Day, Notice, Segment, Trial, Type, Values, View
 from rightsizer import catalog
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
+from rightsizer.changes.baseline import LATENCY, PERIOD_S, REQUESTS, baseline
 from rightsizer.changes.measurement import ENOUGH
+from rightsizer.changes.slowness import HABIT_DAYS, slowness_before
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd
@@ -28,6 +30,8 @@ from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 AGE = MetricStatistic("ApproximateAgeOfOldestRequest", "Maximum")
 DAY_0 = datetime(2026, 9, 1, tzinfo=UTC)
+SHARES = {"p50": 0.5, "p90": 0.4, "p95": 0.05, "p99": 0.05}
+"""Of the requests of a minute those that stand for the percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,54 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
         window = MetricWindow(view.endpoint_name, view.variant_name, start, start + timedelta(days=1), 60, series)
         out += daily_usage(window, VariantSetup(hardware, max(view.instance_counts), counts=counts))
     return out
+
+
+def is_slow_by_habit(view: View, objective_s: float) -> bool:
+    """Whether the fleet of today would ring the latency alarm of a change on each of the days that the product reads.
+
+    The product then sets no such alarm. What it watches instead, the referee cannot: its guard is on or off.
+    """
+    start = DAY_0 + timedelta(days=view.days[-HABIT_DAYS].day if len(view.days) >= HABIT_DAYS else 0)
+    days = view.days[-HABIT_DAYS:]
+    calls = array("d", [value for day in days for value in _five_minutes(day, lambda rows: sum(n for n, _ in rows))])
+    slow = array("d", [value for day in days for value in _five_minutes(day, _p95_us)])
+    series = {REQUESTS: Series(start, PERIOD_S, calls), LATENCY: Series(start, PERIOD_S, slow)}
+    end = start + timedelta(days=len(days))
+    windows = [MetricWindow(view.endpoint_name, view.variant_name, start, end, PERIOD_S, series)]
+    return bool(slowness_before(windows, baseline(windows), objective_s))
+
+
+def _five_minutes(day: Day, of: Callable[[list[tuple[float, tuple[float, ...]]]], float]) -> Iterable[float]:
+    """A figure of each five minutes from (requests, p50, p90, p95 and p99 in microseconds) of their minutes."""
+    known = {name: array("d", values.tobytes()) for name, values in _minutes_of(day).items()}
+    empty = array("d", [math.nan] * 1440)
+    calls = known.get("Sum", empty)
+    parts = [known.get(name, empty) for name in SHARES]
+    for first in range(0, 1440, PERIOD_S // 60):
+        minutes = range(first, first + PERIOD_S // 60)
+        yield of([(calls[i], tuple(part[i] for part in parts)) for i in minutes if calls[i] > 0])
+
+
+def _minutes_of(day: Day) -> dict[str, Values]:
+    """The series of one minute that are needed, by their statistic."""
+    wanted = {("Invocations", "Sum"), *(("ModelLatency", name) for name in SHARES)}
+    return {key[1]: values for key, values in day.series if key[2] == 60 and (key[0], key[1]) in wanted}
+
+
+def _p95_us(rows: list[tuple[float, tuple[float, ...]]]) -> float:
+    """The p95 of five minutes from the percentiles of its minutes, each of which stands for its share of requests."""
+    parts = [
+        (value, n * share)
+        for n, values in rows
+        for value, share in zip(values, SHARES.values(), strict=True)
+        if value == value
+    ]
+    left = 0.05 * sum(weight for _, weight in parts)
+    for value, weight in sorted(parts, reverse=True):
+        left -= weight
+        if left < 0:
+            return value
+    return math.nan
 
 
 def _age_of_oldest(series: Mapping[MetricStatistic, Series], start: datetime) -> Series:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from bench.adapter import DAY_0, Memory, facts, framework, outcomes, remember
+from bench.adapter import DAY_0, Memory, facts, framework, is_slow_by_habit, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
@@ -285,7 +285,9 @@ def carried(actions: Actions, found: Recommendation, option: Option, view: View)
     target = option.target
     if view.autoscale_max is not None and target.minimum is not None:  # the owner's scaling starts from its minimum
         target = replace(target, instance_count=target.minimum)
-    return _deploy(actions, target, view, guard=found.finding is not Finding.UNDER_PROVISIONED)
+    objective_s = (found.replay.objective_s if found.replay is not None else None) or 0.0
+    watched = found.finding is not Finding.UNDER_PROVISIONED and not is_slow_by_habit(view, objective_s)
+    return _deploy(actions, target, view, guard=watched)
 
 
 def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:

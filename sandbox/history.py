@@ -94,7 +94,12 @@ class History:
         tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant"}
         box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True)
         for name in ("summariser", "classifier", "translator"):
-            box.add_component(name, COMPONENTS, copies=2)
+            box.add_component(
+                name,
+                COMPONENTS,
+                copies=2,
+                needs={"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024},
+            )
         spot = add_spot(box)
         spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{box.region}a", f"{box.region}b"])
         self.jobs = spot.jobs
@@ -110,7 +115,7 @@ class History:
         box = self.box
         secret = box.client("secretsmanager").create_secret(Name="rightsizer-slack", SecretString=self.slack.secret())
         parameters = {"SlackSecretArn": secret["ARN"], "SlackChannel": CHANNEL, "Approvers": f"{ADA},role/{ROLE}"}
-        stack = Stack(box, Path("template.yaml"), parameters={**parameters, "MayStop": "tagged", "GroupedAlarm": "off"})
+        stack = Stack(box, Path("template.yaml"), parameters={**parameters, "MayStop": "tagged"})
         for name, function in stack.parts.functions.items():
             environment = {**function.environment, "RIGHTSIZER_SLACK_ENDPOINT": address}
             stack.parts.functions[name] = replace(function, environment=environment)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sandbox.cloudwatch.store import Block, epoch
-from sandbox.sagemaker.load import INSTANCES, INVOCATIONS
+from sandbox.sagemaker.load import INSTANCES, INVOCATIONS, OF_COMPONENTS
 from sandbox.scaling.api import VARIANT
 from sandbox.world import World
 
@@ -96,16 +96,53 @@ class Seeding:
         self._do("CreateModel", ModelName=name, **request)
         self.world.fleet.models[name].created = born
 
-    def add_component(self, name: str, endpoint: str, *, variant: str = "AllTraffic", copies: int = 1) -> None:
-        """An inference component that is InService."""
-        needs = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
-        specification = {"Container": {"Image": IMAGE}, "ComputeResourceRequirements": needs}
+    def add_component(
+        self,
+        name: str,
+        endpoint: str,
+        *,
+        variant: str = "AllTraffic",
+        copies: int = 1,
+        needs: Mapping[str, float] | None = None,
+        base: str = "",
+    ) -> None:
+        """An inference component that is InService; a copy reserves one CPU core, or `needs`.
+
+        An adapter of `base` reserves nothing.
+        """
+        needs = needs or {"NumberOfCpuCoresRequired": 1, "MinMemoryRequiredInMb": 1024}
+        specification: dict[str, Any] = {"Container": {"Image": IMAGE}, "ComputeResourceRequirements": dict(needs)}
+        if base:
+            specification = {"Container": {"ArtifactUrl": f"s3://models/{name}"}, "BaseInferenceComponentName": base}
         self._do(
             "CreateInferenceComponent", InferenceComponentName=name, EndpointName=endpoint, VariantName=variant,
             Specification=specification, RuntimeConfig={"CopyCount": copies},
         )  # fmt: skip
         component = self.world.components.known[name]
         component.status, component.until, component.copies = "InService", None, copies
+        component.created = component.modified = self.world.clock.now - timedelta(days=30)
+
+    def use_component(
+        self,
+        name: str,
+        gpu: float = 20.0,
+        at_once: float = 0.4,
+        requests: float = 50.0,
+        *,
+        days: int = 14,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """Days of use of a component: percent of what it reserved, requests at once in a copy, and in five minutes."""
+        start, size = self.world.clock.now - timedelta(days=days), days * 288
+        start -= timedelta(seconds=start.timestamp() % 300)
+        used = {"GPUUtilizationNormalized": gpu, "GPUMemoryUtilizationNormalized": 60.0}
+        used |= {"CPUUtilizationNormalized": 10.0, "MemoryUtilizationNormalized": 30.0}
+        served = {"Invocations": requests, "ConcurrentRequestsPerCopy": at_once}
+        served |= {"ModelLatency": 300_000.0} if requests else {}
+        for space, rows in ((OF_COMPONENTS, used), (INVOCATIONS, served)):
+            for metric in sorted(set(rows) - without):
+                block = Block(epoch(start), 300, array("d", [rows[metric]]) * size, 1.0)
+                self.world.metrics.put(space, metric, {"InferenceComponentName": name}, block)
 
     def autoscale(
         self,

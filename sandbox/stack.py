@@ -29,6 +29,7 @@ _CALCULATED: dict[str, Callable[[Any], Any]] = {
     "Fn::Equals": lambda both: both[0] == both[1],
     "Fn::Not": lambda one: not one[0],
     "Fn::And": all,
+    "Fn::Or": any,
     "Fn::Join": lambda given: given[0].join(given[1]),
     "Fn::Split": lambda given: given[1].split(given[0]),
     "Fn::Select": lambda given: given[1][int(given[0])],

@@ -19,6 +19,9 @@ from typing import Any
 KEPT = ("endpoint-rule-set-1", "paginators-1", "waiters-2")
 """Files beside the model that a client reads; examples and endpoint tests are left out."""
 
+ONLY = {"SearchRecord": ("Endpoint", "Model"), "ModelDashboardModel": ("Model",)}
+"""Members that are kept of shapes that reach far more than is read of them; botocore passes over the others."""
+
 type Json = dict[str, Any]
 
 
@@ -54,13 +57,20 @@ def slim(model: Json, operations: Iterable[str]) -> Json:
     while waiting:
         name = waiting.pop()
         if name not in shapes:
-            shapes[name] = model["shapes"][name]
+            shapes[name] = _only(name, model["shapes"][name])
             waiting.extend(_shapes(shapes[name]))
     of_the_service = {key: value for key, value in model.items() if key != "documentation"}
     return of_the_service | {
         "operations": _undocumented(kept, members=True),
         "shapes": _undocumented(dict(sorted(shapes.items())), members=True),
     }
+
+
+def _only(name: str, shape: Json) -> Json:
+    """The shape with those of its members that are read."""
+    if name not in ONLY:
+        return shape
+    return shape | {"members": {member: shape["members"][member] for member in ONLY[name]}}
 
 
 def _shapes(node: Any) -> Iterable[str]:

@@ -1,25 +1,50 @@
 """What every test shares: properties are judged by their answers, never by the clock of a busy machine."""
 
 import gc
+from collections import Counter
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=50)
 settings.load_profile("house")
 
-PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults"})
+PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults", "hours"})
 """Folders whose tests play a course on the simulated account, which makes them slow, but for those of `QUICK`."""
-QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py"})
+QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py", "hours/test_let_go.py"})
+LONG = frozenset(
+    {
+        "flows/test_rehearse.py",
+        "recommender/test_closed_dimensions.py",
+        "recommender/test_failed_fleets.py",
+        "recommender/test_target_tracking.py",
+        "recommender/test_weekly_counts.py",
+        "render/test_browser.py",
+    }
+)
+"""Files of other folders that take more than ten seconds of CPU."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make fast` leaves out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what `make fast` leaves out; where several processes share the files, the long ones come first."""
     for item in items:
         folder = item.path.parent.name
-        if folder in PLAYED and f"{folder}/{item.path.name}" not in QUICK:
+        name = f"{folder}/{item.path.name}"
+        if name in LONG or (folder in PLAYED and name not in QUICK):
             item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, then those with many tests, so that no process is left with a long file at the end.
+
+    A process gets whole files (`--dist loadfile`): what a file sets up is set up once.
+    """
+    size = Counter(item.path for item in items)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, 0 if item.path in slow else -size[item.path], item.path))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,15 @@ WORDS = {
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
 
+QUICK: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LABELS = {"finding": [f.value for f in Finding], "gate": [g.value for g in Gate]}
 """What every case expects: what the endpoint is, and what may be done."""
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The case of a file; ValueError where it does not say what it expects."""
-    case: dict[str, Any] = yaml.safe_load(path.read_text())
+@cache
+def read(path: Path) -> Mapping[str, Any]:
+    """The case of a file, which nobody may change; ValueError where it does not say what it expects."""
+    case: Mapping[str, Any] = yaml.load(path.read_text(), QUICK)
     for label, words in LABELS.items():
         given = case.get("expect", {}).get(label)
         if given not in words:
@@ -299,25 +302,29 @@ def _shaped(key: MetricStatistic, series: Series, given: Mapping[str, Any]) -> S
     """The series with its hours of traffic, its gaps and its growth."""
     values, quiet = array("d", series.values), given.get("quiet", 0.0)
     size, gap, daily = len(values), given.get("gap_hours", 0) * 12, given.get("gap_hours_each_day", 0) * 12
-    for i in range(size):
-        if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors") and not _busy(i, given):
+    if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors"):
+        for i in _idle_periods(size, given):
             values[i] *= quiet
-        if key.metric == "ModelLatency" and not quiet and not _busy(i, given):
+    if key.metric == "ModelLatency" and not quiet:
+        for i in _idle_periods(size, given):
             values[i] = float("nan")
-        if key.metric == "GPUMemoryUtilization" and given.get("leak_per_day"):
+    if key.metric == "GPUMemoryUtilization" and given.get("leak_per_day"):
+        for i in range(size):
             values[i] *= 1 + given["leak_per_day"] * (i // 288)
-        if size // 2 <= i < size // 2 + gap or i % 288 < daily or key.metric in given.get("nan", ()):
-            values[i] = float("nan")
+    lost = [i for i in range(size) if i % 288 < daily] if daily else []
+    for i in range(size) if key.metric in given.get("nan", ()) else [*range(size // 2, size // 2 + gap), *lost]:
+        values[i] = float("nan")
     return Series(series.start, series.period_s, values)
 
 
-def _busy(i: int, given: Mapping[str, Any]) -> bool:
-    day, hour = i // 288, i % 288 // 12
+def _idle_periods(size: int, given: Mapping[str, Any]) -> list[int]:
+    """The periods of five minutes without traffic."""
     low, high = given.get("hours", (0, 24))
-    last = given.get("stops_after_days")
-    if i % 12 * 5 >= given.get("burst_minutes", 60):
-        return False
-    return low <= hour < high and day in given.get("on_days", range(400)) and (last is None or day < last)
+    days, last = given.get("on_days", range(400)), given.get("stops_after_days", 400)
+    burst = given.get("burst_minutes", 60)
+    served = [low <= i // 12 < high and i % 12 * 5 < burst for i in range(288)]
+    on = [day in days and day < last for day in range(size // 288 + 1)]
+    return [i for i in range(size) if not (served[i % 288] and on[i // 288])]
 
 
 def _history(case: Mapping[str, Any]) -> History:

@@ -4,7 +4,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from unittest.mock import patch
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rightsizer import telemetry
 from rightsizer.errors import ReadError
 from rightsizer.telemetry import Failure, attempt, limit_line, logger
+from sandbox.functions import Context
 
 HOSTILE = "\u202e\x1b[31m\n" + "\U0001f600" * 210_000
 trees = st.recursive(
@@ -101,3 +102,21 @@ def test_an_error_of_ours_is_a_warning_without_a_count() -> None:
 
 def test_what_succeeds_is_handed_on() -> None:
     assert attempt("adding", "1", lambda: 2) == 2
+
+
+def written(handler: telemetry.LambdaHandler) -> list[dict[str, list[float]]]:
+    """What an invocation of the handler sends to CloudWatch, as names and values."""
+    text = io.StringIO()
+    with redirect_stdout(text):
+        telemetry.door("sweep")(handler)({}, Context("sweep", 512, "arn:aws:lambda:::sweep", "r-1", timeout_s=60))
+    lines = [json.loads(line) for line in text.getvalue().splitlines() if '"CloudWatchMetrics"' in line]
+    return [
+        {each["Name"]: line[each["Name"]] for each in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]} for line in lines
+    ]
+
+
+def test_a_zero_of_a_counter_is_not_sent_and_one_of_a_gauge_is() -> None:
+    """CloudWatch bills each hour in which a custom metric is sent."""
+    assert written(lambda *_: telemetry.count(EndpointsUnread=0)) == []
+    assert written(lambda *_: telemetry.count(EndpointsUnread=2)) == [{"EndpointsUnread": [2.0]}]
+    assert written(lambda *_: telemetry.measure(EndpointsStale=0)) == [{"EndpointsStale": [0.0]}]

@@ -13,6 +13,7 @@ from sandbox.sagemaker import checks
 from sandbox.sagemaker.describe import described
 from sandbox.sagemaker.fleet import Fleet, green_fleet
 from sandbox.sagemaker.nouns import Endpoint, Params, Record, Variant
+from sandbox.sagemaker.search import searched
 from sandbox.strict import on
 
 WEIGHTS = "UpdateEndpointWeightsAndCapacities"
@@ -126,6 +127,10 @@ class SageMaker:
         """List endpoints; pages of 10 unless asked for more."""
         rows, token = _listed(self._fleet.endpoints.values(), p, "Endpoint")
         return {"Endpoints": rows, "NextToken": token}
+
+    def Search(self, p: Params) -> Params:
+        """Search the index of endpoints and models; what changed since it was refreshed is not in it."""
+        return searched(self._fleet, p)
 
     def DeleteEndpoint(self, p: Params) -> Params:
         """Delete an endpoint."""

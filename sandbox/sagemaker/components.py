@@ -12,6 +12,7 @@ from sandbox.clock import next_minute
 from sandbox.paging import page
 from sandbox.refusals import invalid
 from sandbox.sagemaker.deployment import REASONS, Ending
+from sandbox.sagemaker.placement import NO_ROOM, Homes, first_homes, shares_of
 from sandbox.strict import on
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Components:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.known: dict[str, Component] = {}
+        self._homes: dict[str, Homes] = {}
+        """Where the copies of each endpoint are."""
         self.scripts: dict[str, list[Ending]] = {}
         """How the next rolls of a component end; they succeed otherwise, unless one of their alarms fires."""
 
@@ -83,17 +86,21 @@ class Components:
         if component.wanted is not None:
             component.images.clear()
         component.wanted, component.reason = None, ""
-        component.copies, component.status, component.modified = component.desired, "InService", now
-        self._instances_follow(component)
+        component.status, component.modified = "InService", now
+        self._place(component)
 
-    def _instances_follow(self, component: Component) -> None:
-        """Managed instance scaling: no instance without a copy where MinInstanceCount is 0, and one with the first."""
+    def _place(self, component: Component) -> None:
+        """The copies that are asked for, as far as instances hold them; managed instances follow."""
         variant = self._world.fleet.endpoint(component.endpoint).variants[component.variant]
-        least = (variant.spec.get("ManagedInstanceScaling") or {}).get("MinInstanceCount")
-        if not self.is_serving(component.endpoint) and least == 0:
-            variant.count = variant.desired_count = 0
-        elif self.is_serving(component.endpoint) and variant.instance_type and variant.count == 0:
-            variant.count = variant.desired_count = 1
+        mine = [c for c in self.known.values() if (c.endpoint, c.variant) == (component.endpoint, component.variant)]
+        shares = {c.name: shares_of(c.specification, variant.instance_type) for c in mine}
+        homes = self._homes.get(component.endpoint)
+        if homes is None or len(homes.instances) != variant.count:  # others changed the count, or the fleet is new
+            homes = first_homes(variant, iter(mine), shares)
+        self._homes[component.endpoint] = homes
+        component.copies = homes.settle(component, component.desired, variant, shares)
+        if component.copies < component.desired:
+            component.status, component.reason = "Failed", NO_ROOM
 
     def _took_back(self, component: Component, ending: Ending, now: datetime, alarms: str = "") -> None:
         """InferenceComponentDeploymentConfig: a failed roll goes back to the old specification."""

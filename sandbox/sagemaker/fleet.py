@@ -36,6 +36,8 @@ class Fleet:
         """How often a moving image tag has been pointed at another digest."""
         self.takes_metrics_config = True
         """Whether this Region knows MetricsConfig."""
+        self.index_lag = timedelta(0)
+        """How long what was made or modified is not found by Search."""
         self.load = LoadDriver(self)
         self.ran: dict[str, list[tuple[datetime, Mapping[str, int]]]] = {}
         """What each endpoint has run: (since when, instances by type), for the bill."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 INVOCATIONS = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+OF_COMPONENTS = "/aws/sagemaker/InferenceComponents"
 CONCURRENT = "ConcurrentRequestsPerModel"
 MEAN_LATENCY = 1.1
 """Mean model latency over its median."""

@@ -45,7 +45,49 @@ _SPAN = (
     Check("roots", "a filter with several operators in one expression", INVALID, _several_roots, source="Expression"),
 )
 
+METRICS = frozenset(
+    {
+        "AmortizedCost",
+        "BlendedCost",
+        "NetAmortizedCost",
+        "NetUnblendedCost",
+        "NormalizedUsageAmount",
+        "UnblendedCost",
+        "UsageQuantity",
+    }
+)
+GROUPED_BY = frozenset(
+    {
+        "AZ",
+        "INSTANCE_TYPE",
+        "INVOICING_ENTITY",
+        "LEGAL_ENTITY_NAME",
+        "LINKED_ACCOUNT",
+        "OPERATION",
+        "PLATFORM",
+        "PURCHASE_TYPE",
+        "RECORD_TYPE",
+        "SERVICE",
+        "TENANCY",
+        "USAGE_TYPE",
+    }
+)
+"""Dimensions by which costs can be grouped: no resources, and no Regions."""
+
+
+def _wrong_groups(p: Params) -> bool:
+    rows = p.get("GroupBy", [])
+    return any(row.get("Type") == "DIMENSION" and row.get("Key") not in GROUPED_BY for row in rows)
+
+
 CHECKS: Mapping[Key, tuple[Check, ...]] = {
+    (CE, "GetCostAndUsage"): (
+        shape(CE, "a date that is none, no metrics, an unknown dimension key"),
+        *_SPAN,
+        Check("metrics", "a metric that it does not have", INVALID, lambda p: set(p["Metrics"]) - METRICS),
+        Check("groups", "more than two groups", INVALID, lambda p: len(p.get("GroupBy", [])) > 2),
+        Check("grouped", "a dimension that costs cannot be grouped by", INVALID, _wrong_groups),
+    ),
     (CE, "GetSavingsPlansUtilization"): (
         shape(CE, "a date that is none, an unknown dimension key"),
         *_SPAN,

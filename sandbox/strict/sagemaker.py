@@ -140,6 +140,12 @@ def _environment(p: Params) -> bool:
     return any(len(one) > 16 for one in held)
 
 
+def _text_order(p: Params) -> bool:
+    filters = (p.get("SearchExpression") or {}).get("Filters") or []
+    ordered = ("GreaterThan", "GreaterThanOrEqualTo", "LessThan", "LessThanOrEqualTo")
+    return any(one.get("Operator") in ordered and not str(one["Name"]).endswith("Time") for one in filters)
+
+
 _NAME = shape(SERVICE, "a name outside its pattern")
 _ENDPOINT = state("unknown", "an endpoint that does not exist")
 _BUSY = state("busy", "an endpoint that is being updated", source="Kubeflow and ACK operators")
@@ -308,6 +314,12 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
     (SERVICE, "ListEndpoints"): _LIST,
     (SERVICE, "ListEndpointConfigs"): _LIST,
     (SERVICE, "ListModels"): _LIST,
+    (SERVICE, "Search"): (
+        shape(SERVICE, "pages of more than 100, more than 20 filters, a value of more than 1,024 characters"),
+        Check("order", "an order between texts (GreaterThan and the like)", INVALID, _text_order, source="API Filter"),
+        state("property", "a property that the resource does not have", source="API Filter"),
+        _PAGE,
+    ),
     (SERVICE, "ListInferenceComponents"): _LIST,
     (SERVICE, "DescribeInferenceComponent"): (_NAME, _COMPONENT),
     (SERVICE, "DescribeTrainingJob"): (_NAME, state("unknown", "a job that does not exist")),

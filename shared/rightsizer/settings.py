@@ -6,6 +6,7 @@ it should be, each message and report says so, and no change begins until it is 
 
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
@@ -340,3 +341,12 @@ _DECIDING: Mapping[str, Reader] = {
     "tests_per_month": _whole_number(TESTS),
 }
 """Keys of the same parameter that are fields of `Settings`: what is decided by, not how far changes go."""
+
+
+def user_cache() -> str:
+    """The cache folder of the user of this machine (XDG Base Directory Specification; macOS and Windows have own)."""
+    if home := os.environ.get("XDG_CACHE_HOME"):
+        return home
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+    return os.path.expanduser("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")

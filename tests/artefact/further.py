@@ -50,6 +50,8 @@ def endpoints_of_other_kinds(on: Course) -> None:
     work = Workload(lambda _: 30.0, "ml.g6e.xlarge", gpu_s=0.5, preallocates=True)
     at.box.add_endpoint("cached", work.home, tags=PROPOSE, observability=True, model={"Containers": [container]})
     write_past(at.box, "cached", work)
+    at.box.add_endpoint("packed", OLD_TYPE, tags=PROPOSE, inference_components=True)
+    at.box.add_component("packed-one", "packed")
     start, minutes = at.box.clock.now - timedelta(days=DAYS), int(DAYS * 1440)
     at.box.world.telemetry.put("vllm:kv_cache_usage_perc", "cached", "AllTraffic", start, 60, [0.1] * minutes)
     at.sweep("Daily")

@@ -10,7 +10,6 @@ from bench import doors, interruption
 pytestmark = [
     pytest.mark.artefact,
     pytest.mark.slow,
-    pytest.mark.xdist_group("artefact-bench"),
     pytest.mark.usefixtures("build", "runtime_python"),
 ]
 

@@ -28,10 +28,7 @@ from tests.doors.scene import APPROVER
 from tests.template.stack import BY_DEFAULT as DOORS
 
 pytestmark = [pytest.mark.artefact, pytest.mark.slow]
-EITHER = [
-    pytest.param("runtime_python", marks=pytest.mark.xdist_group("artefact-pinned")),
-    pytest.param("oldest_python", marks=pytest.mark.xdist_group("artefact-oldest")),
-]
+EITHER = ["runtime_python", "oldest_python"]
 PINNED = pytest.mark.parametrize("played", EITHER[:1], indirect=True)
 NORMAL: dict[tuple[str, str], str] = {
     ("s3:GetObject", "NoSuchKey"): "evaluate: no digest is kept yet",
@@ -42,6 +39,7 @@ NORMAL: dict[tuple[str, str], str] = {
 NOT_SEEN: dict[tuple[str, str], str] = {
     ("sweep", "cloudwatch:DescribeAlarms"): "asked where the alarm on idle endpoints has no contributor; it had some",
     ("report", "sagemaker:ListTags"): "asked where tags cannot be read a hundred at a time; they could",
+    ("evaluate", "sagemaker:Search"): "asked of five endpoints or models and more at once; there were fewer",
     ("sweep", "dynamodb:BatchGetItem"): "asked where a proposal expires or a message was lost; none did",
     ("report", "tag:GetResources"): "asked where an endpoint is quiet at night; none was",
     **{

@@ -23,7 +23,7 @@ from sandbox.spot import add_spot
 from sandbox.wiring import Stack
 from tests.template.stack import BY_DEFAULT as DOORS
 
-pytestmark = [pytest.mark.artefact, pytest.mark.slow, pytest.mark.xdist_group("artefact-self-test")]
+pytestmark = [pytest.mark.artefact, pytest.mark.slow]
 type Checks = list[dict[str, Any]]
 type Asked = Callable[[], tuple[int, Checks]]
 MARKER = "s3:PutObject and s3:GetObject"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightsizer.autoscaling.count_schedule import MOST_ACTIONS, ScheduledCount, early_hours, scheduled_counts
@@ -56,14 +56,39 @@ def test_early_instances_cost_a_quarter_of_an_hour_for_each_that_is_added() -> N
     assert early_hours((2,) * 24) == 0
 
 
-@given(st.lists(st.integers(1, 4), min_size=168, max_size=168))
-def test_every_hour_begins_with_its_count_and_no_two_actions_share_a_name(week: list[int]) -> None:
+DAYS = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 4)), min_size=1, max_size=6).map(
+    lambda runs: [count for hours, count in runs for _ in range(hours)]
+)
+"""Hours of a day as runs of equal counts; the last one goes on to midnight."""
+
+
+@st.composite
+def weeks(draw: st.DrawFn) -> list[int]:
+    """Each day is one of at most three, so that some are alike."""
+    kinds = [(hours + 24 * hours[-1:])[:24] for hours in draw(st.lists(DAYS, min_size=1, max_size=3))]
+    return [count for _ in range(7) for count in draw(st.sampled_from(kinds))]
+
+
+def holds(week: list[int]) -> None:
+    """Each hour begins with its count and keeps it until the next rise is asked for, and names are used once."""
     actions = scheduled_counts(week)
     assert len({one.label for one in actions}) == len(actions) <= 168 < MOST_ACTIONS
     if actions:
         hours = [MONDAY + timedelta(days=7, hours=hour) for hour in range(168)]
         assert [running(actions, at) for at in hours] == week
         assert [running(actions, at + timedelta(minutes=44)) for at in hours] == week
+
+
+@settings(max_examples=30)
+@given(weeks())
+def test_every_hour_begins_with_its_count_and_no_two_actions_share_a_name(week: list[int]) -> None:
+    holds(week)
+
+
+@settings(max_examples=3)
+@given(st.lists(st.integers(1, 4), min_size=168, max_size=168))
+def test_a_week_without_any_pattern_gets_an_action_for_each_change(week: list[int]) -> None:
+    holds(week)
 
 
 def test_days_are_named_as_people_do() -> None:

@@ -1,12 +1,13 @@
 """The adapter to the referee acts only on what is done on the same endpoint, and by whom."""
 
+from array import array
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 
-from bench.adapter import Memory, past_of_trial
+from bench.adapter import SHARES, Memory, past_of_trial
 from bench.policy import ShippedApproved, ShippedAuto, _installed, carried
 from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
@@ -17,6 +18,17 @@ from rightsizer.domain.recommendation import Gate, Recommendation
 from tests.recommender import kit
 from tests.recommender.kit import judge
 
+QUICK_US, SLOW_US = 300_000.0, 900_000.0
+
+
+def a_day(day: int, slow: range) -> SimpleNamespace:
+    """A day of a request a minute, slow in some of its minutes."""
+    latency = array("d", [SLOW_US if minute in slow else QUICK_US for minute in range(1440)])
+    series = [(("ModelLatency", name, 60), latency) for name in SHARES]
+    return SimpleNamespace(day=day, series=(*series, (("Invocations", "Sum", 60), array("d", [1.0] * 1440))))
+
+
+DAYS = (a_day(0, range(0)), a_day(1, range(0)))
 ACTIONS = SimpleNamespace(Deploy=lambda *_, **__: "deployed", ScaleToZeroWhenIdle=lambda _: "asleep")
 
 
@@ -61,7 +73,9 @@ def seen_by(policy: ShippedAuto, day: int = 0) -> Recommendation:
 
 
 def view_of(found: Recommendation, hosting: str = "real-time") -> SimpleNamespace:
-    return SimpleNamespace(endpoint_name=found.ref.name, autoscale_max=None, hosting=hosting)
+    return SimpleNamespace(
+        endpoint_name=found.ref.name, variant_name="v", autoscale_max=None, hosting=hosting, days=DAYS
+    )
 
 
 @pytest.mark.parametrize("made", [ShippedAuto, ShippedApproved])
@@ -99,6 +113,23 @@ def test_an_approval_is_held_against_the_newest_judgement() -> None:
     held = replace(seen_by(policy, day=1), gate=Gate.TEST)
     assert policy._answer(ACTIONS, held, view_of(held)) is None
     assert "overruled" in policy.causes[-1][2]
+
+
+@pytest.mark.parametrize(("slow", "guard"), [((0, 0), True), ((0, 20), True), ((20, 20), False)])
+def test_the_guard_stays_off_where_the_fleet_of_today_would_ring_it_each_day(
+    slow: tuple[int, int], guard: bool
+) -> None:
+    """There the product sets no alarm on the objective, and the referee has no other one."""
+    found = seen_by(ShippedAuto())
+    assert found.chosen_option is not None
+    assert found.replay is not None
+    guards: list[bool] = []
+    actions = SimpleNamespace(Deploy=lambda *_, guard, **__: guards.append(guard))
+    days = tuple(a_day(number, range(600, 600 + minutes)) for number, minutes in enumerate(slow))
+    view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=None, hosting="real-time", days=days)
+    seen = replace(found, replay=replace(found.replay, objective_s=0.5))
+    carried(actions, seen, found.chosen_option, view)
+    assert guards == [guard]
 
 
 def test_what_has_a_higher_risk_is_never_approved() -> None:
@@ -144,7 +175,7 @@ def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
     assert found.chosen_option is not None
     deployed: list[tuple[int, ...]] = []
     actions = SimpleNamespace(Deploy=lambda _, counts, **__: deployed.append(counts))
-    view = SimpleNamespace(endpoint_name="e", autoscale_max=8, hosting="real-time")
+    view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=8, hosting="real-time", days=DAYS)
     target = replace(found.chosen_option.target, instance_count=5, minimum=2, maximum=8)
     carried(actions, found, replace(found.chosen_option, target=target), view)
     assert deployed == [(2,) * 24]

@@ -19,7 +19,7 @@ from sandbox.history import ASLEEP, BY_TERMINAL, REJECTED, RETURNED, SNOOZED, Hi
 from sandbox.pages import report_page
 from sandbox.wiring import Stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tour")]
+pytestmark = pytest.mark.slow
 PAGE = Path(__file__).parents[2] / "docs" / "tour.md"
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 BLOCKS = re.findall(r"^```console\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -1,22 +1,25 @@
 """`make demo` as a user runs it: one run of the program, and everything that it promises is looked for."""
 
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox.demo_table import BEGIN, END
+from sandbox.account import Sandbox
+from sandbox.demo import REGION, START, Demo, main
+from sandbox.demo_table import BEGIN, END, Row
+from sandbox.seed import seed
 
 pytestmark = pytest.mark.slow
-ONE_RUN = pytest.mark.xdist_group("demo")
-"""Keeps the tests of one run in one worker."""
 
 ROOT = Path(__file__).parents[2]
 TRACES = ROOT.parent / "shared" / "traces"
@@ -58,13 +61,11 @@ def states(ran: Ran) -> dict[str, str]:
     return {one["recommendation"]["ref"]["name"]: one["state"] for one in ran.report["proposals"]}
 
 
-@ONE_RUN
 def test_it_ends_well_and_says_so(demo: Ran) -> None:
     assert demo.code == 0, demo.progress
     assert "failed" not in demo.progress
 
 
-@ONE_RUN
 def test_its_table_is_the_readmes(demo: Ran) -> None:
     page = (ROOT / "README.md").read_text()
     shown = page.partition(BEGIN)[2].partition(END)[0].strip()
@@ -72,17 +73,14 @@ def test_its_table_is_the_readmes(demo: Ran) -> None:
     assert shown == printed, "run `make readme-table`"
 
 
-@ONE_RUN
 def test_no_log_line_of_a_function_comes_between(demo: Ran) -> None:
     assert [line for line in (demo.printed + demo.progress).splitlines() if line.lstrip().startswith("{")] == []
 
 
-@ONE_RUN
 def test_a_finding_of_one_endpoint_has_its_name(demo: Ran) -> None:
     assert "| 1 more |" not in demo.printed
 
 
-@ONE_RUN
 def test_one_change_is_proven_one_rolled_back_one_approved_by_a_signed_click(demo: Ran) -> None:
     found = states(demo)
     assert found["search-embeddings"] == "proven"
@@ -97,21 +95,18 @@ def test_one_change_is_proven_one_rolled_back_one_approved_by_a_signed_click(dem
     assert approved["search-embeddings"] == "policy"
 
 
-@ONE_RUN
 def test_the_rollback_names_the_alarm(demo: Ran) -> None:
     told = next(one for one in demo.report["occurrences"] if one["kind"] == "change-rolled-back")
     assert told["subject"] == "image-tagging"
     assert "p95" in told["text"]
 
 
-@ONE_RUN
 def test_every_endpoint_has_a_finding_and_a_reason(demo: Ran) -> None:
     found = demo.report["recommendations"]
     assert len(found) >= 24
     assert all(one["finding"] and one["reason"]["sentence"] and one["gate_reason"]["sentence"] for one in found)
 
 
-@ONE_RUN
 def test_the_alarm_and_the_sweep_both_lead_to_recommendations(demo: Ran) -> None:
     asked = sorted((one["created_at"], one["recommendation"]["ref"]["name"]) for one in demo.report["proposals"])
     first = {name: at for at, name in reversed(asked)}
@@ -119,28 +114,24 @@ def test_the_alarm_and_the_sweep_both_lead_to_recommendations(demo: Ran) -> None
     assert first["image-tagging"].startswith("2026-11-20T04:20")
 
 
-@ONE_RUN
 def test_a_person_runs_the_test_and_the_change_follows_it(demo: Ran) -> None:
     (tested,) = (one for one in demo.report["proposals"] if one["decision"] and one["decision"].get("test_first"))
     assert (tested["recommendation"]["ref"]["name"], tested["state"]) == ("product-ranking", "proven")
     assert "before it tested: the mean latency on ml.g4dn.xlarge was" in tested["outcome"]
 
 
-@ONE_RUN
 def test_the_spot_interruption_is_acted_on_and_told(demo: Ran) -> None:
     told = [one for one in demo.report["occurrences"] if one["kind"] == "spot-interruption"]
     assert len(told) == 1
     assert "gpu-batch" in told[0]["text"]
 
 
-@ONE_RUN
 def test_the_report_is_one_file_with_pictures(demo: Ran) -> None:
     page = next(demo.out.glob("20*.html")).read_text()
     assert "<svg" in page
     assert not re.findall(r"""(?:src|href)=["']https?://""", page)
 
 
-@ONE_RUN
 def test_the_paths_it_prints_exist(demo: Ran) -> None:
     paths = re.findall(r"^\s+(\S+\.(?:html|json|csv))$", demo.progress, re.MULTILINE)
     assert len(paths) >= 4
@@ -148,10 +139,32 @@ def test_the_paths_it_prints_exist(demo: Ran) -> None:
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="needs the real traces in ../shared/traces")
-def test_real_traces_seed_the_same_account(tmp_path: Path) -> None:
-    ran = run(tmp_path, "--traces", str(TRACES))
-    assert ran.code == 0, ran.progress
-    assert len(ran.report["recommendations"]) >= 24
+def test_real_traces_seed_the_same_account_with_another_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[Path | None] = []
+
+    def play(demo: Demo) -> list[Row]:
+        asked_for.append(demo.traces)
+        return []
+
+    monkeypatch.setattr(Demo, "play", play)
+    monkeypatch.setattr(sys, "argv", ["demo", "--traces", str(TRACES)])
+    monkeypatch.setattr("sandbox.demo.logger", logging.getLogger("a logger that no other test has"))
+    for name, default in (("POWERTOOLS_LOG_LEVEL", "CRITICAL"), ("POWERTOOLS_METRICS_DISABLED", "true")):
+        monkeypatch.setenv(name, os.environ.get(name, default))  # put back afterwards, whatever `main` sets
+    main()
+    assert asked_for == [TRACES]
+    works = []
+    for traces in (None, *asked_for):
+        with Sandbox(now=START, region=REGION) as box:
+            works.append(seed(box, traces))
+    own, traced = works
+    assert len(traced) >= 24
+    assert traced.keys() == own.keys()
+    hours = [datetime(2026, 11, 2, tzinfo=UTC) + timedelta(hours=hour) for hour in range(168)]
+    for name, work in traced.items():
+        shape, plain = [work.shape(at) for at in hours], [own[name].shape(at) for at in hours]
+        assert sum(shape) == pytest.approx(sum(plain), rel=1e-6), name
+        assert shape != plain or sum(plain) == 0, name
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -160,7 +173,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "there is no folder" in ran.progress
 
 
-@ONE_RUN
 def test_one_endpoint_goes_home_in_the_evening_and_is_back_in_the_morning(demo: Ran) -> None:
     (row,) = (line for line in demo.printed.splitlines() if line.startswith("| desk-assistant |"))
     assert "| mon-fri 08:00-19:00 Europe/Berlin |" in row

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
 
 from rightsizer.domain.endpoint import EndpointRef, Observation
-from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.trigger import ListedEndpoint, LookAt, SweepDue, SweepKind, TickDue
 from rightsizer.errors import InputError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.sweep import PAGE, SweepPorts, SweepResult, sweep
@@ -73,6 +74,9 @@ class Account:
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         return 0
+
+    def count_by_state(self) -> Mapping[ProposalState, int]:
+        return {ProposalState.PENDING: 3, ProposalState.APPLYING: 1, ProposalState.ROLLED_BACK: 2}
 
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         if self.busy:
@@ -190,3 +194,17 @@ def test_another_event_does_not_start_a_sweep() -> None:
     account = Account([])
     with pytest.raises(InputError, match="tick-due"):
         sweep(SweepPorts(account, account, account, account, "", account), TickDue(NOW))
+
+
+def test_the_daily_sweep_says_what_is_stale_and_what_waits_and_the_hourly_one_does_not() -> None:
+    account = Account(["quiet", "stale", "never", "new", "updating"], ["quiet"])
+    account.seen = {"quiet": NOW - timedelta(days=1), "stale": NOW - timedelta(hours=50)}
+    account.changed = {name: NOW - timedelta(days=9) for name in account.names} | {"new": NOW - timedelta(hours=5)}
+    account.unwell = {"updating"}
+    with patch("rightsizer.flows.sweep.measure") as measured:
+        account.run(SweepKind.LIGHT)
+        measured.assert_not_called()
+        account.run(SweepKind.FULL)
+    measured.assert_called_once_with(
+        EndpointsStale=2, ProposalsWaiting=3, ProposalsUnderWay=1, ProposalsProven=0, ProposalsWentBack=2
+    )

@@ -127,7 +127,7 @@ def test_the_item_of_a_change_is_written_again_as_it_was(name: str) -> None:
 def test_the_digests_of_the_first_release_are_read() -> None:
     outer = golden("digests")
     records = json.loads(outer["records"])["kept"]
-    kept = s3._unpack(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
+    kept = s3.unpack_usage(gzip.compress((FIRST / "digests.json").read_bytes()), "1/0000")
     assert outer["format"] == 1
     assert [one.endpoint for one in kept] == ["search-embeddings"]
     assert all(isinstance(one, KeptUsage) for one in kept)

@@ -28,6 +28,12 @@ def test_an_operation_that_is_called_or_paged_is_kept_with_its_shapes(tmp_path: 
     assert (model.parent / "endpoint-rule-set-1.json").exists()
 
 
+def test_a_search_brings_the_records_that_are_read_and_no_others() -> None:
+    cut = slim(whole("sagemaker"), {"Search"})["shapes"]
+    assert {"Endpoint", "Model", "ContainerDefinition", "ProductionVariantSummary"} <= set(cut)
+    assert {"TrainingJob", "Pipeline", "TransformJob"}.isdisjoint(cut)
+
+
 def test_a_service_that_is_only_mentioned_gets_no_model(tmp_path: Path) -> None:
     assert slim_service(DATA / "rds", frozenset({"rds"}), tmp_path) == 0
     assert list(tmp_path.iterdir()) == []

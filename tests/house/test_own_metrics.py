@@ -16,11 +16,11 @@ def modules() -> list[Path]:
 
 
 def names_of_count(tree: ast.AST) -> set[str]:
-    """By what names a module calls `rightsizer.telemetry.count`."""
-    found = {"telemetry.count"}
+    """By what names a module calls `rightsizer.telemetry.count` and `measure`."""
+    found = {"telemetry.count", "telemetry.measure"}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "rightsizer.telemetry":
-            found |= {each.asname or each.name for each in node.names if each.name == "count"}
+            found |= {each.asname or each.name for each in node.names if each.name in ("count", "measure")}
     return found
 
 
@@ -34,7 +34,8 @@ def all_counted() -> set[str]:
     found: set[str] = set()
     for path in modules():
         tree = ast.parse(path.read_text())
-        found |= counted(tree, names_of_count(tree) | ({"count"} if path == TELEMETRY else set()))
+        own = counted(tree, {"count"}) if path == TELEMETRY else set()
+        found |= counted(tree, names_of_count(tree)) | own
     return found
 
 

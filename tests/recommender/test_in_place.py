@@ -16,7 +16,7 @@ from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import restore_option
-from rightsizer.recommender.proposal import permission_for_endpoint
+from rightsizer.recommender.proposal import permission_for_endpoint, permission_for_option
 from tests import samples
 from tests.changes.test_preflight import NOW, preflight_input, proposed
 from tests.recommender import kit
@@ -45,7 +45,7 @@ def test_a_type_or_a_count_is_in_place_where_the_preflight_lets_it_pass(kind: En
     assert plain, "a kind with an instance type is judged"
     permission = permission_for_endpoint(kit.endpoint(kind=kind), writes=True, untagged=False)
     for option in plain:
-        assert option.in_place is permission.approvable
+        assert option.in_place is permission_for_option(option, permission).approvable
         assert refused(kind, option) is not option.in_place
         assert refused(kind, replace(option, in_place=True)) is not option.in_place, "the kind itself is refused"
 

@@ -1,5 +1,6 @@
 """Late requests: by itself few, after an approval as many as the objective allows, and said."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ ONE_IN_TWENTY = labelled.read(CASES / "decide-p95-allows-one-in-twenty.yaml")
 TWO_A_WEEK = labelled.read(CASES / "decide-two-late-a-week-are-asked-about.yaml")
 
 
-def judged(case: dict[str, Any], **more: Any) -> Recommendation:
+def judged(case: Mapping[str, Any], **more: Any) -> Recommendation:
     return labelled.judged({**case, **more})
 
 
 @pytest.mark.parametrize("case", [ONE_IN_TWENTY, TWO_A_WEEK], ids=["one in twenty", "two a week"])
-def test_who_is_asked_reads_the_share_and_the_risk(case: dict[str, Any]) -> None:
+def test_who_is_asked_reads_the_share_and_the_risk(case: Mapping[str, Any]) -> None:
     found = judged(case)
     option = found.chosen_option
     assert option is not None

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from rightsizer.domain.option import Excluded, Option, OptionKind, Risk, Target
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import ComponentFinding, ComponentPacking, Finding
 from rightsizer.render.blocks import Block, reason_form
-from rightsizer.render.details_view import other_sizes, proposal_view
+from rightsizer.render.details_page import details_page
+from rightsizer.render.details_view import component_lines, other_sizes, proposal_view
 from sandbox.strict import judge
 from tests.render.test_slack import spoilt
 from tests.samples import option, proposal, recommendation
@@ -66,3 +69,19 @@ def test_no_text_of_others_breaks_a_limit_of_slacks(words: str) -> None:
 
 def test_the_form_that_asks_why_is_one_that_slack_takes() -> None:
     assert judge("slack", "views.open", {"trigger_id": "1.2.a", "view": reason_form("{}")}) is None
+
+
+def test_components_have_a_line_each_with_how_their_copies_pack() -> None:
+    why = Reason(Code.IDLE, "no request in 14.0 days")
+    parts = tuple(ComponentFinding(f"model-{n}", 2, Finding.IDLE, why, needed=1) for n in range(12))
+    found = recommendation(components=parts, packing=ComponentPacking(4, 2, 3, Decimal("100.00")))
+    lines = component_lines(found)
+    assert lines[0] == "the copies fit on 2 to 3 of 4 instances by what they reserve; $100 a month is reserved by none"
+    assert lines[1] == "model-0: idle, no request in 14.0 days"
+    assert lines[-1] == "and 2 more on the page"
+    view = proposal_view(proposal(recommendation=found))
+    assert "model-9" in json.dumps(view)
+    assert judge("slack", "views.open", {"trigger_id": "1.2.a", "view": view}) is None
+    page = str(details_page(proposal(recommendation=found)))
+    assert "Inference components" in page
+    assert "2 (1 needed)" in page

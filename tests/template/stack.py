@@ -12,6 +12,7 @@ EVERYTHING = {
     "MayStop": "tagged",
     "WakePrincipals": "arn:aws:iam::111122223333:role/nightly-job",
     "EditUserAlarms": "true",
+    "Extras": "both",
     "UserAlarmPrefix": "endpoints-",
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:111122223333:alarms",
     "SlackSecretArn": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:slack-AbCdEf",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.template.stack import DOORS, EVERYTHING, Stack, listed, stack
 
-READS = re.compile(r":(Describe|Get|List|BatchGet|Query|Simulate|ConditionCheck|Receive|Decrypt)")
+READS = re.compile(r":(Describe|Get|List|Search|BatchGet|Query|Simulate|ConditionCheck|Receive|Decrypt)")
 SERVES = ("sagemaker", "application-autoscaling", "autoscaling", "ec2", "cloudwatch", "iam", "lambda", "ecr", "kms")
 """Services in which a write can touch what serves, or who may."""
 MODE, CHANGE = "rightsizer:mode", "rightsizer:change"

@@ -206,16 +206,17 @@ def test_every_queue_is_encrypted(deployed: Stack) -> None:
         assert queue["SqsManagedSseEnabled"] is True, name
 
 
-def test_one_grouped_alarm_watches_all_endpoints_unless_switched_off() -> None:
+def test_one_grouped_alarm_watches_all_endpoints_where_it_is_switched_on() -> None:
     def query(found: Stack) -> Any:
         alarm = found.of("AWS::CloudWatch::Alarm").get("GpuIdleAlarm")
         return alarm and alarm["Metrics"][0]["Expression"]
 
-    assert query(stack()) == (
+    assert query(stack(Extras="grouped-alarm")) == (
         'SELECT AVG(GPUUtilization) FROM SCHEMA("/aws/sagemaker/Endpoints", EndpointName, VariantName) '
         "GROUP BY EndpointName, VariantName ORDER BY AVG() ASC"
     )
-    assert query(stack(GroupedAlarm="off")) is None
+    assert query(stack()) is None
+    assert "USD 100 for 1,000" in source()["Parameters"]["Extras"]["Description"]
 
 
 def test_an_alarm_topic_is_subscribed_only_when_named() -> None:

@@ -4,14 +4,20 @@ SageMaker sends no event about components, so they are asked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.configuration import UNKNOWN
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.domain.component import ComponentSight, request_of, unknown_paths
+from rightsizer.aws.scaling import ScalingReader
+from rightsizer.aws.session import Session
+from rightsizer.aws.tags import TagReader, Tags
+from rightsizer.domain.component import ComponentSight, DescribedComponent, UnreadComponent, request_of, unknown_paths
+from rightsizer.domain.endpoint import component_resource_id
 from rightsizer.domain.live_state import MOVING, EndpointSight, VariantSight
-from rightsizer.errors import VanishedError
+from rightsizer.domain.reason import Reason, reason_of
+from rightsizer.errors import ReadError, VanishedError
 
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
@@ -59,6 +65,50 @@ def component_names(sagemaker: "SageMakerClient", endpoint: str) -> Sequence[str
         return [row["InferenceComponentName"] for page in pages for row in page["InferenceComponents"]]
 
 
+class SageMakerComponents:
+    """Describes the components of an endpoint for an evaluation (port `ComponentReader`)."""
+
+    def __init__(self, session: Session) -> None:
+        self._client: SageMakerClient = session.client("sagemaker")
+        self._scaling = ScalingReader(session.client("application-autoscaling"))
+        self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
+
+    def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
+        """Each component with its own scalable target; one that cannot be described stops no other.
+
+        Raises ReadError where they cannot be listed.
+        """
+        found: list[ComponentSight | UnreadComponent] = []
+        for name in component_names(self._client, endpoint):
+            try:
+                seen = _sight(self._client, name)
+            except ReadError as error:
+                found.append(UnreadComponent(name, reason_of(error)))
+            else:
+                found += [seen] if seen is not None else []
+        found = [
+            c if isinstance(c, UnreadComponent) else replace(c, tags=_known_tags(self._tags.list_tags(c.arn)))
+            for c in found
+        ]
+        resources = [component_resource_id(c.name) for c in found if isinstance(c, ComponentSight)]
+        try:
+            targets = self._scaling.read(resources)
+        except ReadError as error:
+            unread = reason_of(error)
+            return [c if isinstance(c, UnreadComponent) else (c, unread) for c in found]
+        return [
+            c
+            if isinstance(c, UnreadComponent)
+            else (c, next(iter(targets.get(component_resource_id(c.name), ())), None))
+            for c in found
+        ]
+
+
+def _known_tags(tags: Tags | Reason) -> Tags:
+    """The tags; none where they could not be read: then nobody allowed a change."""
+    return {} if isinstance(tags, Reason) else tags
+
+
 def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
     try:
         with translate_read_errors("sagemaker:DescribeInferenceComponent", f"looking at inference component {name}"):
@@ -79,6 +129,8 @@ def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
         images=tuple(_images(shown)),
         failure_reason=answer.get("FailureReason", ""),
         unknown_fields=(*answer.get(UNKNOWN, ()), *(path for each in shown for path in unknown_paths(each))),
+        variant=answer.get("VariantName", ""),
+        current=answer.get("RuntimeConfig", {}).get("CurrentCopyCount", 0),
     )
 
 

@@ -27,6 +27,7 @@ SCAN = (
     "sagemaker:DescribeEndpoint",
     "sagemaker:DescribeEndpointConfig",
     "sagemaker:DescribeModel",
+    "sagemaker:Search",
     "tag:GetResources",
     "sagemaker:ListTags",
     "application-autoscaling:DescribeScalableTargets",

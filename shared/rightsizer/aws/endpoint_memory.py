@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache, partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from rightsizer import wire
 from rightsizer.aws.batches import Batches
 from rightsizer.aws.configuration import ConfiguredVariant, EndpointConfiguration
 from rightsizer.aws.documents import noun_of
 from rightsizer.aws.models import ModelFacts
+from rightsizer.aws.search import is_settled
 from rightsizer.aws.table import Item, Row, Table, epoch, readable_rows, text, whole_number
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef
 from rightsizer.telemetry import Failure, attempt
@@ -70,21 +71,14 @@ def known_endpoint(
 ) -> KnownEndpoint | None:
     """The endpoint to remember, or None where it is not settled or not known as a whole."""
     variants: Sequence[Mapping[str, Any]] = described.get("ProductionVariants") or ()
-    settled = seen.status == "InService" and not seen.deploying and not seen.configuration_replaced
-    plain = not described.get("ShadowProductionVariants") and all(_is_settled(variant) for variant in variants)
     named = {variant.model_name for variant in configuration.variants}
-    if not settled or not plain or seen.notes or not variants or named != set(models):
+    if not is_settled(described) or seen.configuration_replaced or seen.notes or named != set(models):
         return None
     kept = {name: described[name] for name in OF_AN_ENDPOINT if name in described}
     kept["AsyncInferenceConfig"] = bool(described.get("AsyncInferenceConfig"))
     kept["ProductionVariants"] = [_of_variant(variant) for variant in variants]
     scaled = bool(seen.scaling)
     return KnownEndpoint(seen.ref, seen.created_at, seen.modified_at, kept, configuration, dict(models), scaled)
-
-
-def _is_settled(variant: Mapping[str, Any]) -> bool:
-    counts = variant.get("CurrentInstanceCount"), variant.get("DesiredInstanceCount")
-    return counts[0] is not None and counts[0] == counts[1] and not variant.get("ManagedInstanceScaling")
 
 
 def _of_variant(variant: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,11 +104,14 @@ def row_format(
 class EndpointMemory:
     """Remembers endpoints in the table, under their names."""
 
+    tells_state: ClassVar[bool] = True
+    """What is loaded says how an endpoint stood, and holds while its times are those of a listing."""
+
     def __init__(self, table: Table, clock: Callable[[], datetime]) -> None:
         self._batches = Batches(table)
         self._clock = clock
 
-    def load(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
+    def load_known(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
         """The remembered ones of these endpoints, by name."""
         keys = [(f"ENDPOINT#{name}", DESCRIBED) for name in names]
         rows = attempt("recalling endpoints", f"{len(keys)}", partial(self._batches.read, keys))

@@ -1,14 +1,15 @@
 """The fleet: every endpoint with configuration, tags, autoscaling and models, in few calls.
 
-For each endpoint DescribeEndpoint, DescribeEndpointConfig (cached) and DescribeModel (once a model); tags by the
-hundred, scalable targets by fifty. What cannot be read of one endpoint never stops the others. The parts that AWS keeps
-apart are put together to one `Endpoint`.
+For each endpoint DescribeEndpointConfig (cached); endpoints and models by the hundred (`search`), and DescribeEndpoint
+and DescribeModel where that does not tell; tags by the hundred, scalable targets by fifty. What cannot be read of one
+endpoint never stops the others. The parts that AWS keeps apart are put together to one `Endpoint`.
 """
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from rightsizer.aws.endpoint_memory import EndpointMemory, KnownEndpoint, known_
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
+from rightsizer.aws.search import ApiAnswer, SearchReader
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader, Tags, parse_tags
 from rightsizer.domain.endpoint import (
@@ -46,9 +48,10 @@ from rightsizer.ports.evaluation import EndpointSummary
 if TYPE_CHECKING:
     from types_boto3_sagemaker import SageMakerClient
 
+    from rightsizer.aws.local_cache import LocalCache
+
 CHUNK = 100
 """Endpoints observed together: one request of the tagging API."""
-type ApiAnswer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class _Read:
     models: Mapping[str, ModelFacts]
     """Remembered ones, by name."""
     recalled: bool
-    """Whether the endpoint itself was not described but remembered."""
+    """Whether the endpoint itself was not described but remembered, or found by a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +78,22 @@ class _Shared:
 class SageMakerFleet:
     """Reads the endpoints of the session's account and Region (port `FleetReader`)."""
 
-    def __init__(self, session: Session, memory: EndpointMemory | None = None, workers: int = 8) -> None:
+    def __init__(self, session: Session, memory: "EndpointMemory | LocalCache | None" = None, workers: int = 8) -> None:
         self._session = session
         self._memory = memory
         self._known: Mapping[str, KnownEndpoint] = {}
+        self._found: dict[str, ApiAnswer] = {}
+        """What a search told of endpoints, by name, until it is used."""
         self._client: SageMakerClient = session.client("sagemaker")
         self._configurations = ConfigurationReader(self._client, InMemoryConfigurations())
         self._models = ModelReader(self._client)
+        self._search = SearchReader(self._client)
         self._tags = TagReader(session.client("resourcegroupstaggingapi"), self._client)
         self._scaling = ScalingReader(session.client("application-autoscaling"))
         self._workers = workers
         self._described: dict[str, ApiAnswer] = {}
         self._recalled: set[str] = set()
-        """ARNs of those in `_described` that come from the memory."""
+        """ARNs of those in `_described` that come from the memory or a search."""
         self._lock = threading.Lock()
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
@@ -102,8 +108,15 @@ class SageMakerFleet:
             token = {"NextToken": page["NextToken"]}
 
     def recall(self, listed: Sequence[ListedEndpoint]) -> None:
-        """Take what is remembered of endpoints as they were listed lately; it holds until the next call."""
-        known = self._memory.load([one.name for one in listed]) if self._memory is not None and listed else {}
+        """Take what is remembered of endpoints as they were listed lately, and search for the others.
+
+        It holds until the next call.
+        """
+        self._recall_known(listed)
+        self._found = dict(self._search.endpoints([one for one in listed if one.name not in self._known]))
+
+    def _recall_known(self, listed: Sequence[ListedEndpoint]) -> None:
+        known = self._memory.load_known([one.name for one in listed]) if self._memory is not None and listed else {}
         self._known = {
             one.name: found
             for one in listed
@@ -118,36 +131,68 @@ class SageMakerFleet:
         found = []
         for name in dict.fromkeys(names):
             known = self._known.get(name)
-            recalled = known is not None and not known.scaled
+            spared = known.answer if known is not None and not known.scaled else self._found.pop(name, None)
             try:
-                answer = known.answer if known is not None and recalled else self._describe(name)
+                answer = spared or self._describe(name)
             except VanishedError:
                 continue
             summary = _summary(answer)
-            with self._lock:
-                self._described[summary.ref.arn] = answer
-                if recalled:
-                    self._recalled.add(summary.ref.arn)
-                else:
-                    self._recalled.discard(summary.ref.arn)
+            self._hold(summary, answer, recalled=spared is not None)
             found.append(summary)
         return found
+
+    def _hold(self, summary: EndpointSummary, answer: ApiAnswer, *, recalled: bool) -> None:
+        with self._lock:
+            self._described[summary.ref.arn] = answer
+            if recalled:
+                self._recalled.add(summary.ref.arn)
+            else:
+                self._recalled.discard(summary.ref.arn)
 
     def observe(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
         """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
         self._models.forget()
+        if self._memory is not None and not self._memory.tells_state:
+            self._recall_known([ListedEndpoint(one.ref.name, one.created_at, one.modified_at) for one in summaries])
         for start in range(0, len(summaries), CHUNK):
             yield from self._chunk(summaries[start : start + CHUNK])
 
     def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
+        self._search_listed([one for one in summaries if one.ref.arn not in self._described])
         with ThreadPoolExecutor(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
+            self._search_models(known, summaries)
             shared = self._read_shared(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])
             known = list(pool.map(partial(self._read_scaled_anew, shared), summaries, known))
             joined = list(pool.map(partial(self._join_parts, shared), summaries, known))
         if self._memory is not None:
             self._memory.keep([one for _, one in joined if one is not None])
         yield from (observation for observation, _ in joined)
+
+    def _search_listed(self, summaries: Sequence[EndpointSummary]) -> None:
+        """Search for endpoints that were listed and not looked at since."""
+        listed = [
+            ListedEndpoint(one.ref.name, one.created_at, one.modified_at)
+            for one in summaries
+            if one.status == "InService"
+        ]
+        found = self._search.endpoints(listed)
+        for one in summaries:
+            if one.ref.name in found:
+                self._hold(one, found[one.ref.name], recalled=True)
+
+    def _search_models(self, reads: Sequence[_Read | Unobserved], summaries: Sequence[EndpointSummary]) -> None:
+        """Search for the models of these endpoints that are not known yet."""
+        named: dict[str, datetime] = {}
+        for read in reads:
+            if isinstance(read, Unobserved):
+                continue
+            made = read.configuration.created_at
+            for name in {variant.model_name for variant in read.configuration.variants} - {"", *read.models}:
+                named[name] = min(made, named.get(name, made))
+        wanted = {name: made for name, made in named.items() if not self._models.knows(name)}
+        for name, answer in self._search.models(wanted).items():
+            self._models.learn(name, answer, summaries[0].ref.account)
 
     def _read_configuration(self, summary: EndpointSummary) -> _Read | Unobserved:
         """The endpoint and its configuration."""
@@ -339,8 +384,13 @@ def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
         ),
         routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
         least_instances=_least_instances(live.get("ManagedInstanceScaling") or {}),
+        consolidates=_is_consolidating(live.get("ManagedInstanceScaling") or {}),
     )
 
 
 def _least_instances(managed: Mapping[str, Any]) -> int | None:
     return int(managed.get("MinInstanceCount", 1)) if managed.get("Status") == "ENABLED" else None
+
+
+def _is_consolidating(managed: Mapping[str, Any]) -> bool:
+    return (managed.get("ScaleInPolicy") or {}).get("Strategy") == "CONSOLIDATION"

@@ -52,8 +52,11 @@ UTILISATION_METRICS = frozenset(
         "GPUUtilizationNormalized",
         "GPUMemoryUtilizationNormalized",
         "CPUUtilizationNormalized",
+        "MemoryUtilizationNormalized",
     }
 )
+OF_COMPONENTS = "/aws/sagemaker/InferenceComponents"
+"""Namespace of the utilisation of components, 0..100 of what each reserved."""
 ENDPOINT_METRICS = frozenset(
     {
         "ApproximateBacklogSize",
@@ -249,9 +252,10 @@ def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef
     elif metric not in ENDPOINT_METRICS:
         dimensions.append({"Name": "VariantName", "Value": query.variant})
     dimensions += [{"Name": name, "Value": value} for name, value in query.beside]
+    utilisation = OF_COMPONENTS if query.of_component else UTILISATION
     stat: MetricStatTypeDef = {
         "Metric": {
-            "Namespace": UTILISATION if metric in UTILISATION_METRICS else INVOCATION,
+            "Namespace": utilisation if metric in UTILISATION_METRICS else INVOCATION,
             "MetricName": metric,
             "Dimensions": dimensions,
         },

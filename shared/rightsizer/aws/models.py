@@ -1,4 +1,4 @@
-"""Facts of a model: DescribeModel, once for each model, and the sizes of its weights in S3."""
+"""Facts of a model: DescribeModel or Search, once for each model, and the sizes of its weights in S3."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -75,6 +75,16 @@ class ModelReader:
         if isinstance(known, RightsizerError):
             raise known
         return known
+
+    def knows(self, name: str) -> bool:
+        """Whether the model was read, or refused, since the reader forgot."""
+        with self._guard:
+            return name in self._known
+
+    def learn(self, name: str, answer: Mapping[str, Any], account: str) -> None:
+        """Keep what a search told of a model, as if it had been described."""
+        with self._guard:
+            self._known[name] = facts_of(answer, account)
 
     def forget(self) -> None:
         """Drop what is known; called at the beginning of each observation."""

@@ -21,6 +21,7 @@ from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, Pri
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.ports.evaluation import PriceSource
+from rightsizer.telemetry import count
 
 if TYPE_CHECKING:
     from types_boto3_ce import CostExplorerClient
@@ -142,6 +143,7 @@ class PriceList:
         try:
             return parse(region, _products(self._client, region))
         except RightsizerError as error:
+            count(PricesStale=1)
             reason = reason_of(error)
             return Reason(reason.code, f"{reason.sentence}; prices come from the dated snapshot")
 

@@ -7,7 +7,7 @@ written once more, unchanged but for its version, so that the stream carries it 
 
 import heapq
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -43,6 +43,8 @@ from rightsizer.telemetry import Failure, attempt, logger
 OPEN = frozenset({ProposalState.PENDING, ProposalState.APPROVED, ProposalState.APPLYING})
 """An endpoint has at most one proposal in these states."""
 ENDED = frozenset({ProposalState.APPLIED, ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
+SHOWN_STATES = (*sorted(OPEN), ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER)
+"""What the stack's dashboard shows."""
 OURS = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "state", "endpoint", "expires_at", "version", "doc", "asked_back", "expires"}
 )
@@ -212,6 +214,10 @@ class Proposals:
             return after | {"gsi1pk": f"{PREFIX}{state}", "version": whole_number(found, "version") + 1}
 
         self._rewrite(proposal_id, mark_settled)
+
+    def count_by_state(self) -> Mapping[ProposalState, int]:
+        """Proposals of each state of `SHOWN_STATES`, by their keys in the index."""
+        return {state: sum(1 for _ in self._table.index(f"{PREFIX}{state}", only=("pk",))) for state in SHOWN_STATES}
 
     def tell_again(self, now: datetime, *, everything: bool) -> int:
         """Bring proposals whose message was never posted to `propose` once more; returns how many."""

@@ -190,6 +190,9 @@ READS: Mapping[str, Read] = {
     "sagemaker:DescribeModel": Read(
         "telling multi-model endpoints and pipelines apart", lambda s: _SAGEMAKER(s).describe_model(ModelName=NOBODY)
     ),
+    "sagemaker:Search": Read(
+        "reading endpoints and models by the hundred", lambda s: _SAGEMAKER(s).search(Resource="Endpoint", MaxResults=1)
+    ),
     "sagemaker:ListEndpointConfigs": Read(
         "finding configurations that no endpoint uses", lambda s: _SAGEMAKER(s).list_endpoint_configs(MaxResults=1)
     ),

@@ -60,7 +60,7 @@ class S3DailyUsage:
             if not isinstance(error, ClientError) or code_of(error) not in MISSING:
                 logger.warning("digests not read", extra={"page": page, "problem": str(error)})
             return "", ()
-        return tag, _unpack(body, page)
+        return tag, unpack_usage(body, page)
 
     def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
         """Merge `kept` into the page as it is now; when another writer comes between, the page is read once more."""
@@ -71,7 +71,7 @@ class S3DailyUsage:
                 self._client.put_object(
                     Bucket=self._bucket,
                     Key=_key(page),
-                    Body=_pack(merge_usage(there, kept)),
+                    Body=pack_usage(merge_usage(there, kept)),
                     ContentType="application/json",
                     ContentEncoding="gzip",
                     **condition,
@@ -100,13 +100,14 @@ def _key(page: str) -> str:
     return f"digests/{page}.json.gz"
 
 
-def _pack(kept: Sequence[KeptUsage]) -> bytes:
+def pack_usage(kept: Sequence[KeptUsage]) -> bytes:
+    """The records as they are stored, with a checksum."""
     records = wire.dumps(_Page(tuple(kept)))
     body = f'{{"format":{FORMAT},"crc32":{zlib.crc32(records.encode())},"records":{json.dumps(records)}}}'
     return gzip.compress(body.encode(), 6, mtime=0)
 
 
-def _unpack(body: bytes, page: str) -> tuple[KeptUsage, ...]:
+def unpack_usage(body: bytes, page: str) -> tuple[KeptUsage, ...]:
     """The records, or nothing when anything about the object is not as it was written."""
     try:
         outer = json.loads(gzip.decompress(body))

@@ -140,6 +140,16 @@ class Session:
         with translate_read_errors("sts:GetCallerIdentity", "asking who calls"):
             return str(self.client("sts").get_caller_identity()["Account"])
 
+    def caller(self) -> tuple[str, str]:
+        """The account, and the role or user that calls, by the endpoint URL where one is set."""
+        from rightsizer.aws.errors import translate_read_errors
+
+        with translate_read_errors("sts:GetCallerIdentity", "asking who calls"):
+            answer = self.client("sts").get_caller_identity()
+        arn = answer["Arn"]
+        role = arn.rpartition("/")[0] if ":assumed-role/" in arn else arn
+        return answer["Account"], f"{role} {self._endpoint_url or ''}".strip()
+
     def _make(self, service: str, region: str, seconds: float | None) -> Any:
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError

@@ -57,16 +57,16 @@ class TagReader:
                 answer = self._client.get_resources(ResourceARNList=list(arns))
         except RightsizerError as error:
             logger.warning("tags are read one by one", extra={"endpoints": len(arns), "problem": str(error)})
-            return {arn: self._list_tags(arn) for arn in arns}
+            return {arn: self.list_tags(arn) for arn in arns}
         rows = answer["ResourceTagMappingList"]
         tagged = {row["ResourceARN"].lower(): {tag["Key"]: tag["Value"] for tag in row["Tags"]} for row in rows}
         whole = not answer.get("PaginationToken")
         return {
-            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self._list_tags(arn) for arn in arns
+            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self.list_tags(arn) for arn in arns
         }
 
-    def _list_tags(self, arn: str) -> Tags | Reason:
-        """The tags of one endpoint by SageMaker's own ListTags."""
+    def list_tags(self, arn: str) -> Tags | Reason:
+        """Tags of one endpoint or component by SageMaker's own ListTags; why they could not be read."""
         try:
             with translate_read_errors("sagemaker:ListTags", f"reading the tags of {arn.rpartition('/')[2]}"):
                 pages: Any = self._sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)

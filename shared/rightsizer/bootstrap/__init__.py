@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.settings import Settings, from_environment, require_settings
 
 if TYPE_CHECKING:
+    from rightsizer.aws.local_cache import LocalCache
     from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.aws.recommendations import Recommendations
     from rightsizer.aws.session import Session
@@ -171,9 +172,12 @@ def price_sources(account: Session | None) -> tuple[PriceSource, ...]:
     )
 
 
-def reading_ports(account: Session, history: Callable[[str], Any] | None = None) -> EvaluatePorts:
-    """Ports from which an evaluation reads an account; also for a terminal without a deployed stack."""
+def reading_ports(
+    account: Session, history: Callable[[str], Any] | None = None, cache: LocalCache | None = None
+) -> EvaluatePorts:
+    """Ports from which an evaluation reads an account; also for a terminal without a deployed stack, with a cache."""
     from rightsizer.aws.account import FOR_A_DECISION, EndpointQuotas
+    from rightsizer.aws.components import SageMakerComponents
     from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
@@ -182,13 +186,32 @@ def reading_ports(account: Session, history: Callable[[str], Any] | None = None)
     from rightsizer.flows.evaluate import EvaluatePorts
 
     prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now))
-    quotas = EndpointQuotas(account, now, FOR_A_DECISION)
+    quotas, components = EndpointQuotas(account, now, FOR_A_DECISION), SageMakerComponents(account)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))
-        return EvaluatePorts(SageMakerFleet(account), alone, prices, quotas, catalogue(), DIMENSIONS)
+        fleet = SageMakerFleet(account, cache)
+        ports = EvaluatePorts(fleet, alone, prices, quotas, catalogue(), DIMENSIONS, components=components)
+        return ports if cache is None else _with_cache(ports, cache)
     fleet = SageMakerFleet(account, EndpointMemory(table(), now))
     metrics = CloudWatchMetrics(account, pace=RateLimiter())
-    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history)
+    return EvaluatePorts(fleet, metrics, prices, quotas, catalogue(), DIMENSIONS, history, components=components)
+
+
+def local_cache(account: Session, *, refresh: bool) -> LocalCache:
+    """The user's own cache for this account, Region and role; with `refresh` it is only written."""
+    from rightsizer.aws.local_cache import LocalCache, cache_folder
+
+    number, role = account.caller()
+    return LocalCache(cache_folder(number, account.region, role), now, refresh=refresh)
+
+
+def _with_cache(ports: EvaluatePorts, cache: LocalCache) -> EvaluatePorts:
+    from dataclasses import replace
+
+    from rightsizer.aws.local_cache import OWN_PAGES
+    from rightsizer.flows.read_usage import UsageCache
+
+    return replace(ports, memory=UsageCache(cache, OWN_PAGES))
 
 
 def hours_zone(limits: ChangeLimits) -> str:

@@ -49,7 +49,7 @@ def sweep() -> Callable[[Trigger], SweepResult]:
 
     require_settings(settings(), "queue_url")
     queue = SqsPages(session().client("sqs"), settings().queue_url)
-    alarm = f"{settings().alarm_prefix}gpu-idle"
+    alarm = f"{settings().alarm_prefix}gpu-idle" if settings().grouped_alarm else ""
     fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), _account_policy().lookback_days
     ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
     beyond = _look_after_sweep(queue)

@@ -131,6 +131,46 @@ def serverless() -> tuple[ServerlessRow, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OwnPriceRow:
+    """AWS's price in us-east-1 for one of something that rightsizer itself uses."""
+
+    item: str
+    usd: Decimal
+    unit: str
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUseRow:
+    """Quantity of something that rightsizer itself uses on one occasion: in any case, and for each endpoint."""
+
+    occasion: str
+    item: str
+    fixed: Decimal
+    each: Decimal
+
+
+@cache
+def own_prices() -> Mapping[str, OwnPriceRow]:
+    """The prices of what rightsizer itself uses, by item."""
+    rows = _rows("own_prices.csv")
+    return {
+        row["item"]: OwnPriceRow(row["item"], Decimal(row["usd"]), row["unit"], row["as_of"], row["source"])
+        for row in rows
+    }
+
+
+@cache
+def own_use() -> tuple[OwnUseRow, ...]:
+    """Quantities that rightsizer itself uses, as `bench.own_bill` counted them."""
+    return tuple(
+        OwnUseRow(row["occasion"], row["item"], Decimal(row["fixed"]), Decimal(row["each"]))
+        for row in _rows("own_use.csv")
+    )
+
+
 @cache
 def instances() -> tuple[InstanceRow, ...]:
     """Every type of the compiled catalogue."""

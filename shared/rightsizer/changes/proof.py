@@ -2,9 +2,9 @@
 
 An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
-least 5 bad requests and more of them than the owner allows (tag, else 10 %) and than 3 x baseline; or p95 over the
-objective; or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long as ever
-before (`queue`). A change that lets the fleet sleep is proven by a request that woke it (`waking`).
+least 5 bad requests and more of them than the owner allows (tag, else 10 %) and than 3 x baseline; or p95 over its
+limit (`slowness`); or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long
+as ever before (`queue`). A change that lets the fleet sleep is proven by a request that woke it (`waking`).
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
@@ -33,9 +33,9 @@ from rightsizer.changes.baseline import (
     queue_verdict,
     requests_by_hour,
     serving_figures,
-    usual_p95_s,
     watched_metrics,
 )
+from rightsizer.changes.slowness import BREACHES, latency_limit_s, latency_verdict
 from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_figures, wake_text, waking_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
@@ -56,8 +56,6 @@ __all__ = [
     "watched_metrics",
 ]
 
-SLOW_FACTOR = 2.0
-"""Without an objective: p95 above this multiple of the baseline is bad."""
 MEMORY_LIMIT = 97.0
 ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
@@ -65,8 +63,6 @@ WEEK = timedelta(days=7)
 """A schedule by days of the week is watched for this long at least: each of its counts has to have run."""
 STILL_LATE = 0.05
 """Share of the periods whose p95 may miss the objective after growth: an objective for the p95 lets as many pass."""
-BREACHES = 3
-"""Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 
 
 def proof_verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
@@ -128,7 +124,7 @@ def _changed_variants(change: Change) -> set[str]:
 
 def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
     """The variant's periods since the turn that count for the proof: those with a latency where a p95 limit is set."""
-    judged = _p95_limit_s(change, variant) is not None
+    judged = latency_limit_s(change, variant) is not None
     return [p for p in _periods_since(windows, variant, since) if p.p95_s is not None or not judged]
 
 
@@ -160,18 +156,6 @@ def _still_late_sentence(change: Change, seen: Mapping[str, Sequence[ServicePeri
     return f"p95 was above the objective of {objective * 1000:.0f} ms in {late} of {len(known)} periods since it grew"
 
 
-def _p95_limit_s(change: Change, variant: str) -> float | None:
-    """The p95 that a variant must keep, seconds: the objective, or a multiple of what was usual; None if unknown.
-
-    Growth begins above the objective: it goes back only where it serves far worse than before.
-    """
-    if change.option.adds_only:
-        return None  # going back to what was slow would help nobody
-    baseline, objective = usual_p95_s(change.baseline, variant), change.objective_p95_s
-    usual = SLOW_FACTOR * baseline if baseline > 0 else None
-    return max(objective, usual or 0.0) if objective and change.option.grows else objective or usual
-
-
 def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> bool:
     """Whether one hour had half the requests of the variant's usual daily peak hour, on one with few requests."""
     baseline = change.baseline.get(f"{PEAK}/{variant}", change.baseline.get(PEAK, 0.0))
@@ -180,8 +164,9 @@ def _has_served_peak(change: Change, variant: str, periods: Sequence[ServicePeri
 
 def _bad_verdict(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
     windows = (periods[start : start + WINDOW] for start in range(len(periods)))
-    found = (_errors_verdict(change, w) or _latency_verdict(change, variant, w) or _memory_verdict(w) for w in windows)
+    found = (_errors_verdict(change, w) or _memory_verdict(w) for w in windows)
     bad = next((verdict for verdict in found if verdict is not None), None)
+    bad = bad or latency_verdict(change, variant, periods)
     return bad or waking_verdict(change, periods) or queue_verdict(change, periods)
 
 
@@ -194,19 +179,6 @@ def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVer
     text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {window[0].at:%Y-%m-%d %H:%M} UTC"
     if declared is not None:
         text += f"; the tag {ERROR_TAG} allows {100 * declared:g} %"
-    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
-
-
-def _latency_verdict(change: Change, variant: str, window: Sequence[ServicePeriod]) -> ProofVerdict | None:
-    limit = _p95_limit_s(change, variant)
-    if limit is None:
-        return None
-    slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
-    if len(slow) < BREACHES or sum(p.requests for p in window) < BAD_REQUESTS:
-        return None
-    kind = "objective" if change.objective_p95_s == limit else "bound, twice the p95 of before,"
-    share = f"{len(slow)} of {len(window)} periods"
-    text = f"p95 was {max(slow) * 1000:.0f} ms in {share}; the {kind} is {limit * 1000:.0f} ms"
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
 
 

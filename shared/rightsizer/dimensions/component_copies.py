@@ -1,8 +1,12 @@
 """Other numbers of copies of inference components."""
 
+from collections.abc import Iterator
+
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.dimensions.dimension import Dimension
+from rightsizer.domain.component import copies_refusal
 from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.live_state import MOVING
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.reason import Code, Reason, count
 
@@ -20,11 +24,12 @@ class ComponentCopies(Dimension):
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """The other numbers of copies: no deployment, and the rollback is the same call."""
-        from rightsizer.domain.live_state import MOVING
         from rightsizer.domain.plan import Plan, Step, StepKind
 
         change, live = approved.change, approved.inputs.copies
         wanted = change.option.target.copies
+        if refused := tuple(_refusals(approved)):
+            return refused
         held = sorted({name for name, _ in wanted} & {t.component_name for t in approved.inputs.scaling})
         if held:
             text = f"component {held[0]} is autoscaled, which would undo another number of copies; change its bounds"
@@ -44,3 +49,17 @@ class ComponentCopies(Dimension):
             guardrail="copies of components only: no deployment, and the rollback is the same call",
         )
         return PlannedChange(approved.before, plan)
+
+
+def _refusals(approved: Approved) -> Iterator[Reason]:
+    """What the tags of each component say, and whether its copies are those of the judgement."""
+    live, judged = approved.inputs.copies, approved.inputs.proposal.recommendation.components
+    known = {one.name: one.copies for one in judged}
+    for _, seen in sorted(approved.inputs.components.items()):
+        refused = copies_refusal(seen, may_be_untagged=approved.limits.change_untagged)
+        if refused is not None:
+            yield refused
+    for name, _ in approved.change.option.target.copies:
+        if name in known and live.get(name) not in (known[name], MOVING):
+            text = f"component {name} has {live.get(name, 0)} copies, and was judged with {known[name]}"
+            yield Reason(Code.CHANGED_SINCE, text)

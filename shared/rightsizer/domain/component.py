@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
+from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import Step
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import MetricStatistic, Spread
 
 SPREAD = "SPREAD"
 """What the rollback names where a component showed no placement: AWS does not say what leaving it out means."""
@@ -46,11 +50,36 @@ KNOWN: Known = {
         "AvailabilityZoneBalance": {"EnforcementMode": None, "MaxImbalance": None},
     },
 }
+COMPONENT_SIGNALS: tuple[MetricStatistic, ...] = (
+    MetricStatistic("Invocations", "Sum"),
+    MetricStatistic("ConcurrentRequestsPerCopy", "Maximum"),
+    MetricStatistic("NoCapacityInvocationFailures", "Sum"),
+    MetricStatistic("ModelLatency", "p95"),
+    MetricStatistic("GPUUtilizationNormalized", "Average"),
+    MetricStatistic("GPUUtilizationNormalized", "Maximum"),
+    MetricStatistic("GPUMemoryUtilizationNormalized", "Maximum"),
+    MetricStatistic("CPUUtilizationNormalized", "Average"),
+    MetricStatistic("CPUUtilizationNormalized", "Maximum"),
+    MetricStatistic("MemoryUtilizationNormalized", "Maximum"),
+)
+"""What is read of every component. Its utilisation is 0..100 of what it reserved (SageMaker guide, CloudWatch)."""
 FEW = 4
 """Copies below which half of them are replaced at a time: a quarter would be less than one."""
 LOADS_S = 1_800
 """Allowance for loading the copies of a batch."""
 LEAST_S, MOST_S, WAIT_MOST_S = 600, 28_800, 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeNeeds:
+    """Resources that one copy reserves on its instance (ComputeResourceRequirements of the SageMaker API)."""
+
+    cpu_cores: float = 0.0
+    accelerators: float = 0.0
+    memory_mb: float = 0.0
+    """MinMemoryRequiredInMb, of the host."""
+    partition: str = ""
+    """AcceleratorPartitionType: a part of a GPU (MIG); empty for whole ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +103,22 @@ class ComponentSight:
     unknown_fields: tuple[str, ...] = ()
     """Paths that this program does not know: such a specification is never sent back."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    variant: str = ""
+    current: int = 0
+    """Copies that run."""
+
+    @property
+    def needs(self) -> ComputeNeeds | None:
+        """Resources that one copy reserves; None for an adapter, and where they differ by instance type."""
+        rows = [s.get("ComputeResourceRequirements") for s in self.specifications]
+        if len(rows) != 1 or not rows[0]:
+            return None
+        return ComputeNeeds(
+            float(rows[0].get("NumberOfCpuCoresRequired") or 0.0),
+            float(rows[0].get("NumberOfAcceleratorDevicesRequired") or 0.0),
+            float(rows[0].get("MinMemoryRequiredInMb") or 0.0),
+            str(rows[0].get("AcceleratorPartitionType") or ""),
+        )
 
     @property
     def is_moving(self) -> bool:
@@ -103,6 +148,71 @@ class ComponentSight:
         ]
         whole: dict[str, Any] = {"Specifications": rows} if self.several else {"Specification": rows[0]}
         return {**whole, "RuntimeConfig": {"CopyCount": self.desired}}
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentUsage:
+    """Use of one component over the look-back, by its own metrics. None is unknown, never zero."""
+
+    days: float
+    """Days since the first period with utilisation."""
+    valid_share: float
+    """0..1 of the periods since then that have utilisation."""
+    requests: float
+    """0 where utilisation was published and no call."""
+    requests_per_copy: float
+    """Of the busiest five minutes, a minute, at the copies of now."""
+    concurrency: float | None
+    """Largest ConcurrentRequestsPerCopy: requests that one copy had at once."""
+    without_capacity: float
+    """Requests that failed because no copy ran."""
+    p95_s: float | None
+    """Seconds: p95 of ModelLatency that 95 % of the five-minute periods stayed below."""
+    gpu: Spread | None
+    gpu_memory: Spread | None
+    cpu: Spread | None
+    memory: Spread | None
+    """Shares of what the component reserved, 0..1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component as an evaluation reads it; a reason stands in the place of what could not be read."""
+
+    sight: ComponentSight
+    scaling: ScalableTarget | Reason | None
+    """Its own scalable target; None without one."""
+    usage: ComponentUsage | Reason
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadComponent:
+    """A component that exists and could not be described, and why."""
+
+    name: str
+    reason: Reason
+
+
+type DescribedComponent = tuple[ComponentSight, ScalableTarget | Reason | None] | UnreadComponent
+"""A component with its own scalable target: None where it has none, and why where that could not be read."""
+type ReadComponents = tuple[Component | UnreadComponent, ...] | Reason
+"""Every component of an endpoint; why they could not be listed, in place of them."""
+
+
+def copies_refusal(seen: ComponentSight, *, may_be_untagged: bool) -> Reason | None:
+    """Why the tags of the component itself speak against other copies; those of its endpoint do not stand for them."""
+    if owner := owner_of(seen.tags):
+        text = f"{owner} owns component {seen.name}; its next deployment would undo the change"
+        return Reason(Code.OWNED_BY_STACK, text)
+    said = seen.tags.get(MODE_TAG, "")
+    if said in (Mode.PROPOSE, Mode.AUTO) or (not said and may_be_untagged):
+        return None
+    if said:
+        text = f"the tag {MODE_TAG} of component {seen.name} is {said}, and its copies would change"
+        return Reason(Code.NOT_OPTED_IN, text)
+    text = f"the tag {MODE_TAG} of component {seen.name} is absent: its copies could not be set"
+    line = f"aws sagemaker add-tags --resource-arn {seen.arn} --tags Key={MODE_TAG},Value={Mode.PROPOSE}"
+    return Reason(Code.NOT_OPTED_IN, f"{text}; {line}")
 
 
 def placement_of(step: Step) -> frozenset[str]:

@@ -95,6 +95,8 @@ class Variant:
     """``LEAST_OUTSTANDING_REQUESTS``, ``RANDOM``, ``PREFIX_AWARE``; empty when not set (AWS then routes at random)."""
     least_instances: int | None = None
     """MinInstanceCount of managed instance scaling, where that is enabled: instances then follow the components."""
+    consolidates: bool = False
+    """Whether its scale-in policy moves copies together to empty instances (CONSOLIDATION)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,45 @@ class VariantFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentFinding:
+    """Finding on one inference component, as it was judged by its own metrics."""
+
+    name: str
+    copies: int | None
+    """That run now; None where it could not be read."""
+    finding: Finding
+    reason: Reason
+    needed: int | None = None
+    """Copies that carry its peak with room to grow; None where that is not known."""
+    usd_per_month: Decimal | None = None
+    """Its part of the endpoint's price, by what its copies reserve; None where that is not known."""
+    base: str = ""
+    """The component that it is an adapter of: it reserves nothing of its own."""
+    days: float = 0.0
+    """Days of data."""
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Name and figure with its unit, for people."""
+    advice: str = ""
+    """What its owner can do that rightsizer does not, with the command; empty where there is nothing."""
+    withheld: str = ""
+    """Why its tags let nobody approve other copies of it, with the command that allows it; empty where they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPacking:
+    """Instances that the copies of all components need, as what they reserve packs; bounds of what AWS may do."""
+
+    instances: int
+    """That run now."""
+    least: int
+    """No placement needs fewer."""
+    most: int
+    """First-fit decreasing needs so many."""
+    unreserved_usd_per_month: Decimal | None
+    """Part of the price that no copy reserves; None where the price is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """The recommendation of one endpoint. Silence too has a reason (law 7)."""
 
@@ -187,6 +226,10 @@ class Recommendation:
     stages: tuple[Option, ...] = ()
     """What follows the chosen option by the same approval, in order: each once the one before is proven, and by the
     evidence of that time. The saving of each is what it adds; its cost is that of the endpoint after it."""
+    components: tuple[ComponentFinding, ...] = ()
+    """Every inference component; empty for other kinds, and where they could not be listed (then a note says so)."""
+    packing: ComponentPacking | None = None
+    """None where a component or its instance type is not known."""
 
     def __post_init__(self) -> None:
         aware("Recommendation.evaluated_at", self.evaluated_at)

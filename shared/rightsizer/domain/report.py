@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from rightsizer.domain.account_finding import AccountFinding
+from rightsizer.domain.bill import Reconciliation
 from rightsizer.domain.checks import money, not_empty
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.money import MoneyTable, Saving, Totals
@@ -139,6 +140,8 @@ class Report:
     """What could not be read for it."""
     office_hours: tuple[HoursSaving, ...] = ()
     """What stopped hours saved in the window, the largest first; in no other sum."""
+    reconciliation: Reconciliation | None = None
+    """The figures against AWS's bill; None where no bill was asked for."""
 
     @property
     def office_hours_usd(self) -> Decimal:

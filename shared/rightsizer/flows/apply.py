@@ -223,7 +223,7 @@ class Apply:
         `left` says how many milliseconds there are. Those for which no time is left come first at the next tick, since
         the ones that were looked at are due later; `ChangesLate` counts them.
         """
-        done = []
+        done, failed = [], 0
         due = self.journal.due(now)
         for number, change_id in enumerate(due):
             if left() < RESERVE_MS:
@@ -231,10 +231,12 @@ class Apply:
                 break
             change = attempt("advancing a change", change_id, partial(self.advance, change_id, now))
             if isinstance(change, Failure):
+                failed += 1
                 stuck = Occurrence(f"stuck#{change_id}#{now:%Y-%m-%d}", now, "change-stuck", change_id, str(change))
                 tell_once(self.ledger, self.notifier, stuck, f"change {change_id} could not be advanced")
             elif change is not None:
                 done.append(change)
+        count(ChangesStuck=failed)
         return tuple(done)
 
     def advance_endpoint(self, endpoint: str, now: datetime) -> Change | None:

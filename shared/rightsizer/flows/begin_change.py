@@ -13,12 +13,13 @@ from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
 from rightsizer.changes.shadow_test_result import asker_of
+from rightsizer.changes.slowness import slowness_before
 from rightsizer.changes.stages import proposal_of
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
+from rightsizer.domain.live_state import MOVING, AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
@@ -28,7 +29,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell
-from rightsizer.flows.read_state import LOOK_AGAIN
+from rightsizer.flows.read_state import LOOK_AGAIN, copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
@@ -177,7 +178,8 @@ class ChangeStarter:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
         sleeping = self._sleeping_components(change)
-        components = [*(c for c, _ in change.option.target.copies), *sleeping]
+        copied = [component for component, _ in change.option.target.copies]
+        components = [*copied, *sleeping]
         scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
         arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
         target = change.option.target
@@ -185,7 +187,7 @@ class ChangeStarter:
         models = {
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
-        placed = self._components([*(component for component, _ in target.placement), *sleeping])
+        placed = self._components([*(component for component, _ in target.placement), *components])
         inputs = PreflightInput(
             proposal=proposal,
             option=change.option,
@@ -205,7 +207,7 @@ class ChangeStarter:
             last_change_at=self._last_change_at(change),
             after_test=change.after is not None,
             models=tuple(sorted(models)),
-            copies=self.changer.copies([name for name, _ in target.copies]) if target.copies else {},
+            copies={n: MOVING if placed[n].is_moving else placed[n].current for n in copied if n in placed},
             components=placed,
             blind=self._alarm_visibility_problem(change, sorted(models), config.role if config else ""),
             registry=self._registry_images(change, endpoint, placed),
@@ -291,8 +293,11 @@ class ChangeStarter:
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
         signals = proof.watched_metrics(inputs.endpoint.asynchronous)
         requests = [MetricRequest(change.ref.name, name, signals) for name in names]
+        requests += copied_component_requests(change)
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        return replace(change, baseline=proof.baseline(windows), objective_p95_s=_p95_s(inputs))
+        objective, usual = _p95_s(inputs), proof.baseline(windows)
+        slow = slowness_before(windows, usual, objective)
+        return replace(change, baseline={**usual, **slow}, objective_p95_s=objective)
 
     def _refuse(self, change: Change, reasons: tuple[Reason, ...], now: datetime) -> Change:
         """Closed; a further try that cannot begin ends as the try before it: with what ran before."""

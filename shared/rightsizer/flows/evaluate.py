@@ -2,8 +2,7 @@
 
 `recommendations` is the whole evaluation and writes nothing; a terminal uses it as it is. `evaluate` is what the
 evaluation queue asks for: endpoints by name, each at most once in twenty hours unless it changed, the recommendation
-saved. The work is done in turns, so that an invocation ends before its time does: what was not begun is named, and
-done elsewhere.
+saved. The work is done in turns, so that an invocation ends in time: what was not begun is named, and done elsewhere.
 """
 
 import math
@@ -28,8 +27,10 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.read_components import read_components
 from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader, with_stopped_times
 from rightsizer.ports.evaluation import (
+    ComponentReader,
     EndpointSummary,
     FleetReader,
     MetricReader,
@@ -59,9 +60,7 @@ FIRST_DAYS, MOST_DAYS = 350, 3_500
 QUICK_S = 5.0
 """A turn that took less is followed by one of twice the size."""
 SPARE = 0.55
-"""Share of an invocation's time that no turn is meant to use: the next one may be slower than the last one was.
-
-Half of the time is to spare; with 0.5 here an invocation on two busy cores ended 6 s after half of its time."""
+"""Share of an invocation's time that no turn is meant to use; with 0.5 one ended 6 s after half of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ class Turns:
     most: int = CHUNK
     reserve: float = 60.0
     """Seconds that are left when the last turn ends, if it takes as long as the one before."""
+    together: int = CHUNK  # items of a turn whose metrics are read together: fewer let progress be told sooner
 
     def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
         """The items in turns, each with whether time is left; without time, all the rest.
@@ -110,6 +110,7 @@ class EvaluatePorts:
     """Digests of complete days from earlier evaluations; without it everything is read."""
     document: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from the account's policy for an endpoint."""
+    components: ComponentReader | None = None  # without it inference components are not judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,7 @@ def evaluate(
 
     A full sweep is the truth: it evaluates what was not evaluated in the hours before. What fails at one endpoint is
     its own, at every stage: the others are looked up, judged and saved; only the reads of the table that serve all of
-    them fail for all. One that its office hours have stopped, or are
-    stopping or starting, is left out: what was said of it stands, and its start brings the next evaluation.
+    them fail for all. One that its office hours stopped, stop or start is left out: its start brings the next one.
     """
     once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
     due: list[EndpointSummary] = []
@@ -282,9 +282,8 @@ def _results_in_parts(
     """The results, `PART` at a time; none of one turn together with those of the next."""
     if not summaries:
         return
-    around = read_surroundings(ports, summaries[0].ref.region, watcher)
-    told: set[Reason] = set()
-    for some, timely in (turns or Turns()).divide(summaries):
+    around, told = read_surroundings(ports, summaries[0].ref.region, watcher), set[Reason]()
+    for some, timely in (turns := turns or Turns()).divide(summaries):
         if not timely:
             yield [Unobserved(one.ref, NO_TIME) for one in some]
             continue
@@ -299,7 +298,8 @@ def _results_in_parts(
                     told.add(note)
                     watcher.told(note)
             chunk.append(place_endpoint(observation, ports.document))
-        yield from batched(_recommend_chunk(ports, chunk, around, policy, now, watcher), PART)
+        for part in batched(chunk, turns.together):
+            yield from batched(_recommend_chunk(ports, part, around, policy, now, watcher), PART)
 
 
 def _recommend_chunk(
@@ -336,7 +336,8 @@ def _recommend_or_reason(
         past = ports.history(endpoint.ref.name)
         here = policy_for_endpoint(endpoint, policy, ports.document)
         inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, past, here, now)
-        return recommend(endpoint, usage, inputs, ports.dimensions)
+        parts = read_components(ports.components, ports.metrics, endpoint, here, now)
+        return recommend(endpoint, usage, inputs, ports.dimensions, parts)
 
     found = attempt("judging an endpoint", endpoint.ref.name, find)
     if isinstance(found, Failure):
@@ -345,10 +346,7 @@ def _recommend_or_reason(
 
 
 def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
-    """Report each kind of read problem once.
-
-    Missing datapoints are not reported here: they become the finding of the endpoint.
-    """
+    """Report each kind of read problem once; missing datapoints become the finding of the endpoint."""
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
     for read in usage:
@@ -365,8 +363,9 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
 
 def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
     """The variants of which nothing could be read."""
-    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
-    return tuple(one for one in some if isinstance(one, NoMetrics))
+    return tuple(
+        one for one in (usage.variants if isinstance(usage, EndpointUsage) else (usage,)) if isinstance(one, NoMetrics)
+    )
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:

@@ -1,8 +1,8 @@
 """Orders of a person: roll back, freeze, thaw, and a proposal for inference components.
 
-Orders are recorded by conditional writes; the `apply` door acts on them. No evaluation proposes for components, since
-nothing here knows what it would save. Such a proposal goes the way of every other: approval, preflight, journal,
-probation. Nothing of it is applied by itself.
+Orders are recorded by conditional writes; the `apply` door acts on them. No evaluation proposes what is ordered
+here, since nothing here knows what it would save. Such a proposal goes the way of every other: approval, preflight,
+journal, probation. Nothing of it is applied by itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence

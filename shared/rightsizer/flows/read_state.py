@@ -114,6 +114,7 @@ class StateReader:
         requests = [MetricRequest(change.ref.name, name, signals) for name in (*names, *shadows)]
         parts = _scaled_components(change) if waking.sleeps(change) else ()
         requests += [MetricRequest(change.ref.name, part, waking.OF_COMPONENT, of_component=True) for part in parts]
+        requests += copied_component_requests(change)
         windows = list(self.metrics.read(requests, start, now, proof.PERIOD_S))
         if change.plan.kind is PlanKind.DELETE:
             return deletion.deletion_verdict(change, windows, now)
@@ -122,6 +123,12 @@ class StateReader:
         return proof.proof_verdict(
             add_instance_hours(change, endpoint, now), windows, now, self.limits
         )  # with the hours of this look
+
+
+def copied_component_requests(change: Change) -> list[MetricRequest]:
+    """Service of each component that gets another number of copies: that of the endpoint would hide it."""
+    names = [name for name, _ in change.option.target.copies]
+    return [MetricRequest(change.ref.name, name, proof.SIGNALS, of_component=True) for name in names]
 
 
 def _scaled_components(change: Change) -> tuple[str, ...]:

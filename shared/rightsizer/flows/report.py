@@ -18,9 +18,12 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, HoursSaving, Report, RunningCost, SinceLast, Stack
 from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
+from rightsizer.flows.bill import reconcile_with_bill
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.ports.account import OwnUse
+from rightsizer.ports.bill import BillReader
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
-from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
+from rightsizer.ports.evaluation import Notifier, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.ports.hours import HoursBook
 from rightsizer.recommender.packing import find_packs
 from rightsizer.reporting.merge import EarlierReport
@@ -37,7 +40,7 @@ from rightsizer.reporting.totals import (
     slim_recommendations,
 )
 from rightsizer.reporting.track_record import track_record
-from rightsizer.telemetry import Failure, attempt, logger
+from rightsizer.telemetry import Failure, attempt, logger, measure
 
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
@@ -46,6 +49,7 @@ NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
 """Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
+REPORTED_WEEK = timedelta(days=7)
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 
@@ -68,6 +72,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
+    charges: BillReader | None = None
+    """AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,7 @@ def report_window(period: ReportPeriod, at: datetime) -> tuple[datetime, datetim
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     if period == "weekly":
         end = today - timedelta(days=today.weekday())
-        return end - timedelta(days=7), end
+        return end - REPORTED_WEEK, end
     end = today.replace(day=1)
     return (end - timedelta(days=1)).replace(day=1), end
 
@@ -165,6 +171,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
         misread=sources.misread,
+        reconciliation=reconcile_with_bill(sources.charges, records, start, end, now) if sources.charges else None,
     )
 
 
@@ -175,6 +182,11 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
+    if (
+        end - start == REPORTED_WEEK
+    ):  # one figure for the dashboard: a month's would stand beside it as if it were a week's
+        totals = report.money.totals()
+        measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
     files, missing, failed = dict[str, str](), list[str](), list[Failure]()
     for form in ports.formats:

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import batched
 from typing import Literal
 
+from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.trigger import (
     EvaluationReason,
     ListedEndpoint,
@@ -38,12 +39,14 @@ from rightsizer.ports.evaluation import (
 )
 from rightsizer.ports.spot import GroupReader, JobReader, LookQueue, SpotBook, UnreadGroup
 from rightsizer.recommender.usage_cache import DAYS, page_of
-from rightsizer.telemetry import Failure, attempt, count, logger
+from rightsizer.telemetry import Failure, attempt, count, logger, measure
 
 PAGE = 25
 """Endpoints in one message, of one page of digests where they can be: one reading serves them all."""
 MISSED = timedelta(hours=25)
 """An endpoint that was not evaluated for so long was missed by the daily sweep, or its message was lost."""
+STALE = timedelta(hours=49)
+"""An endpoint in service that was neither evaluated nor modified for so long was missed by two daily sweeps."""
 GROUP_PAGE = 10
 """Groups or jobs in one message."""
 
@@ -99,6 +102,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
     due = summaries if kind is SweepKind.FULL else _due_endpoints(ports, summaries, scheduled_at)
     if kind is SweepKind.FULL:
         _note_spending(ports.log, scheduled_at)
+        attempt("counting what is stale and what waits", "the account", partial(_gauge, ports, summaries, scheduled_at))
     fleet = len(summaries) if kind is SweepKind.FULL and ended is None else 0
     names = sorted((summary.ref.name for summary in due), key=lambda name: page_of(name, fleet, ports.lookback_days))
     listed = {
@@ -194,6 +198,19 @@ def _note_spending(log: EvaluationLog, at: datetime) -> None:
         log.note_spending(at)
     except RightsizerError as error:
         logger.warning("what the account spends is not renewed", extra={"problem": str(error)})
+
+
+def _gauge(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> None:
+    """Count endpoints that two daily sweeps missed, and proposals by state, for the stack's alarm and dashboard."""
+    evaluated, states = ports.log.last_evaluations(), ports.proposals.count_by_state()
+    running = [one for one in summaries if one.status == "InService" and at - one.modified_at > STALE]
+    measure(
+        EndpointsStale=sum(at - evaluated.get(one.ref.name, one.modified_at) > STALE for one in running),
+        ProposalsWaiting=states.get(ProposalState.PENDING, 0),
+        ProposalsUnderWay=states.get(ProposalState.APPROVED, 0) + states.get(ProposalState.APPLYING, 0),
+        ProposalsProven=states.get(ProposalState.PROVEN, 0),
+        ProposalsWentBack=states.get(ProposalState.ROLLED_BACK, 0) + states.get(ProposalState.HANDED_OVER, 0),
+    )
 
 
 def _due_endpoints(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> list[EndpointSummary]:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a door loads the nouns that it uses itself
+    from rightsizer.domain.component import DescribedComponent
     from rightsizer.domain.endpoint import EndpointRef, Observation
     from rightsizer.domain.history import History
     from rightsizer.domain.message import CapacityChangeMessage, Gathering, Message, ProposalMessage
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # a door loads the nouns that it uses itself
     from rightsizer.domain.price import KnownPrices, PriceTable
     from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
     from rightsizer.domain.recommendation import Recommendation
-    from rightsizer.domain.report import FunctionUse, Report
+    from rightsizer.domain.report import Report
     from rightsizer.domain.trigger import ListedEndpoint, LookAt
     from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
     from rightsizer.errors import RightsizerError
@@ -89,6 +90,14 @@ class MetricReader(Protocol):
         ...
 
 
+class ComponentReader(Protocol):
+    """Describes inference components."""
+
+    def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
+        """Each component of an endpoint, read or not. ReadError where they cannot be listed."""
+        ...
+
+
 class DailyUsageStore(Protocol):
     """Keeps digests of complete days, many endpoints to an object. A cache: what is lost is read again."""
 
@@ -128,10 +137,7 @@ class PriceSource(Protocol):
     """With its article, such as ``the price list``: a sentence says that it has no price."""
 
     def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
-        """Prices that the source knows of these types.
-
-        ReadError when it cannot be read: the next source is asked.
-        """
+        """Prices that the source knows of these types. ReadError when it cannot be read: the next one is asked."""
         ...
 
 
@@ -165,6 +171,10 @@ class EvaluationLog(Protocol):
 
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
+
+    def count_by_state(self) -> Mapping[ProposalState, int]:
+        """How many proposals the table has in each state that the dashboard shows."""
+        ...
 
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
@@ -267,14 +277,6 @@ class RecommendationStore(Protocol):
 
         With `is_over` it is carried out or refused already, so that what stands may be asked to go back anew.
         """
-        ...
-
-
-class OwnUse(Protocol):
-    """Knows what rightsizer itself used."""
-
-    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
-        """Use of each function of the stack in the window."""
         ...
 
 

@@ -99,11 +99,16 @@ def _silence_reason(case: GateCase, history: History, policy: Policy, now: datet
 
 def saving_too_small(case: GateCase, policy: Policy) -> Reason | None:
     """Missed minimum of the saving, with the figures; None where both minimums are reached."""
-    usd, least_usd = case.option.saving_usd_per_month, policy.minimum_saving_usd
-    dollars, percent = usd < least_usd, case.share < policy.minimum_saving_share
+    return small_saving_reason(case.option, case.share, policy)
+
+
+def small_saving_reason(option: Option, of_cost: float, policy: Policy) -> Reason | None:
+    """The same of an option that saves `of_cost` of what the endpoint costs, 0..1."""
+    usd, least_usd = option.saving_usd_per_month, policy.minimum_saving_usd
+    dollars, percent = usd < least_usd, of_cost < policy.minimum_saving_share
     if not dollars and not percent:
         return None
-    share, least = 100 * case.share, 100 * policy.minimum_saving_share
+    share, least = 100 * of_cost, 100 * policy.minimum_saving_share
     places = next((n for n in range(4) if round(share, n) < least), 4) if percent else 0
     of_all, below_usd = f"{share:.{places}f} % of its cost", f"below the least of USD {least_usd} per month"
     if not percent:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rightsizer.autoscaling.count_schedule import scheduled_counts
-from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointRef, Mode
+from rightsizer.domain.endpoint import MODE_TAG, Endpoint, EndpointKind, EndpointRef, Mode
 from rightsizer.domain.option import CHANGEABLE, Option, OptionKind, ScaleIn, Target
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.recommender.scale_to_zero import may_components_sleep
 
 TERRAFORM = ("terraform", "opentofu")
 
@@ -50,7 +49,7 @@ def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool)
         return ChangePermission(
             False, f"change it in {endpoint.owned_by}; a change from outside would drift and be reverted"
         )
-    if endpoint.kind not in CHANGEABLE and not may_components_sleep(endpoint):
+    if endpoint.kind not in CHANGEABLE and endpoint.kind is not EndpointKind.INFERENCE_COMPONENTS:
         return ChangePermission(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
         return ChangePermission(False, "deploy the stack with MayChange=tagged; this one changes nothing")
@@ -95,6 +94,14 @@ def withhold_undone_count(
     line += "--service-namespace sagemaker"
     line += f" --resource-id {own.resource_id} --scalable-dimension {own.dimension}"
     return ChangePermission(False, f"{text}{own.minimum}:\n{line} --min-capacity {count}")
+
+
+def withhold_copies(recommendation: Recommendation, permission: ChangePermission) -> ChangePermission:
+    """Withhold approval of other copies of a component whose own tags do not allow it, and say what would."""
+    option = recommendation.chosen_option
+    cut = dict(option.target.copies) if option is not None else {}
+    said = next((one.withheld for one in recommendation.components if one.name in cut and one.withheld), "")
+    return ChangePermission(False, said) if said and permission.approvable else permission
 
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
@@ -168,7 +175,7 @@ def proposal_for(
         return _shortage_proposal(recommendation, days, now)
     if option is None or recommendation.gate is Gate.SILENT:
         return None
-    permission = permission_for_option(option, permission)
+    permission = withhold_copies(recommendation, permission_for_option(option, permission))
     automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and permission.approvable
     decision = (
         Decision(

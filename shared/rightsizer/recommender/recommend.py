@@ -15,6 +15,7 @@ from typing import Any
 
 from rightsizer.autoscaling import policies
 from rightsizer.autoscaling.target_tracking import TRACKING
+from rightsizer.domain.component import ReadComponents
 from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, PolicyChange, ScalableTarget
 from rightsizer.domain.environment import read_environment
@@ -28,6 +29,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
+from rightsizer.recommender.component_copies import with_components
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
@@ -77,8 +79,12 @@ def recommend(
     usage: VariantUsage | EndpointUsage | NoMetrics | None,
     inputs: AccountInputs,
     dimensions: Sequence[Offering],
+    components: ReadComponents | None = None,
 ) -> Recommendation:
-    """The recommendation of one endpoint from digests already folded; of several variants each by its own."""
+    """The recommendation of one endpoint from digests already folded; of several variants each by its own.
+
+    `components`: its inference components; None where it has none or nobody read them.
+    """
     here = inputs.for_endpoint(endpoint)
     all_usd = usd_of_variants(endpoint.variants, here.prices)
     here = _share_plan(here, all_usd, here.history.gpu_usd_per_month)
@@ -92,6 +98,7 @@ def recommend(
     else:
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
         found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
+    found = with_components(found, endpoint, components, here)
     found = replace(found, environment=read_environment(endpoint, inputs.policy))
     return add_unread_tags(add_unknown_savings_plans(_add_running_hours(found), inputs.prices), endpoint)
 

@@ -12,6 +12,7 @@ from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.ports.evaluation import ReportFormat
+from rightsizer.render import bill
 
 HEADS = (
     *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),
@@ -21,8 +22,9 @@ HEADS = (
     *("stage", "funnel_usd_per_month", "proposal"),
     *("environment", "spend_usd_per_month", "without_changes_usd_per_month", "wasted_usd_per_month"),
     *("utilised_usd_per_month", "reserve_usd_per_month", "saved_usd_in_window"),
+    *bill.CSV_HEADS,
 )
-WIDTH = len(HEADS) - 10
+WIDTH = len(HEADS) - 10 - len(bill.CSV_HEADS)
 """Columns of the recommendation; those of the funnel and of the endpoint's money come after them."""
 DANGEROUS = ("=", "+", "-", "@")
 """A cell that begins so is a formula to a spreadsheet (OWASP, "CSV Injection"), as are their full-width forms."""
@@ -31,7 +33,8 @@ DANGEROUS = ("=", "+", "-", "@")
 def report(report: Report) -> str:
     """The table with a head row; CRLF line ends, as RFC 4180 asks. Each column of money adds up to its total.
 
-    An endpoint with several savings has a row for each of them, and its own money in the first one alone.
+    An endpoint with several savings has a row for each of them, and its own money in the first one alone. Where the
+    bill is told apart by instance type or tag, its comparison follows in rows without an endpoint.
     """
     text = io.StringIO()
     rows = csv.writer(text)
@@ -39,17 +42,25 @@ def report(report: Report) -> str:
     asked = {one.id: one.recommendation for one in report.proposals}
     latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
     money = {row.key: row for row in report.money.rows}
+    billed = bill.csv_rows(report)
     for saving in report.funnel:
         found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
-        known = _row(found) if found else _bare_row(saving.key, saving.owner)
+        known, own = _row(found) if found else _bare_row(saving.key, saving.owner), money.pop(saving.key, None)
         funnel = [saving.stage, saving.usd_per_month, saving.proposal_id]
-        rows.writerow([*known, *funnel, *_money_cells(money.pop(saving.key, None))])
+        rows.writerow(
+            [*known, *funnel, *_money_cells(own), *bill.csv_cells(billed.get(saving.endpoint if own else None))]
+        )
     counted = {one.key for one in report.funnel}
     for key in dict.fromkeys((*latest, *money)):
         if key not in counted:
             row = money.get(key)
             known = _row(latest[key]) if key in latest else _bare_row(key, row.owner if row else "")
-            rows.writerow([*known, "", "", "", *_money_cells(row)])
+            rows.writerow(
+                [*known, "", "", "", *_money_cells(row), *bill.csv_cells(billed.get(key[2] if row else None))]
+            )
+    for one in bill.csv_groups(report):
+        known = [report.account, report.region, *[""] * 6, safe_cell(one.name), *[""] * (WIDTH - 9)]
+        rows.writerow([*known, *[""] * 10, *bill.csv_cells(one)])
     return text.getvalue()
 
 

@@ -21,6 +21,7 @@ def details_page(proposal: Proposal) -> str:
         _cards(found),
         section("Why", tag("p", found.reason.sentence), _notes(found)),
         _variants(found),
+        _components(found),
         _weeks(found),
         section("Evidence", _evidence(found)),
         section("Options, best first", _options(proposal)),
@@ -70,6 +71,23 @@ def _variants(found: Recommendation) -> HtmlNode:
         if (pairs := sentences.variant_facts(one))
     ]
     return section("Variants", *panels)
+
+
+def _components(found: Recommendation) -> HtmlNode:
+    """Each inference component with its finding and figures, and how their copies pack; nothing without any."""
+    if not found.components:
+        return ""
+    panels = [
+        tag(
+            "div",
+            tag("h3", one.name),
+            facts([(name[0].upper() + name[1:], said) for name, said in sentences.component_facts(one)]),
+            class_="panel",
+        )
+        for one in found.components
+    ]
+    packed = [tag("p", sentences.packing_sentence(found.packing), class_="note")] if found.packing else []
+    return section("Inference components", *packed, *panels)
 
 
 def _weeks(found: Recommendation) -> Markup:

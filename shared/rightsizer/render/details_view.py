@@ -31,6 +31,7 @@ from rightsizer.render.target import later_text, target_facts
 MOST_OPTIONS = 8
 """Options that a person is shown; the page has all of them."""
 MOST_EXCLUDED = 6
+MOST_PARTS = 10
 
 
 def proposal_view(proposal: Proposal) -> Block:
@@ -55,6 +56,8 @@ def details_blocks(proposal: Proposal) -> list[Block]:
     if option is not None:
         blocks += _in_tens(_facts(proposal, option))
     blocks += [header("Evidence"), *_evidence(found)]
+    if found.components:
+        blocks += [header("Inference components"), section(_text("\n".join(component_lines(found))))]
     blocks += [header("Options, best first"), *_options(proposal)]
     blocks += [header("Why not the same GPU in another size?"), section(_text("\n".join(other_sizes(found))))]
     if found.open_questions:
@@ -86,6 +89,17 @@ def other_sizes(found: Recommendation) -> list[str]:
     return [*first, *lines][:MOST_EXCLUDED] or [
         f"No other size of {family} was looked at: none is listed with a price."
     ]
+
+
+def component_lines(found: Recommendation) -> list[str]:
+    """How the copies pack, and a line for each component; the page has all of them and their figures."""
+    packed = [sentences.packing_sentence(found.packing)] if found.packing is not None else []
+    each = [
+        f"{one.name}: {sentences.FINDINGS[one.finding].lower()}, {one.reason.sentence}"
+        for one in found.components[:MOST_PARTS]
+    ]
+    more = len(found.components) - MOST_PARTS
+    return [*packed, *each, *([f"and {more} more on the page"] if more > 0 else [])]
 
 
 def _family(instance_type: str) -> str:

@@ -10,7 +10,9 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
 from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import (
+    bill,
     charts,
+    component_table,
     messages,
     report_charts,
     report_money,
@@ -50,6 +52,7 @@ def report(report: Report) -> str:
         section("What could still be saved", _recommendations(saves)),
         section("Where the money goes", report_money.groups(report)),
         section("Promised and kept", report_promises.savings_section(report), folded("By week", _weeks(report))),
+        section("Against the bill", bill.section_content(report)),
         section("Since the last report", report_money.since_last(report)),
         section("Settings that cannot be understood", tag("p", messages.misread_line(report.misread)))
         if report.misread
@@ -65,6 +68,7 @@ def _evidence(report: Report, left: list[Recommendation]) -> list[HtmlNode]:
     parts: list[tuple[str, HtmlNode]] = [
         ("Small endpoints that would fit on one card", _packs(report)),
         (rest_of_bill.TITLE, rest_of_bill.section_content(report.account_findings, report.account_unread)),
+        (component_table.TITLE, component_table.section_content(report.recommendations)),
         ("Stopped by office hours", _office_hours(report) if report.office_hours else None),
         ("What was asked and changed", _proposals(report)),
         ("Slowdown, promised and measured", report_promises.slowdowns_section(report.track_record)),

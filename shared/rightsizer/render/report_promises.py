@@ -10,7 +10,7 @@ from rightsizer.domain.option import Risk
 from rightsizer.domain.outcome import RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
 from rightsizer.domain.report import Report
 from rightsizer.domain.usage import CONFORMAL
-from rightsizer.render import report_tables, sentences
+from rightsizer.render import bill, report_tables, sentences
 from rightsizer.render.html import Cell, Markup, badge, join, table, tag
 from rightsizer.render.report_tables import UNKNOWN
 
@@ -19,8 +19,6 @@ HOW = (
     " promised: the most likely one, and a limit. Latency is the mean after the change over the mean before it; in a"
     " shadow test, the shadow's over production's."
 )
-NOT_RECONCILED = "not reconciled"
-"""Both figures are our prices times hours: only the bill tells how wrong an estimate was, and no bill was read."""
 WENT_BACK = (
     "Rolled back: for latency, failed requests, memory or an alarm, or because the model did not start; also where"
     " the rollback failed, and where a later change had to restore what ran before. Changes that are not proven, or"
@@ -45,7 +43,7 @@ def savings_section(report: Report) -> Markup:
             Cell(one.change_id, look="nowrap"),
             Cell(sentences.money(one.promised), float(one.promised), "n"),
             Cell(sentences.money(one.realised), float(one.realised), "n"),
-            Cell(NOT_RECONCILED),
+            Cell(bill.change_cell(report, one.endpoint)),
         ]
         for one in report_tables.kept_promises(report)
     ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from rightsizer.domain.bill import Reconciliation, add_rows
 from rightsizer.domain.money import NOBODY, OPEN, MoneyTable, Saving, Totals, add_totals, sum_rows, usd_per_day
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import HOURS_PER_MONTH
@@ -126,7 +127,7 @@ def cut_report(report: Report) -> Report:
     def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
         return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
 
-    report = replace(report, money=cut_money(report.money))
+    report = replace(report, money=cut_money(report.money), reconciliation=_cut_bill(report.reconciliation))
     if len(report.recommendations) <= SHOWN and len(report.proposals) <= SHOWN:
         return report
     largest = sorted(report.recommendations, key=worth, reverse=True)[:SHOWN]
@@ -138,6 +139,14 @@ def cut_report(report: Report) -> Report:
         proposals=tuple(sorted(asked, key=lambda one: one.created_at, reverse=True)),
         not_shown=every - len(largest) - len(asked),
     )
+
+
+def _cut_bill(found: Reconciliation | None) -> Reconciliation | None:
+    """The comparison with its largest differences, and the sum of the other rows as one."""
+    if found is None or len(found.rows) <= SHOWN:
+        return found
+    others = replace(add_rows(found.rows[SHOWN:]), name="(all others)")
+    return replace(found, rows=(*found.rows[:SHOWN], others))
 
 
 def cut_money(money: MoneyTable) -> MoneyTable:

@@ -24,7 +24,15 @@ from rightsizer.domain.proposal import (
 )
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
-from rightsizer.domain.recommendation import Evidence, Finding, Gate, Recommendation, VariantFinding
+from rightsizer.domain.recommendation import (
+    ComponentFinding,
+    ComponentPacking,
+    Evidence,
+    Finding,
+    Gate,
+    Recommendation,
+    VariantFinding,
+)
 
 RISKS = {
     Risk.VERY_LOW: "very low",
@@ -168,6 +176,26 @@ def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
         ("requests", requests),
         ("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}{could}"),
     ]
+
+
+def component_facts(one: ComponentFinding) -> list[tuple[str, str]]:
+    """Copies, part of the price, figures and finding of one inference component, with their names."""
+    copies = "not read" if one.copies is None else str(one.copies)
+    if one.needed is not None and one.needed != one.copies:
+        copies += f" ({one.needed} needed)"
+    facts = [("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}")]
+    facts += [] if one.base else [("copies", copies)]
+    if one.usd_per_month is not None and not one.base:
+        facts.append(("cost", f"{monthly_price(one.usd_per_month)}, by what its copies reserve"))
+    return [*facts, *one.figures.items(), *([("advice", one.advice)] if one.advice else [])]
+
+
+def packing_sentence(packed: ComponentPacking) -> str:
+    """Instances that the copies need beside those that run, and what of the price nobody reserves."""
+    span = f"{packed.least}" if packed.least == packed.most else f"{packed.least} to {packed.most}"
+    text = f"the copies fit on {span} of {count(packed.instances, 'instance')} by what they reserve"
+    rest = packed.unreserved_usd_per_month
+    return text if rest is None else f"{text}; {monthly_price(rest)} is reserved by none"
 
 
 def change(option: Option) -> str:

@@ -12,7 +12,7 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import asked_test, bill, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
     FIELD,
     SECTION,
@@ -201,6 +201,8 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     blocks += [
         section(f"• {escape(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]
     ]
+    if report.reconciliation is not None:
+        blocks.append(section(escape(f"Bill: {bill.bill_text(report)}.", SECTION)))
     if report.track_record is not None:
         said = report_promises.slowdown_text(report.track_record), report_promises.risk_text(report.track_record)
         blocks.append(section(escape_lines("\n".join(said), SECTION)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
-from rightsizer.render import asked_test, effects, report_promises, report_tables, rest_of_bill, sentences
+from rightsizer.render import asked_test, bill, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.charts import sparkline
 from rightsizer.render.target import later_text, target_facts
 
@@ -59,6 +59,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
             for name, usd in report_tables.funnel(totals)
         ),
         f"Saved:      {sentences.exact_money(totals.realised)} in this window",
+        f"Bill:       {bill.bill_text(report)}",
         f"Wasted:     {sentences.exact_money(totals.wasted)} a month of the spend",
         *report_tables.wait_lines(report),
         *(f"{name}: {said}" for name, said in report_tables.hours_saved(report)),

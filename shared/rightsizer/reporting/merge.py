@@ -13,7 +13,7 @@ from rightsizer.errors import InputError
 def merge_reports(reports: Sequence[Report]) -> Report:
     """One report of all of them. InputError where windows differ, or one account and Region is there twice.
 
-    What cannot be added up is left out: the track record, and what changed since the report before.
+    What cannot be added up is left out: the track record, the bill, and what changed since the report before.
     """
     first = reports[0]
     if any((one.start, one.end) != (first.start, first.end) for one in reports):
@@ -45,6 +45,7 @@ def merge_reports(reports: Sequence[Report]) -> Report:
         packs=_joined(reports, lambda one: one.packs),
         track_record=None,
         since_last=None,
+        reconciliation=None,
         not_shown=sum(one.not_shown for one in reports),
         unread=_joined(reports, lambda one: one.unread),
         misread=_joined(reports, lambda one: one.misread),

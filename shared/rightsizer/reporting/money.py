@@ -140,10 +140,24 @@ class _InForce:
         return awake.between(max(start, self.start), min(end, self.end))
 
 
-def money_table(
-    sources: MoneySources, funnel: Sequence[Saving], start: datetime, end: datetime, made_at: datetime
-) -> MoneyTable:
-    """The table of one window, `start` included and `end` not."""
+@dataclass(frozen=True, slots=True)
+class SpendCourses:
+    """Costs of each endpoint on each day of a window, with and without our changes."""
+
+    days: "Sequence[_Stretch]"
+    judged: Mapping[str, Recommendation]
+    awake: Mapping[str, AwakeHours]
+    changes: Mapping[str, Sequence[_InForce]]
+    known: Mapping[str, frozenset[int]]
+    """Numbers of the days that each priced endpoint is known of."""
+    shown: frozenset[int]
+    """Numbers of the days of which enough is known to show a sum."""
+    amounts: "Mapping[str, _Amounts]"
+    """Of the days that are known and shown."""
+
+
+def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at: datetime) -> SpendCourses:
+    """The courses behind the table of one window; the sums of their days are `spent` and `would_have_cost` there."""
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
     awake = AwakeByName(judged, sources.stopped)
@@ -151,24 +165,32 @@ def money_table(
     spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
     known = {name: _known_days(judged[name], days, made_at, awake[name]) for name in spends}
     shown = _shown_days(known, spends, len(days))
-    courses = {
+    amounts = {
         name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole & shown)
         for name, whole in known.items()
     }
+    return SpendCourses(days, judged, awake, changes, known, shown, amounts)
+
+
+def money_table(
+    sources: MoneySources, funnel: Sequence[Saving], start: datetime, end: datetime, made_at: datetime
+) -> MoneyTable:
+    """The table of one window, `start` included and `end` not."""
+    course = spend_courses(sources, start, end, made_at)
     booked = _booked(sources.ledger, start, end)
     savings: dict[str, list[Saving]] = defaultdict(list)
     for saving in funnel:
         savings[saving.endpoint].append(saving)
-    names = {*judged, *savings, *booked}
+    names = {*course.judged, *savings, *booked}
     rows = [
-        _Row(sources, name, judged.get(name), savings[name], booked.get(name, ()), awake[name]).money_row(
-            changes[name], courses.get(name, {}), days
+        _Row(sources, name, course.judged.get(name), savings[name], booked.get(name, ()), course.awake[name]).money_row(
+            course.changes[name], course.amounts.get(name, {}), course.days
         )
         for name in names
     ]
     return MoneyTable(
         rows=tuple(sorted(rows, key=lambda row: (-(row.spend or NO_USD), row.endpoint))),
-        days=tuple(_day_sums(days, shown, courses, known)),
+        days=tuple(_day_sums(course)),
         waits=_waits(sources.proposals, funnel),
         week=sources.observed.week(),
     )
@@ -354,17 +376,12 @@ def _booked(ledger: Sequence[LedgerEntry], start: datetime, end: datetime) -> Ma
     return found
 
 
-def _day_sums(
-    days: Sequence[_Stretch],
-    shown: Collection[int],
-    courses: Mapping[str, _Amounts],
-    known: Mapping[str, frozenset[int]],
-) -> Iterator[DayMoney]:
-    for number, (start, _) in enumerate(days):
-        parts = [course[number] for course in courses.values() if number in course]
+def _day_sums(course: SpendCourses) -> Iterator[DayMoney]:
+    for number, (start, _) in enumerate(course.days):
+        parts = [amounts[number] for amounts in course.amounts.values() if number in amounts]
         spent, would = (sum((part[at] for part in parts), NO_USD) for at in (0, 1))
-        seen = sum(number in one for one in known.values())
-        is_known = number in shown
+        seen = sum(number in one for one in course.known.values())
+        is_known = number in course.shown
         yield DayMoney(start, spent if is_known else None, would if is_known else None, seen)
 
 

@@ -21,6 +21,7 @@ from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, CostLine, FunctionUse, Report, RunningCost, Stack
 from rightsizer.reporting.money import MoneySources, Observed, money_table
+from rightsizer.reporting.own_bill import own_bill, price, price_date
 from rightsizer.reporting.plan_money import LAPSED, Ends, PlanPart, plan_parts
 
 STANDING = frozenset({Stage.WAITING, Stage.DECLINED, Stage.UNDER_WAY})
@@ -28,21 +29,12 @@ STANDING = frozenset({Stage.WAITING, Stage.DECLINED, Stage.UNDER_WAY})
 MOMENT = timedelta(microseconds=1)
 RENEWED = timedelta(days=14)
 """A recommendation of an endpoint that was made so long after a window says nothing about what ran in it."""
-AS_OF = "2026-11-20"
-PER_GB_SECOND = {True: Decimal("0.0000133334"), False: Decimal("0.0000166667")}
-"""US dollars for a GB-second, arm64 and x86_64; first tier, us-east-1 (AWS Lambda pricing)."""
-PER_MILLION_REQUESTS = Decimal("0.20")
-"""US dollars (AWS Lambda pricing)."""
-PER_THOUSAND_METRICS = Decimal("0.01")
-"""US dollars for 1,000 metrics asked of GetMetricData; no free tier (Amazon CloudWatch pricing)."""
-PER_ALARM_METRIC = Decimal("0.10")
-"""US dollars a month for a metric in a standard alarm, and for each metric that a query alarm analyses."""
-ALARM_METRICS = 12
+ALARM_METRICS = 17
 """Metrics in the stack's own alarms; a test counts them in the template."""
 BASIS = (
-    f"Estimate from list prices of us-east-1 as of {AS_OF} (AWS Lambda and Amazon CloudWatch pricing), without free "
-    "tiers. Not in it: logs, custom metrics, metrics of single GPUs, roll-back alarms of changes, table, bucket, "
-    "queues, topic, events."
+    "Estimate from list prices of us-east-1 as of {as_of}, without free tiers (docs/cost.md). Functions and endpoints "
+    "are counted, the other quantities are those of a stack of this size. Not in it: metrics of single GPUs, roll-back "
+    "alarms of changes, a dashboard, the Slack secret."
 )
 LINES = 1000
 """Recommendations in one file of JSON lines: about 27 MB before it is compressed."""
@@ -82,7 +74,7 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     ends = Ends(records.ended, records.returned)
     parts = {one.id: plan_parts(one, ends, start, end) for one in records.proposals}
     funnel = _funnel(records, parts)
-    money = money_table(_money_sources(records), funnel, start, end, made_at)
+    money = money_table(money_sources(records), funnel, start, end, made_at)
     return Report(
         account=records.account,
         region=records.region,
@@ -102,7 +94,8 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     )
 
 
-def _money_sources(records: Records) -> MoneySources:
+def money_sources(records: Records) -> MoneySources:
+    """Everything that the table of money is made from."""
     observed = records.observed
     if observed is None:
         observed = Observed()
@@ -182,32 +175,37 @@ def running_cost(
     months = Decimal(str(days)) * 24 / HOURS_PER_MONTH
     alarm_metrics = ALARM_METRICS + (variants if stack.grouped_alarm else 0)
     reads = int(variants * metrics_each * days)
+    per_alarm, per_read = price("alarm metric"), price("metric read")
     lines = [
         _functions(used, stack),
         CostLine(
             "alarms",
-            alarm_metrics * PER_ALARM_METRIC * months,
-            f"{alarm_metrics} metrics in alarms at ${PER_ALARM_METRIC} a month each",
+            alarm_metrics * per_alarm * months,
+            f"{alarm_metrics} metrics in alarms at ${per_alarm} a month each",
         ),
         CostLine(
             "metric reads",
-            reads * PER_THOUSAND_METRICS / 1000,
-            f"about {reads:,} metrics read, {metrics_each} a variant and day, at ${PER_THOUSAND_METRICS} for 1,000",
+            reads * per_read,
+            f"about {reads:,} metrics read, {metrics_each} a variant and day, at ${per_read * 1000:f} for 1,000",
         ),
     ]
-    return RunningCost(tuple(lines), BASIS)
+    rest = [line for line in own_bill(variants, arm=stack.arm) if line.what not in {one.what for one in lines}]
+    lines += [
+        CostLine(line.what, line.usd * months, f"estimated for {variants:,} variants: {line.description} a month")
+        for line in rest
+    ]
+    return RunningCost(tuple(lines), BASIS.format(as_of=price_date()))
 
 
 def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
     calls = sum(one.invocations for one in used)
     gb_seconds = sum((Decimal(str(one.duration_ms)) * one.memory_mb / 1024 / 1000 for one in used), Decimal(0))
-    rate = PER_GB_SECOND[stack.arm]
-    usd = gb_seconds * rate + calls * PER_MILLION_REQUESTS / 1_000_000
+    per_call, rate = price("function call"), price("GB-second", arm=stack.arm)
     how = (
-        f"{calls:,} invocations at ${PER_MILLION_REQUESTS} a million, "
+        f"{calls:,} invocations at ${per_call * 1_000_000:.2f} a million, "
         f"{gb_seconds:,.0f} GB-seconds at ${rate} ({'arm64' if stack.arm else 'x86_64'})"
     )
-    return CostLine("functions", usd, how)
+    return CostLine("functions", gb_seconds * rate + calls * per_call, how)
 
 
 def slim_recommendation(one: Recommendation) -> Recommendation:

@@ -18,6 +18,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rightsizer import __version__, bootstrap
+from rightsizer.aws.local_cache import LocalCache
 from rightsizer.aws.session import Session
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
@@ -176,6 +177,10 @@ def scan(
     ] = Decimal(50),
     look_back: LookBack = 14,
     zone: Zone = "UTC",
+    cached: Annotated[
+        bool, typer.Option("--cache", help="Keep configurations and closed days of metrics on this machine.")
+    ] = False,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Read everything anew into the cache.")] = False,
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -185,13 +190,16 @@ def scan(
     not idle.
     """
     session = open_session(region, profile, endpoint_url)
-    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=min_saving), zone)
+    cache = bootstrap.local_cache(session, refresh=refresh) if cached or refresh else None
+    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=min_saving), zone, cache=cache)
     if as_json:
         print_json(document.survey_document(found))
     else:
         console = tables.output()
         console.print(tables.listing(found, console.width))
     tables.print_warnings(found, Screen(stderr=True))
+    if cache is not None:
+        Screen(stderr=True).print(_cache_line(cache), style="dim", markup=False)
     raise typer.Exit(code_of(found))
 
 
@@ -275,10 +283,21 @@ def code_of(found: Survey) -> Exit:
     return Exit.NOTHING_TO_DO if found.is_whole else Exit.INCOMPLETE
 
 
-def _survey(session: Session, policy: Policy, zone: str, *names: str) -> Survey:
-    ports, now = bootstrap.reading_ports(session), bootstrap.now()
+def _cache_line(cache: LocalCache) -> str:
+    if cache.oldest is None:
+        return f"nothing came from the cache; what cannot change is now in {cache.folder}"
+    hours = (bootstrap.now() - cache.oldest).total_seconds() / 3600
+    age = f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.1f} hours"
+    return (
+        f"configurations of {cache.used} endpoints, and closed days of their metrics, come from the cache "
+        f"{cache.folder}; the oldest was read {age} ago (--refresh reads all anew)"
+    )
+
+
+def _survey(session: Session, policy: Policy, zone: str, *names: str, cache: LocalCache | None = None) -> Survey:
+    ports, now = bootstrap.reading_ports(session, cache=cache), bootstrap.now()
     with progress_of("reading endpoints") as progress:
-        found = survey(ports, session.region, policy, policy.minimum_saving_usd, now, progress, names)
+        found = survey(ports, session.region, policy, now, progress, names)
     bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
 

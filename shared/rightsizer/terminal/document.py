@@ -4,6 +4,7 @@ Its keys are a promise (docs/cli-json.md): they are added to, never renamed.
 """
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from rightsizer.changes.reconcile import undo_commands
@@ -16,7 +17,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Decision, Proposal
 from rightsizer.domain.reason import Reason
-from rightsizer.domain.recommendation import Recommendation, VariantFinding
+from rightsizer.domain.recommendation import ComponentFinding, Recommendation, VariantFinding
 from rightsizer.domain.schedule import days_text
 from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import effects, sentences
@@ -57,7 +58,7 @@ def finding_document(each: AccountFinding) -> dict[str, Any]:
         "endpoint": each.endpoint or None,
         "owner": each.owner,
         "what": each.what,
-        "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
+        "usd_per_month": _usd(each.usd_per_month),
         "advice": each.advice,
         "advice_only": True,
         "evidence": dict(each.evidence),
@@ -67,7 +68,7 @@ def finding_document(each: AccountFinding) -> dict[str, Any]:
                 "detail": item.detail,
                 "created_at": item.created_at.isoformat() if item.created_at else None,
                 "last_used": item.last_used or None,
-                "usd_per_month": None if item.usd_per_month is None else str(item.usd_per_month),
+                "usd_per_month": _usd(item.usd_per_month),
             }
             for item in each.items
         ],
@@ -83,13 +84,22 @@ def recommendation_document(each: Recommendation) -> dict[str, Any]:
         "variant": each.variant,
         "other_variants": list(each.beside),
         "variants": [_variant(one, not each.owned_by) for one in each.variants],
+        "components": [_component(one) for one in each.components],
+        "packing": None
+        if each.packing is None
+        else {
+            "instances": each.packing.instances,
+            "least": each.packing.least,
+            "most": each.packing.most,
+            "unreserved_usd_per_month": _usd(each.packing.unreserved_usd_per_month),
+        },
         "kind": each.kind.value,
         "mode": each.mode.value,
         "owner": each.owner,
         "environment": _environment(each),
         "instance_type": each.instance_type,
         "instance_count": each.instance_count,
-        "usd_per_month": None if each.usd_per_month is None else str(each.usd_per_month),
+        "usd_per_month": _usd(each.usd_per_month),
         "price": None if each.price is None else _price(each.price),
         "finding": each.finding.value,
         "reason": reason_document(each.reason),
@@ -196,13 +206,31 @@ def _variant(one: VariantFinding, ours: bool) -> dict[str, Any]:
         "instance_type": one.instance_type,
         "instance_count": one.instance_count,
         "weight": one.weight,
-        "usd_per_month": None if one.usd_per_month is None else str(one.usd_per_month),
+        "usd_per_month": _usd(one.usd_per_month),
         "requests": one.requests,
         "finding": one.finding.value,
         "reason": reason_document(one.reason),
         "gate": one.gate.value,
         "recommended": option_document(one.options[0], ours) if one.options else None,
     }
+
+
+def _component(one: ComponentFinding) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "copies": one.copies,
+        "needed": one.needed,
+        "usd_per_month": _usd(one.usd_per_month),
+        "adapter_of": one.base or None,
+        "finding": one.finding.value,
+        "reason": reason_document(one.reason),
+        "figures": dict(one.figures),
+        "advice": one.advice,
+    }
+
+
+def _usd(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 def _environment(each: Recommendation) -> dict[str, Any] | None:

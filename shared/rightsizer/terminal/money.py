@@ -11,15 +11,16 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
-from rightsizer import bootstrap
+from rightsizer import bootstrap, wire
 from rightsizer.domain.money import GroupedBy, MoneyRow, MoneyTable, Totals, UseMethod, sum_rows
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.flows import report as reporting
+from rightsizer.render import bill as billed
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
-from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.options import Bill, StackOptions, order
 
 
 class GroupBy(StrEnum):
@@ -68,21 +69,27 @@ def waste(options: StackOptions, by: By = GroupBy.ENDPOINT, days: Days = 14) -> 
     _show(options, by, days, WASTE, lambda one: one.spend > 0)
 
 
-@app.command(epilog=examples("rightsizer savings", "rightsizer savings --by owner --days 90"))
+@app.command(epilog=examples("rightsizer savings", "rightsizer savings --days 90 --bill cost-explorer"))
 @order
-def savings(options: StackOptions, by: By = GroupBy.ENDPOINT, days: Days = 30) -> None:
+def savings(options: StackOptions, by: By = GroupBy.ENDPOINT, days: Days = 30, bill: Bill = "") -> None:
     """Show what could be saved, what is proven, and what was saved.
 
     Reads the stack's table. Estimates are US dollars a month; saved is what the days really saved, at the hours booked.
+    With --bill the saving is reconciled with AWS's bill, as far as that has whole days of the window.
     """
-    _show(options, by, days, SAVINGS, lambda one: one.identified > 0 or one.realised != 0)
+    _show(options, by, days, SAVINGS, lambda one: one.identified > 0 or one.realised != 0, bill)
 
 
 def _show(
-    options: StackOptions, by: GroupBy, days: int, columns: Sequence[Column], wanted: Callable[[Totals], bool]
+    options: StackOptions,
+    by: GroupBy,
+    days: int,
+    columns: Sequence[Column],
+    wanted: Callable[[Totals], bool],
+    bill: str = "",
 ) -> None:
     now = bootstrap.now()
-    sources = options.report_sources()
+    sources = options.report_sources(bill)
     sources = replace(sources, bill=None, hours=sources.bill.hours if sources.bill else None)
     report = reporting.assemble_report(sources, now - timedelta(days=days), now, now)
     groups = {name: one for name, one in grouped(report.money, by).items() if wanted(one)}
@@ -93,6 +100,11 @@ def _show(
     console = tables.output()
     console.print(_page(by, ordered, report.money.totals(), columns, console.width))
     console.print(f"US dollars a month, {_window(report)}.", style="dim", highlight=False)
+    if columns is SAVINGS:
+        said = billed.bill_text(report)
+        tables.say(one_line(f"{said[0].upper()}{said[1:]}."))
+        for line in billed.lines(report):
+            tables.say(one_line(line))
     for row in report.unread:
         tables.say(one_line(sentences.unread_row(row)))
 
@@ -145,6 +157,7 @@ def money_document(report: Report, by: GroupBy, rows: Sequence[tuple[str, Totals
             for name, one in rows
         ],
         "totals": totals_document(report.money.totals()),
+        "reconciliation": None if report.reconciliation is None else wire.plain(report.reconciliation),
         "unreadable": document.unread_documents(report.unread),
     }
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Annotated, Any, Concatenate
 
@@ -10,6 +10,7 @@ import typer
 
 from rightsizer.aws.account import stack_of
 from rightsizer.aws.session import Session
+from rightsizer.bootstrap.bill import AT_TERMINAL_S, bill_reader
 from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.bootstrap.policy import StackPolicy, policy_of_stack
 from rightsizer.errors import SettingsError
@@ -24,6 +25,14 @@ Table = Annotated[
     str,
     typer.Option(
         "--table", envvar="RIGHTSIZER_TABLE", help="Name of the stack's table, where the stack itself may not be read."
+    ),
+]
+Bill = Annotated[
+    str,
+    typer.Option(
+        "--bill",
+        metavar="FILE|s3://EXPORT|cost-explorer[:TAG]",
+        help="Compare with AWS's bill: CUR 2.0 or FOCUS as CSV, or Cost Explorer (USD 0.01 a request).",
     ),
 ]
 
@@ -56,9 +65,11 @@ class StackOptions:
         except SettingsError:
             return StackPolicy()
 
-    def report_sources(self) -> ReportSources:
-        """Sources of the stack's report; looks for the stack where no table was named."""
-        return report_sources(self.session, self.stack, self.table)
+    def report_sources(self, bill: str = "") -> ReportSources:
+        """Sources of the stack's report; looks for the stack where no table was named. `bill`: as of `--bill`."""
+        account = self.session
+        charges = bill_reader(account, bill, AT_TERMINAL_S) if bill else None
+        return replace(report_sources(account, self.stack, self.table), charges=charges)
 
     @property
     def session(self) -> Session:

@@ -17,11 +17,12 @@ from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.errors import InputError
 from rightsizer.flows import report as reporting
+from rightsizer.render import bill as billed
 from rightsizer.render import csv, focus, messages, report_json, report_page, report_picture, sentences, text
 from rightsizer.reporting.merge import merge_reports
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
-from rightsizer.terminal.options import StackOptions, order
+from rightsizer.terminal.options import Bill, StackOptions, order
 
 
 class Format(StrEnum):
@@ -59,6 +60,7 @@ DAYS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M"]
         "rightsizer report",
         "rightsizer report --monthly --by owner",
         "rightsizer report --since 2026-11-01 --until 2026-11-15 --format html --output report.html",
+        "rightsizer report --monthly --bill s3://billing/exports/cur",
         "rightsizer report --merge one.json --merge other.json --by account",
     )
 )
@@ -79,6 +81,7 @@ def report(
         list[Path] | None,
         typer.Option("--merge", exists=True, dir_okay=False, help="JSON of a stored report; all of them as one."),
     ] = None,
+    bill: Bill = "",
 ) -> None:
     """Show what was spent and saved, last week or in any window.
 
@@ -91,13 +94,13 @@ def report(
         raise InputError(f"--by is for the terminal, csv and json; {form} has the groups in it or knows none")
     if form is Format.PNG and output is None:
         raise InputError("a picture needs a file to go to: name it with --output")
-    if merge and (monthly or since or until):
-        raise InputError("--merge takes the window of the files: leave --monthly, --since and --until out")
+    if merge and (monthly or since or until or bill):
+        raise InputError("--merge takes the window of the files: leave --monthly, --since, --until and --bill out")
     now = bootstrap.now()
     if merge:
         made = merge_reports([_stored(path) for path in merge])
     else:
-        made = reporting.assemble_report(options.report_sources(), *_window(monthly, since, until, now), now)
+        made = reporting.assemble_report(options.report_sources(bill), *_window(monthly, since, until, now), now)
     if by is not None:
         _show_groups(made, by, form, output)
     elif form is Format.PNG and output is not None:
@@ -140,6 +143,8 @@ def _write(said: str, output: Path | None) -> None:
 
 def _show(made: Report) -> None:
     tables.say(text.report(made)[1].rstrip())
+    for line in billed.lines(made):
+        tables.say(one_line(line))
     for row in made.unread:
         tables.say(one_line(sentences.unread_row(row)))
     if made.misread:

@@ -16,8 +16,9 @@ from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher,
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.ports.evaluation import EndpointSummary
 
-TURN = 10
-"""Endpoints whose metrics are read together, so that the bar moves: about as many as fill one GetMetricData."""
+TURN, TOGETHER = 100, 10
+"""Endpoints that are described together, and those of them whose metrics are read together, so that the bar moves: as
+many as one request for tags takes, and about as many as fill one GetMetricData."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,6 @@ def survey(
     ports: EvaluatePorts,
     region: str,
     policy: Policy,
-    minimum_saving: Decimal,
     now: datetime,
     progress: Progress,
     names: Sequence[str] = (),
@@ -96,16 +96,15 @@ def survey(
         progress(done, len(summaries))
 
     progress(0, len(summaries))
-    policy = replace(policy, minimum_saving_usd=minimum_saving)
     watcher = ProgressWatcher(done=step, told=incomplete.append)
-    results = list(recommendations(ports, summaries, policy, now, watcher, Turns(most=TURN)))
+    results = list(recommendations(ports, summaries, policy, now, watcher, Turns(most=TURN, together=TOGETHER)))
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
     return Survey(
         region=region,
         at=now,
-        minimum_saving=minimum_saving,
+        minimum_saving=policy.minimum_saving_usd,
         recommendations=tuple(sorted(found, key=_survey_order)),
         unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
         incomplete=tuple(dict.fromkeys(incomplete)),

@@ -190,6 +190,10 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
     parts += _plots(each, width)
     for one in each.variants:
         parts += [Text(), _facts(f"Variant {one.name}", dict(sentences.variant_facts(one)))]
+    if each.packing is not None:
+        parts += [Text(), _facts("Components", {"packing": sentences.packing_sentence(each.packing)})]
+    for part in each.components:
+        parts += [Text(), _facts(f"Component {part.name}", dict(sentences.component_facts(part)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     follows = {sentences.GATES[each.gate]: each.gate_reason.sentence, "later": later_text(each)}

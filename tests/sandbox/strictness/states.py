@@ -351,6 +351,10 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "ListEndpoints"): {"token": TOKEN},
     ("sagemaker", "ListEndpointConfigs"): {"token": TOKEN},
     ("sagemaker", "ListModels"): {"token": TOKEN},
+    ("sagemaker", "Search"): {
+        "property": {"SearchExpression": {"Filters": [{"Name": "Colour", "Value": "red"}]}},
+        "token": TOKEN,
+    },
     ("sagemaker", "ListInferenceComponents"): {"token": TOKEN},
     ("sagemaker", "CreateEndpoint"): {
         "exists": {"EndpointName": "chat"},

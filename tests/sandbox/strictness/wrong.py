@@ -165,6 +165,14 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
         "shape": {"RegionNames": [f"r-{n}" for n in range(11)]},
         "types": {"InstanceTypes": GONE},
     },
+    ("ce", "GetCostAndUsage"): {
+        "shape": {"TimePeriod": {"Start": "yesterday", "End": "zoday"}},
+        "turned": {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-20"}},
+        "roots": {"Filter": {"And": [], "Dimensions": {"Key": "REGION", "Values": ["eu-west-1"]}}},
+        "metrics": {"Metrics": ["Cost"]},
+        "groups": {"GroupBy": [{"Type": "DIMENSION", "Key": key} for key in ("SERVICE", "USAGE_TYPE", "AZ")]},
+        "grouped": {"GroupBy": [{"Type": "DIMENSION", "Key": "RESOURCE_ID"}]},
+    },
     ("ce", "GetSavingsPlansUtilization"): {
         "shape": {"TimePeriod": {"Start": "yesterday", "End": "zoday"}},
         "turned": {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-20"}},
@@ -349,6 +357,10 @@ WRONG: dict[tuple[str, str], dict[str, Change]] = {
     ("sagemaker", "UpdateInferenceComponentRuntimeConfig"): {"shape": {"DesiredRuntimeConfig": {"CopyCount": -1}}},
     ("sagemaker", "DescribeEndpoint"): {"shape": {"EndpointName": "chat-"}},
     ("sagemaker", "DescribeEndpointConfig"): {"shape": {"EndpointConfigName": "new_1"}},
+    ("sagemaker", "Search"): {
+        "shape": {"MaxResults": 101},
+        "order": {"SearchExpression": {"Filters": [{"Name": "EndpointName", "Operator": "LessThan", "Value": "m"}]}},
+    },
     ("sagemaker", "DescribeModel"): {"shape": {"ModelName": "chat_model"}},
     ("sagemaker", "ListTags"): {"shape": {"MaxResults": 49}},
     ("sagemaker", "ListEndpoints"): {"shape": {"StatusEquals": "inservice"}},

@@ -14,10 +14,9 @@ from rightsizer.autoscaling import policies
 from rightsizer.changes import clone
 from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
-from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
+from rightsizer.domain.component import ComponentSight, copies_refusal
+from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import Target
-from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.queued_sleep import COLD_TAG
@@ -85,24 +84,7 @@ def _component_refusal(approved: Approved, seen: ComponentSight, own: ScalableTa
         return Reason(
             Code.AUTOSCALED, f"autoscaling of component {seen.name} is suspended, so that nothing would wake it"
         )
-    return _owner_refusal(approved, seen, own is not None)
-
-
-def _owner_refusal(approved: Approved, seen: ComponentSight, autoscaled: bool) -> Reason | None:
-    """Why the tags of the component itself speak against it; those of its endpoint do not stand for them."""
-    if owner := owner_of(seen.tags):
-        text = f"{owner} owns component {seen.name}; its next deployment would undo the change"
-        return Reason(Code.OWNED_BY_STACK, text)
-    said = seen.tags.get(MODE_TAG, "")
-    if said in (Mode.PROPOSE, Mode.AUTO):
-        return None
-    if said:
-        text = f"the tag {MODE_TAG} of component {seen.name} is {said}, and its copies would go to 0"
-        return Reason(Code.NOT_OPTED_IN, text)
-    if autoscaled or approved.limits.change_untagged:
-        return None
-    text = f"the tag {MODE_TAG} of component {seen.name} is absent: its copies could not be set again"
-    return Reason(Code.NOT_OPTED_IN, f"{text} on a rollback; aws sagemaker add-tags --resource-arn {seen.arn}")
+    return copies_refusal(seen, may_be_untagged=own is not None or approved.limits.change_untagged)
 
 
 def _autoscaling(approved: Approved, own: Mapping[str, ScalableTarget]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:

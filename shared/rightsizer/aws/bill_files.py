@@ -1,0 +1,212 @@
+"""Bills as files: exports of CUR 2.0, CUR and FOCUS 1.x as CSV, plain or gzipped, on disk or in S3.
+
+Sources: Data Exports user guide ("Understanding export delivery", table dictionaries of CUR 2.0, FOCUS 1.0 and 1.2),
+Cost and Usage Reports user guide ("Understanding Savings Plans"). Every file is read as a stream, a line at a time.
+"""
+
+import csv
+import gzip
+import io
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rightsizer.aws.bill_columns import BILL_FORMATS, BillColumns, BillRow
+from rightsizer.aws.errors import translate_read_errors
+from rightsizer.domain.bill import BillLevel, BillLine, BillNature, BillWindow
+from rightsizer.errors import InputError, ReadError
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+MOST_LINE = 1 << 20
+"""Bytes of one line; a row of an export has a few thousand."""
+MOST_MANIFEST = 8 << 20
+CHECK_ROWS = 4096
+"""Rows between two looks at the clock."""
+FOREIGN = {
+    b"PAR1": "a Parquet file; create the export as text/csv with GZIP compression",
+    b"PK\x03\x04": "a ZIP archive; create the export with GZIP compression, or unpack it",
+}
+"""What files of other kinds begin with, and what to do."""
+GZIP = b"\x1f\x8b"
+
+type Opened = tuple[str, io.BufferedIOBase]
+"""A file's name, and its content."""
+
+
+class BillFiles:
+    """Port `BillReader` over files that `opened` opens, one after another.
+
+    Reading ends with ReadError after `seconds`: a report without a bill is better than none.
+    """
+
+    def __init__(self, opened: Callable[[BillWindow], Iterable[Opened]], seconds: float) -> None:
+        self._opened, self._seconds = opened, seconds
+        self._columns: BillColumns | None = None
+
+    def lines(self, scope: BillWindow) -> Iterator[BillLine]:
+        """The charges of SageMaker of every file."""
+        end = time.monotonic() + self._seconds
+        self._columns = None
+        for name, stream in self._opened(scope):
+            with closing(stream):
+                try:
+                    yield from self._file(name, stream, end)
+                except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                    raise InputError(f"{name} is damaged or cut off: {error}; fetch it again") from error
+                except UnicodeDecodeError as error:
+                    raise InputError(f"{name} is no text: {error.reason}; it should be CSV, plain or gzipped") from None
+                except csv.Error as error:
+                    raise InputError(f"{name} is no CSV: {error}") from error
+                except OSError as error:
+                    raise ReadError(f"reading {name}: {error}") from error
+
+    def nature(self) -> BillNature:
+        """Format, days and end of the bill, by the files that were read."""
+        if self._columns is None:
+            return BillNature("bill", BillLevel.ENDPOINT, frozenset(), None, provisional=True)
+        return self._columns.nature()
+
+    def _file(self, name: str, stream: io.BufferedIOBase, end: float) -> Iterator[BillLine]:
+        rows = csv.reader(_text_lines(name, _unpacked(name, stream)), strict=True)
+        heads = next(rows, None)
+        if heads is None:
+            raise InputError(f"{name} is empty; it should begin with the names of its columns")
+        columns = self._columns = _columns(name, heads, self._columns)
+        wanted = len(heads)
+        for number, cells in enumerate(rows, 2):
+            if len(cells) != wanted:
+                raise InputError(
+                    f"{name}, row {number}: {len(cells)} cells where the first row names {wanted}; the file is damaged"
+                    " or cut off: fetch it again"
+                )
+            if number % CHECK_ROWS == 0 and time.monotonic() > end:
+                raise ReadError(
+                    f"reading {name}: over {self._seconds:g} seconds at row {number:,}; create an export of SageMaker"
+                    " alone (docs/bill.md has the query)"
+                )
+            try:
+                line = columns.line(cells)
+            except InputError as error:
+                raise InputError(f"{name}, row {number}: {error}") from None
+            if line is not None:
+                yield line
+
+
+def _columns(name: str, heads: BillRow, before: BillColumns | None) -> BillColumns:
+    """What reads rows under these heads. InputError names the columns that are missing."""
+    for kind in BILL_FORMATS:
+        if kind.fits(heads):
+            return kind(name, heads, before)
+    known = " or ".join(f"{kind.source} ({kind.mark})" for kind in BILL_FORMATS)
+    raise InputError(f"{name}: its first row names no bill: {str(heads[:3])[:120]}; it should be {known}")
+
+
+def _unpacked(name: str, stream: io.BufferedIOBase) -> io.BufferedIOBase:
+    first = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
+    for mark, said in FOREIGN.items():
+        if first.startswith(mark):
+            raise InputError(f"{name} is {said}")
+    return gzip.GzipFile(fileobj=stream) if first.startswith(GZIP) else stream
+
+
+def _text_lines(name: str, stream: io.BufferedIOBase) -> Iterator[str]:
+    """The lines; InputError at one that no export has, before it fills the memory."""
+    encoding = "utf-8-sig"
+    while line := stream.readline(MOST_LINE):
+        if len(line) == MOST_LINE and not line.endswith(b"\n"):
+            raise InputError(f"{name} has a line of over {MOST_LINE:,} bytes: it is no CSV of a bill")
+        if b"\0" in line:
+            raise InputError(f"{name} has NUL bytes: it is no CSV of a bill")
+        yield line.decode(encoding)
+        encoding = "utf-8"
+
+
+def local_file(path: Path) -> Callable[[BillWindow], Iterator[Opened]]:
+    """Opens one file of this machine."""
+
+    def opened(_: BillWindow) -> Iterator[Opened]:
+        try:
+            yield str(path), path.open("rb")
+        except OSError as error:
+            raise ReadError(f"reading {path}: {error.strerror}") from error
+
+    return opened
+
+
+class _Streamed(io.RawIOBase):
+    """Body of an object of S3 as a file."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._body.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._body.close()
+        super().close()
+
+
+class ExportInS3:
+    """Opens the files of an export, as the manifest of each month of the window lists them; or one object.
+
+    `address` is ``s3://bucket/prefix/export-name``, or that of one object that ends with ``.csv`` or ``.csv.gz``.
+    """
+
+    def __init__(self, client: "S3Client", address: str) -> None:
+        self._client = client
+        self._bucket, _, self._root = address.removeprefix("s3://").rstrip("/").partition("/")
+        if not (address.startswith("s3://") and self._bucket and self._root):
+            raise InputError(f"the bill is {address[:120]!r}; it should be s3://BUCKET/PREFIX/EXPORT-NAME")
+
+    def __call__(self, scope: BillWindow) -> Iterator[Opened]:
+        """The files, opened one after another; each file once, also where two months list it."""
+        if self._root.endswith((".csv", ".csv.gz")):
+            yield self._open(self._root)
+            return
+        keys = dict.fromkeys(key for month in _months(scope) for key in self._listed_files(month))
+        for key in keys:
+            yield self._open(key)
+
+    def _listed_files(self, month: str) -> Iterator[str]:
+        export = self._root.rpartition("/")[2]
+        name, body = self._open(f"{self._root}/metadata/BILLING_PERIOD={month}/{export}-Manifest.json")
+        with closing(body):
+            text = body.read(MOST_MANIFEST)
+        try:
+            found = json.loads(text)
+            files = found.get("dataFiles") or found.get("reportKeys")
+            listed = [str(one) for one in files]
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(f"{name} is no manifest of an export: it lists no dataFiles") from error
+        for one in listed:
+            key = one.removeprefix(f"s3://{self._bucket}/")
+            if not key.startswith(f"{self._root}/") or ".." in key:
+                raise InputError(f"{name} lists {one[:120]!r}, which is not below s3://{self._bucket}/{self._root}/")
+            yield key
+
+    def _open(self, key: str) -> Opened:
+        name = f"s3://{self._bucket}/{key}"
+        with translate_read_errors("s3:GetObject", f"reading {name}"):
+            body = self._client.get_object(Bucket=self._bucket, Key=key)["Body"]
+        return name, io.BufferedReader(_Streamed(body), 1 << 16)
+
+
+def _months(scope: BillWindow) -> Iterator[str]:
+    """The billing periods that the window touches, ``2026-11``, UTC."""
+    at = scope.start.replace(day=1)
+    while at < scope.end:
+        yield f"{at:%Y-%m}"
+        at = (at + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,128 @@
+"""What a scan need not ask twice, in a folder of the user: configurations, models and closed days of metrics.
+
+None of these can change. States, counts, tags, autoscaling, prices and permissions are never kept. The folder belongs
+to one account, Region and role; its files are readable by the user alone. One that others can write is not believed.
+Every failure is a cache miss.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import ClassVar
+
+from rightsizer import wire
+from rightsizer.aws.endpoint_memory import KEPT_DAYS, KnownEndpoint, row_format
+from rightsizer.aws.s3 import FORGET, merge_usage, pack_usage, unpack_usage
+from rightsizer.domain.usage import KeptUsage
+from rightsizer.errors import RightsizerError
+from rightsizer.settings import user_cache
+from rightsizer.telemetry import logger
+
+OTHERS = 0o022
+"""Write permission of the group and of everybody."""
+SAFE = re.compile(r"[A-Za-z0-9-]+")
+"""Names of endpoints (SageMaker API reference, EndpointName)."""
+OWN_PAGES = 1 << 30
+"""Size of a fleet in which hardly two endpoints share a page of daily usage: locally each has a file of its own."""
+
+
+def cache_folder(account: str, region: str, role: str) -> Path:
+    """Folder of one account, Region and role below the user's cache folder."""
+    return Path(user_cache()) / "rightsizer" / f"{account}-{region}-{hashlib.sha256(role.encode()).hexdigest()[:12]}"
+
+
+class LocalCache:
+    """Keeps endpoints (without their state) and daily usage (port `DailyUsageStore`) as private files of a folder."""
+
+    tells_state: ClassVar[bool] = False
+    """What is loaded says nothing of how an endpoint stands now."""
+
+    def __init__(self, folder: Path, clock: Callable[[], datetime], *, refresh: bool = False) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._refresh = refresh
+        self.used = 0
+        """Endpoints whose configuration was not asked for."""
+        self.oldest: datetime | None = None
+        """When the oldest of them was read."""
+        self._forget_old()
+
+    def load_known(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
+        """Configuration and models of these endpoints by name, under the times of their endpoint."""
+        found: dict[str, KnownEndpoint] = {}
+        for name in names:
+            body = self._read(f"endpoints/{name}.json") if SAFE.fullmatch(name) else None
+            if body is None:
+                continue
+            try:
+                outer = json.loads(body)
+                kept_at = datetime.fromisoformat(outer["kept_at"])
+                if outer["format"] != row_format() or self._clock() - kept_at > timedelta(days=KEPT_DAYS):
+                    continue
+                found[name] = wire.load_stored(KnownEndpoint, outer["doc"])
+            except (ValueError, KeyError, TypeError, RightsizerError) as error:
+                logger.warning("local cache corrupt", extra={"item": name, "problem": str(error)})
+                continue
+            self.used += 1
+            self.oldest = min(self.oldest or kept_at, kept_at)
+        return found
+
+    def keep(self, known: Sequence[KnownEndpoint]) -> None:
+        """Keep configuration and models of these endpoints."""
+        for one in known:
+            bare = wire.dump_stored(replace(one, described={}, scaled=True))
+            body = {"format": row_format(), "kept_at": self._clock().isoformat(), "doc": bare}
+            self._write(f"endpoints/{one.ref.name}.json", json.dumps(body).encode())
+
+    def load(self, page: str) -> Sequence[KeptUsage]:
+        """Usage stored under `page`; nothing for a missing or corrupt page."""
+        body = self._read(f"usage/{page}.json.gz")
+        return () if body is None else unpack_usage(body, page)
+
+    def save(self, page: str, kept: Sequence[KeptUsage]) -> None:
+        """Merge these into the page."""
+        self._write(f"usage/{page}.json.gz", pack_usage(merge_usage(self.load(page), kept)))
+
+    def _read(self, key: str) -> bytes | None:
+        if self._refresh:
+            return None
+        path = self.folder / key
+        try:
+            if os.name == "posix" and path.stat().st_mode & OTHERS:
+                logger.warning("local cache not believed: others can write it", extra={"path": str(path)})
+                return None
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            logger.warning("local cache not read", extra={"path": str(path), "problem": str(error)})
+            return None
+
+    def _write(self, key: str, body: bytes) -> None:
+        """Write a whole file, readable by the user alone from its first byte on."""
+        path = self.folder / key
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            for folder in (self.folder.parent, self.folder, *reversed(path.relative_to(self.folder).parents[:-1])):
+                (self.folder / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            unfinished.unlink(missing_ok=True)
+            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(body)
+            unfinished.replace(path)
+        except OSError as error:
+            logger.warning("local cache not written", extra={"path": str(path), "problem": str(error)})
+
+    def _forget_old(self) -> None:
+        """Remove files that no scan has written for longer than CloudWatch keeps what they hold."""
+        before = (self._clock() - FORGET).timestamp()
+        for path in self.folder.glob("*/**/*"):
+            try:
+                if path.is_file() and path.stat().st_mtime < before:
+                    path.unlink()
+            except OSError as error:
+                logger.warning("local cache not cleared", extra={"path": str(path), "problem": str(error)})

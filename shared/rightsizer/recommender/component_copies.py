@@ -1,0 +1,341 @@
+"""Fewer copies of inference components: how copies pack on instances, what each costs, and which instances come back.
+
+Copies are packed by what they reserve (CPU cores, accelerators, memory); a copy is never split. AWS does not show which
+instance holds which copy, so two bounds are told: no placement needs fewer than the sums do, and first-fit decreasing
+finds one. What AWS keeps of an instance for itself is not published and not taken off.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents
+from rightsizer.domain.endpoint import Endpoint, Mode, Variant
+from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.option import (
+    Effort,
+    Excluded,
+    LatencyObjective,
+    Money,
+    Option,
+    OptionKind,
+    Risk,
+    RiskResource,
+    Target,
+    new_option,
+)
+from rightsizer.domain.price import CENT
+from rightsizer.domain.reason import Code, Reason, count
+from rightsizer.domain.recommendation import ComponentPacking, Finding, Gate, Recommendation
+from rightsizer.recommender.component_finding import judge_component
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.gate import (
+    OFF,
+    GateAnswer,
+    ask_person,
+    cooldown_reason,
+    small_saving_reason,
+)
+from rightsizer.recommender.pricing import cost_of, monthly_cost
+
+type Sizes = tuple[float, ...]
+"""Shares of one instance that a copy takes, by resource."""
+NOT_CHECKED = (
+    "which instance holds which copy: AWS does not show it",
+    "what SageMaker keeps of an instance's memory for itself",
+)
+CONSOLIDATE = "rightsizer components {} --scale-in consolidation"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRoom:
+    """The copies of an endpoint and the instances that they stand on."""
+
+    variant: Variant
+    sizes: Mapping[str, Sizes]
+    """Of each component that reserves anything, by name."""
+    copies: Mapping[str, int]
+    floor: int
+    """Instances that stay: the minimum of managed instance scaling and the owner's."""
+    consolidates: bool
+    """Whether the scale-in policy may move copies together: no component asks for balance between zones."""
+
+    def bounds(self, copies: Mapping[str, int]) -> tuple[int, int]:
+        """Least instances of any placement, and what first-fit decreasing needs, for these copies."""
+        each = [self.sizes[name] for name, number in copies.items() for _ in range(number)]
+        return least_instances(each), first_fit_decreasing(each)
+
+    def surely_left(self, copies: Mapping[str, int]) -> int:
+        """The most instances that may run after, wherever AWS takes copies away: those without a copy leave."""
+        held = max(self.bounds(copies)[1], sum(copies.values()))
+        return max(self.floor, min(held, self.variant.current_count))
+
+    def remaining(self, copies: Mapping[str, int]) -> int:
+        """Instances that run after: as first-fit decreasing packs where the policy consolidates, else those left."""
+        packed = max(self.floor, min(self.bounds(copies)[1], self.variant.current_count))
+        return packed if self.consolidates else self.surely_left(copies)
+
+
+def least_instances(each: Sequence[Sizes]) -> int:
+    """Instances without which no placement is possible: the largest sum of any resource, in whole instances."""
+    return max((math.ceil(sum(column) - 1e-9) for column in zip(*each, strict=True)), default=0)
+
+
+def first_fit_decreasing(each: Sequence[Sizes]) -> int:
+    """Instances that first-fit decreasing takes; the largest share of any resource sorts."""
+    free: list[list[float]] = []
+    for sizes in sorted(each, key=lambda s: (-max(s, default=0.0), s)):
+        home = next((f for f in free if all(a >= b - 1e-9 for a, b in zip(f, sizes, strict=True))), None)
+        if home is None:
+            home = [1.0] * len(sizes)
+            free.append(home)
+        home[:] = [a - b for a, b in zip(home, sizes, strict=True)]
+    return len(free)
+
+
+def copy_sizes(needs: ComputeNeeds, hardware: InstanceType) -> Sizes | Reason:
+    """Shares of one instance that a copy takes; why it cannot be told, or that it does not fit."""
+    if needs.partition:
+        return Reason(Code.OTHER_KIND, f"its copies take parts of a GPU ({needs.partition}), which are not packed here")
+    if needs.accelerators and not hardware.accelerator_count:
+        return Reason(Code.NOT_APPLICABLE, f"{hardware.name} has no accelerator for it")
+    found = (
+        needs.cpu_cores / hardware.vcpu,
+        needs.accelerators / max(hardware.accelerator_count, 1),
+        needs.memory_mb / (1024 * hardware.memory_gib),
+    )
+    if max(found) > 1 + 1e-9:
+        return Reason(Code.NOT_APPLICABLE, f"a copy reserves more than one {hardware.name} has")
+    return found
+
+
+def with_components(
+    found: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
+) -> Recommendation:
+    """The recommendation with each component judged, the price split by what they reserve, and fewer copies offered."""
+    if components is None:
+        return found
+    if isinstance(components, Reason):
+        return replace(found, notes=(*found.notes, components))
+    declared = endpoint.objective.p95_s
+    objective = LatencyObjective(declared, True, endpoint.objective.source) if declared is not None else None
+    judged = tuple(judge_component(one, endpoint.ref.region, objective, inputs.policy) for one in components)
+    room = copy_room(endpoint, components, inputs)
+    found = replace(found, components=judged)
+    if isinstance(room, Reason):
+        return replace(found, excluded=(*found.excluded, _excluded(found, room)))
+    found = _priced(found, room)
+    offered = fewer_copies(found, endpoint, room, inputs)
+    if isinstance(offered, Reason):
+        return replace(found, excluded=(*found.excluded, _excluded(found, offered)))
+    return _with_option(found, offered, endpoint, inputs)
+
+
+def _excluded(found: Recommendation, why: Reason) -> Excluded:
+    return Excluded(found.instance_type or found.kind.value, why, OptionKind.COPIES)
+
+
+def copy_room(endpoint: Endpoint, components: Sequence[object], inputs: AccountInputs) -> CopyRoom | Reason:
+    """Room that the copies take on their instances; why it is not known: then nothing is packed."""
+    if len(endpoint.variants) != 1:
+        return Reason(Code.OTHER_KIND, "it has several variants, and its components are not split by them")
+    variant = endpoint.variants[0]
+    hardware = inputs.catalogue.find(variant.instance_type)
+    if hardware is None:
+        return Reason(Code.NO_SPECIFICATION, f"the hardware of {variant.instance_type or 'its pools'} is not known")
+    sizes: dict[str, Sizes] = {}
+    for one in components:
+        if not isinstance(one, Component):
+            name = getattr(one, "name", "")
+            return Reason(Code.READ_FAILED, f"component {name} could not be read, so what its copies take is unknown")
+        if one.sight.base_component:
+            continue
+        needs = one.sight.needs
+        if needs is None:
+            text = f"component {one.sight.name} names what it reserves for each type, or not at all"
+            return Reason(Code.NOT_APPLICABLE, text)
+        size = copy_sizes(needs, hardware)
+        if isinstance(size, Reason):
+            return Reason(size.code, f"component {one.sight.name}: {size.sentence}")
+        sizes[one.sight.name] = size
+    held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
+    copies = {name: held[name] for name in sizes}
+    floor = max(variant.least_instances or 0, endpoint.objective.min_instances or 1)
+    balanced = any(_is_zone_balanced(one) for one in components if isinstance(one, Component))
+    return CopyRoom(variant, sizes, copies, floor, variant.consolidates and not balanced)
+
+
+def _is_zone_balanced(one: Component) -> bool:
+    """Whether it asks for balance between zones: a consolidation honours that (API, ScaleInPolicy)."""
+    return any((s.get("SchedulingConfig") or {}).get("AvailabilityZoneBalance") for s in one.sight.specifications)
+
+
+def _priced(found: Recommendation, room: CopyRoom) -> Recommendation:
+    """Each component with its part of the price: the largest share of an instance that its copies reserve."""
+    least, most = room.bounds(room.copies)
+    runs, parts = room.variant.current_count, {n: max(room.sizes[n]) * c for n, c in room.copies.items()}
+    spread = max(sum(parts.values()), float(runs)) or 1.0
+    usd = None if found.price is None else monthly_cost(found.price, runs)
+
+    def part(name: str) -> Decimal | None:
+        share = Decimal(str(parts.get(name, 0.0) / spread))
+        return None if usd is None else (usd * share).quantize(CENT)
+
+    judged = tuple(
+        one if one.copies is None else replace(one, usd_per_month=part(one.name)) for one in found.components
+    )
+    rest = None if usd is None else usd - sum((p for one in judged if (p := one.usd_per_month)), Decimal(0))
+    return replace(found, components=judged, packing=ComponentPacking(runs, least, most, rest))
+
+
+def fewer_copies(found: Recommendation, endpoint: Endpoint, room: CopyRoom, inputs: AccountInputs) -> Option | Reason:
+    """Fewer copies where whole instances come back; why there are none.
+
+    No more copies go than give instances back, and none below what the peak of the component takes.
+    """
+    short = next((one for one in found.components if one.finding is Finding.UNDER_PROVISIONED), None)
+    if found.is_short or short is not None:
+        name = short.name if short is not None else endpoint.ref.name
+        return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")
+    over = {
+        one.name: one.needed
+        for one in found.components
+        if one.needed is not None and one.name in room.copies and one.needed < room.copies[one.name]
+    }
+    if not over:
+        return Reason(Code.ALREADY_RIGHT, "no component that autoscaling leaves alone has a copy too many")
+    wanted: Mapping[str, int] = {**room.copies, **over}
+    if (refused := _nothing_back(endpoint, room, wanted)) is not None:
+        return refused
+    if found.price is None:
+        return Reason(Code.NO_PRICE, f"{room.variant.instance_type} has no price: no saving can be stated")
+    wanted = _without_needless_cuts(room, wanted)
+    return _option(found, endpoint, room, wanted, inputs)
+
+
+def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int]) -> Reason | None:
+    """Why no instance comes back with fewer copies, and what would bring it; None where one does."""
+    runs, name, least = room.variant.current_count, endpoint.ref.name, room.bounds(wanted)[0]
+    cut = ", ".join(f"{c} to {wanted[n]} of {n}" for n, c in sorted(room.copies.items()) if wanted[n] < c)
+    if least >= runs:
+        return Reason(Code.NOT_CHEAPER, f"fewer copies ({cut}) still take {count(runs, 'instance')}")
+    if room.variant.least_instances is None:
+        line = (
+            f"aws sagemaker update-endpoint-weights-and-capacities --region {endpoint.ref.region} --endpoint-name"
+            f" {name} --desired-weights-and-capacities VariantName={room.variant.name},DesiredInstanceCount="
+            f"{max(room.floor, room.bounds(wanted)[1])}"
+        )
+        text = f"fewer copies ({cut}) fit on fewer instances, and no managed instance scaling gives these back"
+        return Reason(Code.NOT_IN_PLACE, f"{text}; its owner sets the copies and then the count: {line}")
+    if room.remaining(wanted) < runs:
+        return None
+    if room.floor >= runs:
+        text = f"fewer copies ({cut}) fit on fewer instances, and its minimum is {room.floor}"
+        where = "MinInstanceCount of managed instance scaling, or the tag rightsizer:min-instances"
+        return Reason(Code.NOT_CHEAPER, f"{text} ({where}): no instance would come back")
+    text = f"fewer copies ({cut}) may fit on {least} of {runs} instances"
+    if room.bounds(wanted)[1] >= runs:
+        return Reason(Code.NOT_CHEAPER, f"{text}, and no placement on fewer than {runs} was found")
+    if room.variant.consolidates:
+        return Reason(Code.NOT_CHEAPER, f"{text}, and a component asks for balance between zones: none may come back")
+    text += ", and its scale-in policy releases empty ones only, so that none may come back"
+    return Reason(Code.NOT_CHEAPER, f"{text}; first {CONSOLIDATE.format(name)}")
+
+
+def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping[str, int]:
+    """The same instances with as many copies as they hold: what gives nothing back is not taken away."""
+    best, kept = room.remaining(wanted), dict(wanted)
+    for name in sorted(kept):
+        for number in range(room.copies[name], kept[name], -1):
+            if room.remaining({**kept, name: number}) == best:
+                kept[name] = number
+                break
+    return kept
+
+
+def _option(
+    found: Recommendation, endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int], inputs: AccountInputs
+) -> Option:
+    assert found.price is not None
+    runs, then, policy = room.variant.current_count, room.remaining(wanted), inputs.policy
+    now_usd = monthly_cost(found.price, runs)
+    cost = cost_of(now_usd, found.price, then, then, 0.0, inputs.prices.commitment, policy, new_fleet=False)
+    least = max(room.bounds(wanted)[0], room.floor)
+    cut = tuple((name, number) for name, number in sorted(wanted.items()) if number < room.copies[name])
+    risks = {RiskResource.LATENCY: Risk.LOW}
+    if then == 1 < runs and endpoint.objective.min_instances is None:
+        risks[RiskResource.AVAILABILITY] = policy.lone_instance
+    sure = runs - room.surely_left(wanted)
+    how = "for sure" if sure == runs - then else f"as the scale-in policy consolidates, {sure} of them for sure"
+    span = f"{runs - then} of {count(runs, 'instance')} come back {how}"
+    span += f"; at best {runs - least}" if least < then else ""
+    return new_option(
+        OptionKind.COPIES,
+        Target(room.variant.instance_type, then, copies=cut),
+        found.price,
+        Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
+        min(one.days for one in found.components if one.name in dict(cut)),
+        risks,
+        Effort.VERY_LOW,
+        in_place=True,
+        restarts=False,
+        notes=(f"{span}: copies are packed by what they reserve, and AWS does not show which instance holds which",),
+        facts={
+            "instances given back": span,
+        },
+        not_checked=NOT_CHECKED,
+    )
+
+
+def _with_option(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> Recommendation:
+    """The recommendation with fewer copies: first where it saves most of what rightsizer carries out, else behind."""
+    gate, why = _gate(found, option, endpoint, inputs)
+    first = found.chosen_option
+    if gate is Gate.SILENT and first is None:
+        return replace(
+            found, excluded=(*found.excluded, _excluded(found, why)), options=(option,), gate=gate, gate_reason=why
+        )
+    if gate is Gate.SILENT or found.finding is Finding.IDLE or _is_better_asleep(first, option):
+        return replace(found, options=(*found.options, option))
+    reason = Reason(
+        Code.CHEAPER_OPTION,
+        f"fewer copies ({_cut_text(found, option)}) would save ${option.saving_usd_per_month:,.2f} a month",
+    )
+    return replace(
+        found,
+        finding=Finding.OVER_PROVISIONED,
+        reason=reason,
+        options=(option, *found.options),
+        gate=gate,
+        gate_reason=why,
+        replay=None,
+        stages=(),
+    )
+
+
+def _is_better_asleep(first: Option | None, option: Option) -> bool:
+    """Whether what is chosen is a sleep that rightsizer carries out and that saves more than the option."""
+    if first is None or first.kind is not OptionKind.SCALE_TO_ZERO or not first.in_place:
+        return False
+    return first.saving_usd_per_month > option.saving_usd_per_month
+
+
+def _cut_text(found: Recommendation, option: Option) -> str:
+    """``chat 3 to 1, tags 2 to 1``."""
+    now = {one.name: one.copies for one in found.components}
+    return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.copies)
+
+
+def _gate(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:
+    """A person is asked; nobody where the owner says off, the saving is small, or a change was made lately."""
+    if endpoint.mode is Mode.OFF:
+        return Gate.SILENT, OFF
+    usd, policy = found.usd_per_month or Decimal(0), inputs.policy
+    share = float(option.saving_usd_per_month / usd) if usd else 0.0
+    if (small := small_saving_reason(option, share, policy)) is not None:
+        return Gate.SILENT, small
+    if (waits := cooldown_reason(inputs.history, policy, inputs.now, option.target.instance_type)) is not None:
+        return Gate.SILENT, waits
+    text = "needs your approval: copies of inference components are never changed automatically"
+    return ask_person(endpoint, Reason(Code.OTHER_KIND, text))

@@ -1,0 +1,185 @@
+"""Judge each inference component of an endpoint by its own metrics, with the copies that carry its peak.
+
+A copy is asked for no more requests at once than it served at once in the look-back, and never for more than one where
+it never had two. AWS does not say how many one copy can serve.
+"""
+
+import math
+from collections.abc import Mapping
+
+from rightsizer.domain.component import Component, ComponentUsage, UnreadComponent, copies_refusal
+from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.option import LatencyObjective
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason, count
+from rightsizer.domain.recommendation import ComponentFinding, Finding
+
+SERVING = "InService"
+
+
+def judge_component(
+    one: Component | UnreadComponent, region: str, objective: LatencyObjective | None, policy: Policy
+) -> ComponentFinding:
+    """The finding on one component; what could not be read makes it NotEnoughData, never idle."""
+    if isinstance(one, UnreadComponent):
+        return ComponentFinding(one.name, None, Finding.NOT_ENOUGH_DATA, one.reason)
+    seen, copies = one.sight, one.sight.current
+    finding, reason, needed = _finding(one, objective, policy)
+    return ComponentFinding(
+        seen.name,
+        copies,
+        finding,
+        reason,
+        needed=needed,
+        base=seen.base_component,
+        days=one.usage.days if isinstance(one.usage, ComponentUsage) else 0.0,
+        figures=_figures(one),
+        advice=_advice(one, finding, region),
+        withheld=refused.sentence if (refused := copies_refusal(seen, may_be_untagged=False)) is not None else "",
+    )
+
+
+def _finding(one: Component, objective: LatencyObjective | None, policy: Policy) -> tuple[Finding, Reason, int | None]:
+    seen, usage = one.sight, one.usage
+    if seen.status != SERVING:
+        text = f"it is {seen.status}{f': {seen.failure_reason}' if seen.failure_reason else ''}"
+        return Finding.NOT_ENOUGH_DATA, Reason(Code.NOT_IN_SERVICE, text), None
+    if isinstance(usage, Reason):
+        return Finding.NOT_ENOUGH_DATA, usage, None
+    if (little := _too_little(one, usage, policy)) is not None:
+        return Finding.NOT_ENOUGH_DATA, little, None
+    if (short := _shortage(one, usage, objective)) is not None:
+        return Finding.UNDER_PROVISIONED, short, None
+    return _silent(one, usage, policy) if usage.requests <= 0 else _called(one, usage, policy)
+
+
+def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
+    """Requests came: whether fewer copies carry the peak, where its copies are nobody else's to move."""
+    seen, copies = one.sight, one.sight.current
+    if seen.base_component:
+        text = f"{usage.requests:,.0f} requests; it shares the copies of {seen.base_component}"
+        return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), None
+    if copies == 0:
+        return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, "no copy of it runs now"), None
+    if isinstance(one.scaling, Reason):
+        return Finding.NOT_ENOUGH_DATA, one.scaling, None
+    if one.scaling is not None:
+        text = f"autoscaling moves it between {one.scaling.minimum} and {one.scaling.maximum} copies"
+        return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, text), None
+    needed = needed_copies(one, usage, policy)
+    if isinstance(needed, Reason):
+        return Finding.OPTIMIZED, needed, None
+    if needed < copies:
+        text = f"{needed} of its {copies} copies carry its peak with room to grow: {_peak_text(usage)}"
+        return Finding.OVER_PROVISIONED, Reason(Code.CHEAPER_OPTION, text), needed
+    text = f"its peak takes {count(copies, 'copy', 'copies')}: {_peak_text(usage)}"
+    return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), copies
+
+
+def _may_sleep(one: Component) -> bool:
+    """Whether autoscaling takes its last copy: then pauses have no utilisation, and a call that wakes it fails."""
+    return isinstance(one.scaling, ScalableTarget) and one.scaling.minimum == 0
+
+
+def _too_little(one: Component, usage: ComponentUsage, policy: Policy) -> Reason | None:
+    if usage.days < policy.confidence_propose:
+        text = f"{usage.days:.1f} days of data since it was changed; a judgement takes {policy.confidence_propose:g}"
+        return Reason(Code.TOO_FEW_DAYS, text)
+    if usage.valid_share < policy.valid_share and not _may_sleep(one):
+        text = f"utilisation was published in {100 * usage.valid_share:.0f} % of the periods"
+        return Reason(Code.TOO_MANY_GAPS, f"{text}; a judgement takes {100 * policy.valid_share:g} %")
+    return None
+
+
+def _shortage(one: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
+    """Its callers wait longer than the endpoint's declared objective, or met no copy although it has one."""
+    if objective is not None and usage.p95_s is not None and usage.p95_s > objective.p95_s:
+        text = f"its p95 reached {usage.p95_s:.2f} s, and {objective.source} says {objective.p95_s:.2f} s"
+        return Reason(Code.UNDER_PROVISIONED, text)
+    if usage.without_capacity > 0 and one.sight.current > 0 and not _may_sleep(one):
+        return Reason(Code.UNDER_PROVISIONED, f"{usage.without_capacity:,.0f} requests failed: no copy was there")
+    return None
+
+
+def _silent(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
+    """No request came: idle after the silent days that make an endpoint idle; one copy stays, so that calls work."""
+    least = policy.idle_days * policy.valid_share
+    if usage.days < least:
+        text = f"no request in {usage.days:.1f} days; {policy.idle_days} silent days make it idle"
+        return Finding.NOT_ENOUGH_DATA, Reason(Code.TOO_FEW_DAYS, text), None
+    kept = None if one.scaling is not None or one.sight.base_component else min(one.sight.current, 1)
+    return Finding.IDLE, Reason(Code.IDLE, f"no request in {usage.days:.1f} days while utilisation was published"), kept
+
+
+def needed_copies(one: Component, usage: ComponentUsage, policy: Policy) -> int | Reason:
+    """Copies that carry the peak of the look-back with room for growth, at least 1; why that is not known."""
+    copies, needs = one.sight.current, one.sight.needs
+    if usage.concurrency is None:
+        text = "CloudWatch has no ConcurrentRequestsPerCopy of it, so how many requests came at once is unknown"
+        return Reason(Code.NO_DATAPOINTS, text)
+    if needs is not None and needs.accelerators > 0 and usage.gpu is None:
+        return Reason(Code.NO_GPU_METRICS, "no GPU utilisation of it was published, and unknown is not idle")
+    room = 1 + max(policy.load_small_sample / math.sqrt(max(usage.days, 1.0)), policy.down_with_growth)
+    at_once = copies * usage.concurrency * room / max(1.0, usage.concurrency)
+    busy = copies * room * max((spread.p99 for spread in (usage.gpu, usage.cpu) if spread is not None), default=0.0)
+    by_load = 1 if busy <= policy.rho_one else max(2, math.ceil(busy / policy.rho_many - 1e-9))
+    return max(1, by_load, math.ceil(at_once - 1e-9))
+
+
+def _peak_text(usage: ComponentUsage) -> str:
+    busiest = max((s.p99 for s in (usage.gpu, usage.cpu) if s is not None), default=0.0)
+    return (
+        f"at most {usage.concurrency or 0.0:.2f} requests at once in each copy, and 99 % of the time"
+        f" {100 * busiest:.0f} % of what it reserved was busy"
+    )
+
+
+def _figures(one: Component) -> Mapping[str, str]:
+    """What was measured, and what a copy reserves, for people."""
+    found: dict[str, str] = {}
+    if (needs := one.sight.needs) is not None:
+        parts = (
+            (needs.cpu_cores, f"{needs.cpu_cores:g} CPU cores"),
+            (needs.accelerators, f"{needs.accelerators:g} accelerators"),
+            (needs.memory_mb, f"{needs.memory_mb:,.0f} MB of memory"),
+        )
+        found["a copy reserves"] = ", ".join(text for number, text in parts if number)
+    if one.sight.base_component:
+        found["adapter of"] = one.sight.base_component
+    if isinstance(one.scaling, ScalableTarget):
+        found["autoscaling"] = f"{one.scaling.minimum} to {one.scaling.maximum} copies"
+    elif isinstance(one.scaling, Reason):
+        found["autoscaling"] = f"not read: {one.scaling.sentence}"
+    if isinstance(one.usage, Reason):
+        return found
+    usage = one.usage
+    found["requests"] = f"{usage.requests:,.0f} in {usage.days:.1f} days"
+    found["busiest five minutes"] = f"{usage.requests_per_copy:,.1f} requests a minute for each copy"
+    if usage.concurrency is not None:
+        found["at once"] = f"at most {usage.concurrency:.2f} requests in each copy"
+    if usage.p95_s is not None:
+        found["p95 latency"] = f"{usage.p95_s:.3f} s or less in 95 % of the periods"
+    for name, spread in (
+        ("GPU", usage.gpu),
+        ("GPU memory", usage.gpu_memory),
+        ("CPU", usage.cpu),
+        ("memory", usage.memory),
+    ):
+        if spread is not None:
+            found[name] = f"{100 * spread.p99:.0f} % (p99) and at most {100 * spread.peak:.0f} % of what it reserved"
+    return found
+
+
+def _advice(one: Component, finding: Finding, region: str) -> str:
+    """The command for what is its owner's: no copy of what is idle, a lower minimum of autoscaling."""
+    if finding is not Finding.IDLE or one.sight.base_component:
+        return ""
+    name = one.sight.name
+    if isinstance(one.scaling, ScalableTarget):
+        line = (
+            f"aws application-autoscaling register-scalable-target --region {region} --service-namespace sagemaker"
+            f" --resource-id {one.scaling.resource_id} --scalable-dimension {one.scaling.dimension} --min-capacity 0"
+        )
+        return f"nothing of it runs where its minimum is 0; calls then fail until a policy starts a copy: {line}"
+    line = f"aws sagemaker delete-inference-component --region {region} --inference-component-name {name}"
+    return f"delete it where nobody will call it: {line}"

@@ -1,0 +1,60 @@
+"""What the metrics of one inference component say of the look-back. Missing is not idle (law 1)."""
+
+import math
+from datetime import timedelta
+
+from rightsizer.domain.component import ComponentSight, ComponentUsage
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.usage import SLOT_S, SLOTS, MetricStatistic, MetricWindow, NoMetrics, Spread, quantile
+
+USED = ("GPUUtilizationNormalized", "CPUUtilizationNormalized")
+"""Utilisation that every copy publishes while it runs: a period with neither is unknown."""
+
+
+def component_usage(
+    seen: ComponentSight, autoscaled: bool, window: MetricWindow | NoMetrics, policy: Policy
+) -> ComponentUsage | Reason:
+    """The usage of the component; why it is unknown. A window that was read in part is no evidence.
+
+    Copies of one without autoscaling are those of now since it was modified last: what is older is left out.
+    """
+    if isinstance(window, NoMetrics):
+        return window.reason
+    if window.notes:
+        return window.notes[0]
+    size = round((window.end - window.start).total_seconds() / SLOT_S)
+    since = seen.modified_at + timedelta(minutes=policy.mask_minutes)
+    first = 0 if autoscaled else min(size, max(0, math.ceil((since - window.start).total_seconds() / SLOT_S)))
+
+    def values(metric: str, statistic: str) -> list[float]:
+        series = window.series.get(MetricStatistic(metric, statistic))
+        return series.cut(window.start, size)[first:] if series is not None else [math.nan] * (size - first)
+
+    busy = [values(metric, "Average") for metric in USED]
+    alive = [any(v == v for v in slot) for slot in zip(*busy, strict=True)]
+    if not any(alive):
+        text = f"CloudWatch has no utilisation of component {seen.name}; that is unknown, not idle"
+        return Reason(Code.NO_DATAPOINTS, text)
+    began = alive.index(True)
+    calls = _known(values("Invocations", "Sum")[began:])
+    peaks = _known(values("ConcurrentRequestsPerCopy", "Maximum")[began:])
+    latencies = sorted(_known(values("ModelLatency", "p95")[began:]))
+    whole = [values(metric, "Maximum") for metric in ("GPUMemoryUtilizationNormalized", "MemoryUtilizationNormalized")]
+    return ComponentUsage(
+        days=round(len(alive[began:]) / SLOTS, 2),
+        valid_share=round(sum(alive) / len(alive[began:]), 4),
+        requests=sum(calls),
+        requests_per_copy=max(calls, default=0.0) / max(seen.current, 1) / (SLOT_S / 60),
+        concurrency=max(peaks, default=None),
+        without_capacity=sum(_known(values("NoCapacityInvocationFailures", "Sum")[began:])),
+        p95_s=quantile(latencies, 0.95) / 1e6 if latencies else None,
+        gpu=Spread.from_values(busy[0], values(USED[0], "Maximum"), 1.0),
+        gpu_memory=Spread.from_values(whole[0], whole[0], 1.0),
+        cpu=Spread.from_values(busy[1], values(USED[1], "Maximum"), 1.0),
+        memory=Spread.from_values(whole[1], whole[1], 1.0),
+    )
+
+
+def _known(values: list[float]) -> list[float]:
+    return [v for v in values if v == v]

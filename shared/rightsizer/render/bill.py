@@ -1,0 +1,152 @@
+"""The report against AWS's bill, in a sentence, as a part of the page, and as cells of the CSV."""
+
+from decimal import Decimal
+
+from rightsizer.domain.bill import BillLevel, ReconciledRow, Reconciliation
+from rightsizer.domain.report import SHOWN, Report
+from rightsizer.render import sentences
+from rightsizer.render.html import Cell, Markup, join, table, tag
+
+NO_BILL = "no bill was read (docs/bill.md)"
+HOW = (
+    "Billed: the hours of AWS's bill at public prices, which is what our prices stand for. Paid: with Savings Plans"
+    " spread over what they cover, before credits, discounts, refunds and tax. Saved: what the days would have cost"
+    " without the changes, less what was billed."
+)
+HEADS = {BillLevel.ENDPOINT: "Endpoint", BillLevel.TYPE: "Instance types", BillLevel.TAG: "Value of the tag"}
+
+
+def not_reconciled(found: Reconciliation | None) -> str:
+    """Why the report was not compared with a bill; empty where it was."""
+    if found is None:
+        return f"not reconciled: {NO_BILL}"
+    return f"not reconciled: {found.reason}" if found.reason else ""
+
+
+def bill_text(report: Report) -> str:
+    """How the report compares with the bill, in a sentence."""
+    found = report.reconciliation
+    said, whole = not_reconciled(found), found.whole if found else None
+    if found is None or whole is None or said:
+        return said or f"not reconciled: {NO_BILL}"
+    days = sentences.count(whole.days, "day")
+    kept = "" if not whole.realised else f"; {_saved(whole)}"
+    again = ", which AWS may still rewrite" if found.provisional else ""
+    return (
+        f"reconciled with {found.source} by {found.level}, {days}{again}: {_usd(whole.billed)} billed at public prices,"
+        f" {_usd(whole.spent)} by our prices and hours ({error_text(whole.cost_error)}){kept}"
+    )
+
+
+def _saved(row: ReconciledRow) -> str:
+    said = f"{_usd(row.reconciled)} saved against the bill, {_usd(row.realised)} by our prices and hours"
+    if row.promised is None:
+        return said
+    return f"{said}, {_usd(row.promised)} promised ({error_text(row.estimate_error)})"
+
+
+def error_text(share: float | None) -> str:
+    """An error in words: ``1.2 % too high``, ``no error is defined``."""
+    if share is None:
+        return "no error is defined"
+    if abs(share) < 0.0005:
+        return "no error"
+    return f"{sentences.percent(abs(share))} too {'high' if share > 0 else 'low'}"
+
+
+def change_cell(report: Report, endpoint: str) -> str:
+    """The saving of a changed endpoint against the bill, or why it is not known."""
+    found = report.reconciliation
+    if found is None or found.reason or found.level is not BillLevel.ENDPOINT:
+        return "not reconciled"
+    row = next((one for one in found.rows if one.name == endpoint), None)
+    if row is None:
+        return "not reconciled: no day of it is known to bill and table"
+    error = "" if row.promised is None else f"; promised {error_text(row.estimate_error)}"
+    return f"{_usd(row.reconciled)} for the endpoint, {sentences.count(row.days, 'day')}{error}"
+
+
+def section_content(report: Report) -> Markup:
+    """The sentence, what to know of it, and the table."""
+    found, said = report.reconciliation, bill_text(report)
+    sentence = tag("p", f"{said[0].upper()}{said[1:]}.")
+    if found is None or found.reason:
+        return sentence
+    notes = [tag("p", note, class_="note") for note in found.notes]
+    rows = [_row(row) for row in found.rows[:SHOWN]]
+    heads = (
+        HEADS[found.level], "Days", "Hours billed", "By our prices", "Billed", "Difference", "Error", "Paid", "Saved",
+        "Error of the estimate",
+    )  # fmt: skip
+    listed = table("Against the bill", heads, rows, "")
+    beside = [(name.capitalize(), usd) for name, usd in found.aside]
+    beside += [("Endpoint hours of the bill in no row", found.unmatched)] if found.unmatched else []
+    sums = [[Cell(name), Cell(_usd(usd), float(usd), "n")] for name, usd in beside]
+    other = table("Beside it, in no row", ("What", "In the window"), sums, "") if sums else None
+    return tag("div", sentence, tag("p", HOW, class_="note"), *notes, join(listed, other))
+
+
+def _row(row: ReconciledRow) -> list[Cell]:
+    several = f"{sentences.count(row.endpoints, 'endpoint')}" if row.endpoints > 1 else ""
+    promised = "" if row.promised is None else error_text(row.estimate_error)
+    return [
+        Cell(join(tag("b", row.name), tag("div", several, class_="note") if several else None), row.name, "name"),
+        Cell(row.days, row.days, "n"),
+        Cell(f"{row.hours:,.1f}", float(row.hours), "n"),
+        _cell(row.spent),
+        _cell(row.billed),
+        _cell(row.difference),
+        Cell(error_text(row.cost_error), row.cost_error or 0.0, "n"),
+        _cell(row.paid),
+        _cell(row.reconciled),
+        Cell(promised or "not known", row.estimate_error or 0.0, "n"),
+    ]
+
+
+def _cell(usd: Decimal) -> Cell:
+    return Cell(_usd(usd), float(usd), "n")
+
+
+def _usd(usd: Decimal) -> str:
+    return sentences.exact_money(usd)
+
+
+def lines(report: Report, most: int = 10) -> list[str]:
+    """The rows with the largest differences and what to know of them, for a terminal."""
+    found = report.reconciliation
+    if found is None or found.reason:
+        return []
+    said = [
+        f"  {row.name}: {_usd(row.billed)} billed, {_usd(row.spent)} by our prices and hours"
+        f" ({error_text(row.cost_error)}){f'; {_saved(row)}' if row.realised else ''}"
+        for row in found.rows[:most]
+    ]
+    said += [f"  {len(found.rows) - most} more: --format html, csv or json"] if len(found.rows) > most else []
+    said += [f"  {name}, in no row: {_usd(usd)}" for name, usd in found.aside]
+    said += [f"  endpoint hours of the bill in no row: {_usd(found.unmatched)}"] if found.unmatched else []
+    return [*said, *(f"  {note}" for note in found.notes)]
+
+
+CSV_HEADS = ("bill_days", "bill_by_our_prices_usd", "billed_usd", "paid_usd", "bill_difference_usd", "reconciled_usd")
+"""Columns of the CSV: over the days that bill and table both know."""
+
+
+def csv_rows(report: Report) -> dict[str | None, ReconciledRow]:
+    """The rows by endpoint; none where the bill knows no endpoints."""
+    found = report.reconciliation
+    if found is None or found.level is not BillLevel.ENDPOINT:
+        return {}
+    return {row.name: row for row in found.rows}
+
+
+def csv_groups(report: Report) -> tuple[ReconciledRow, ...]:
+    """The rows that are of no single endpoint, and so lines of their own in the CSV."""
+    found = report.reconciliation
+    return found.rows if found is not None and found.level is not BillLevel.ENDPOINT else ()
+
+
+def csv_cells(row: ReconciledRow | None) -> list[object]:
+    """The cells under `CSV_HEADS`; empty ones where nothing was compared."""
+    if row is None:
+        return [""] * len(CSV_HEADS)
+    return [row.days, row.spent, row.billed, row.paid, row.difference, row.reconciled]

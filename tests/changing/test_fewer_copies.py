@@ -1,0 +1,143 @@
+"""Fewer copies of components are set, their instances come back, and the way back brings both."""
+
+from array import array
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.change import ChangeState
+from rightsizer.domain.endpoint import EndpointKind
+from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import ComponentFinding, Finding
+from rightsizer.flows.orders import Orders
+from sandbox.account import Sandbox
+from sandbox.cloudwatch.store import Block, epoch
+from sandbox.sagemaker.load import INVOCATIONS
+from tests.changing.world import NAME, OLD_TYPE, World, an_option, world
+
+GPU = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
+MANAGED = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 4}
+FEWER = an_option(
+    kind=OptionKind.COPIES,
+    target=Target(OLD_TYPE, 2, copies=(("chat", 1),)),
+    restart_needed=False,
+    saving_usd_per_month=Decimal(2000),
+)
+JUDGED = ComponentFinding("chat", 3, Finding.OVER_PROVISIONED, Reason(Code.CHEAPER_OPTION, "1 of 3"), needed=1)
+
+
+def seed(box: Sandbox) -> None:
+    """Three copies of one component and one of another, each on a GPU of its own."""
+    for name, copies in (("chat", 3), ("tags", 1)):
+        box.add_component(name, NAME, copies=copies, needs=GPU)
+        box.world.tags.put(box.world.fleet.arn("inference-component", name), {"rightsizer:mode": "propose"})
+
+
+def opened(managed: dict[str, Any] | None = None, judged: ComponentFinding = JUDGED) -> Any:
+    return world(
+        FEWER,
+        seed=seed,
+        kind=EndpointKind.INFERENCE_COMPONENTS,
+        judged={"components": (judged,)},
+        count=4,
+        inference_components=True,
+        variant_extra={"ManagedInstanceScaling": dict(managed or MANAGED)},
+    )
+
+
+def copies(w: World) -> dict[str, int]:
+    return {name: one.copies for name, one in w.box.world.components.known.items()}
+
+
+def instances(w: World) -> int:
+    return int(w.live()["ProductionVariants"][0]["CurrentInstanceCount"])
+
+
+def test_the_copies_are_set_their_instances_leave_and_it_is_proven() -> None:
+    with opened() as w:
+        w.start()
+        change = w.run(48)
+        assert change.state is ChangeState.PROVEN, change.outcome
+        assert (copies(w), instances(w)) == ({"chat": 1, "tags": 1}, 2)
+        writes = [c.operation for c in w.box.calls if c.writes and c.service == "sagemaker"]
+    assert writes == ["UpdateInferenceComponentRuntimeConfig"], "no deployment"
+
+
+def test_the_way_back_sets_the_copies_and_the_instances_come_with_them() -> None:
+    with opened() as w:
+        w.start()
+        while w.change.state is not ChangeState.APPLIED:
+            w.run(0.25)
+        assert instances(w) == 2
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        change = w.run(12)
+        assert change.state is ChangeState.ROLLED_BACK, change.outcome
+        assert (copies(w), instances(w)) == ({"chat": 3, "tags": 1}, 4)
+
+
+def test_a_minimum_of_instances_is_kept() -> None:
+    with opened({**MANAGED, "MinInstanceCount": 3}) as w:
+        w.start()
+        w.run(48)
+        assert (copies(w)["chat"], instances(w)) == (1, 3)
+
+
+def test_copies_that_somebody_set_since_the_judgement_are_left() -> None:
+    with opened(judged=replace(JUDGED, copies=5)) as w:
+        w.start()
+        change = w.run(12)
+        assert change.state is ChangeState.REFUSED
+        assert "has 3 copies, and was judged with 5" in change.outcome
+        assert copies(w) == {"chat": 3, "tags": 1}
+
+
+@pytest.mark.parametrize("mode", ["off", ""])
+def test_the_tag_of_the_component_itself_refuses(mode: str) -> None:
+    with opened() as w:
+        arn = w.box.world.fleet.arn("inference-component", "chat")
+        w.box.world.tags.remove(arn, ["rightsizer:mode"])
+        if mode:
+            w.box.world.tags.put(arn, {"rightsizer:mode": mode})
+        w.start()
+        change = w.run(12)
+        assert change.state is ChangeState.REFUSED
+        assert "of component chat is" in change.outcome
+        assert copies(w)["chat"] == 3
+
+
+def test_a_rollback_for_which_nothing_has_room_is_handed_over() -> None:
+    with opened() as w:
+        w.start()
+        while w.change.state is not ChangeState.APPLIED:
+            w.run(0.25)
+        spec = w.box.world.fleet.endpoint(NAME).variants["AllTraffic"].spec
+        spec["ManagedInstanceScaling"]["MaxInstanceCount"] = 3  # its owner lowered it meanwhile
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        change = w.run(24)
+        assert change.state is ChangeState.HANDED_OVER, change.outcome
+        assert any("chat" in line for line in change.remaining)
+
+
+@pytest.mark.parametrize(("late_ms", "state"), [(250.0, ChangeState.PROVEN), (900.0, ChangeState.ROLLED_BACK)])
+def test_a_component_that_turns_slow_brings_the_copies_back_though_the_endpoint_serves_well(
+    late_ms: float, state: ChangeState
+) -> None:
+    with opened() as w:
+        w.box.use_component("chat", requests=100.0)
+        w.start()
+        served(w, late_ms)
+        change = w.run(48)
+        assert change.state is state, change.outcome
+        assert copies(w)["chat"] == (1 if state is ChangeState.PROVEN else 3)
+
+
+def served(w: World, p95_ms: float) -> None:
+    """The next two days of the component alone; the endpoint's own metrics stay as they are."""
+    start, size = w.now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1), 2 * 288
+    for metric, value in (("Invocations", 100.0), ("ModelLatency", 1000 * p95_ms)):
+        block = Block(epoch(start), 300, array("d", [value]) * size, 1.0)
+        w.box.world.metrics.put(INVOCATIONS, metric, {"InferenceComponentName": "chat"}, block)

@@ -1,0 +1,148 @@
+"""`scan --cache`: what cannot change is asked for once, what can is asked for each time, and nobody else reads it."""
+
+import json
+import os
+import stat
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rightsizer import bootstrap
+from rightsizer.aws.local_cache import cache_folder
+from rightsizer.terminal.run import run
+from sandbox.account import Sandbox
+from tests.cli.conftest import use
+
+CONFIG, MODEL, METRICS = "sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel", "cloudwatch:GetMetricData"
+
+
+class Scans:
+    """Scans of one account from one cache folder."""
+
+    def __init__(self, box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+        self.box, self._capsys = box, capsys
+
+    def scan(self, *options: str) -> tuple[dict[str, Any], Counter[str], str]:
+        """The document, the calls by action and the error stream."""
+        bootstrap.reset()
+        bootstrap.set_clock(lambda: self.box.clock.now)
+        self.box.calls.clear()
+        run(["scan", "--json", *options])
+        out, err = self._capsys.readouterr()
+        return json.loads(out), self.box.calls.counts(), " ".join(err.split())
+
+
+@pytest.fixture
+def scans(box: Sandbox, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scans:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("chat", "search"):
+        box.add_endpoint(name, "ml.g5.2xlarge", 2)
+        use(box, name, gpu=20.0, requests=300)
+    return Scans(box, capsys)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def facts(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "evaluated_at"} for row in found["endpoints"]]
+
+
+def test_a_second_scan_says_the_same_and_asks_for_neither_configurations_nor_closed_days(scans: Scans) -> None:
+    first, asked, said = scans.scan("--cache")
+    assert (asked[CONFIG], asked[MODEL]) == (2, 2)
+    assert "nothing came from the cache" in said
+    scans.box.clock.advance(timedelta(hours=1))
+    again, spared, said = scans.scan("--cache")
+    assert (spared[CONFIG], spared[MODEL], spared[METRICS]) == (0, 0, 0)
+    assert facts(again) == facts(first)
+    assert "configurations of 2 endpoints" in said
+    assert "1.0 hours ago" in said
+
+
+def test_without_the_option_nothing_is_kept(scans: Scans, tmp_path: Path) -> None:
+    scans.scan()
+    assert files(tmp_path) == []
+
+
+def test_how_an_endpoint_stands_is_never_taken_from_the_cache(scans: Scans, tmp_path: Path) -> None:
+    scans.scan("--cache")
+    box = scans.box
+    weights = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 1}]
+    box.client("sagemaker").update_endpoint_weights_and_capacities(
+        EndpointName="chat", DesiredWeightsAndCapacities=weights
+    )
+    box.clock.advance(timedelta(hours=1))
+    again, asked, _ = scans.scan("--cache")
+    counts = {row["endpoint"]: row["instance_count"] for row in again["endpoints"]}
+    assert counts == {"chat": 1, "search": 2}
+    assert asked["sagemaker:DescribeEndpoint"] == 2
+    kept = " ".join(path.read_text() for path in files(tmp_path) if path.suffix == ".json")
+    assert "CurrentInstanceCount" not in kept
+    assert "InService" not in kept
+
+
+def test_refresh_reads_everything_anew_and_keeps_it(scans: Scans) -> None:
+    scans.scan("--cache")
+    _, asked, said = scans.scan("--refresh")
+    assert asked[CONFIG] == 2
+    assert asked[METRICS] > 0
+    assert "nothing came from the cache" in said
+    _, spared, _ = scans.scan("--cache")
+    assert spared[CONFIG] == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_the_files_are_the_users_alone_and_one_that_others_can_write_is_not_believed(
+    scans: Scans, tmp_path: Path
+) -> None:
+    scans.scan("--cache")
+    kept = files(tmp_path)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+    folders = {path for file in kept for path in file.parents if path.is_relative_to(tmp_path / "rightsizer")}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+    for path in kept:
+        path.chmod(0o622)
+    assert scans.scan("--cache")[1][CONFIG] == 2
+
+
+def test_what_is_corrupt_or_of_another_format_is_read_anew(scans: Scans, tmp_path: Path) -> None:
+    first, _, _ = scans.scan("--cache")
+    for path in files(tmp_path):
+        path.write_bytes(b'{"format": "1-other"}' if "chat" in path.name else b"{")
+    again, asked, _ = scans.scan("--cache")
+    assert asked[CONFIG] == 2
+    assert facts(again) == facts(first)
+
+
+def test_a_folder_that_cannot_be_written_costs_the_calls_and_no_answer(
+    scans: Scans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    found, asked, _ = scans.scan("--cache")
+    assert len(found["endpoints"]) == 2
+    assert asked[CONFIG] == 2
+
+
+def test_what_nobody_wrote_for_two_months_is_removed(scans: Scans, tmp_path: Path) -> None:
+    scans.scan("--cache")
+    long_ago = (scans.box.clock.now - timedelta(days=64)).timestamp()
+    old = next(path for path in files(tmp_path) if path.name == "chat.json")
+    os.utime(old, (long_ago, long_ago))
+    scans.scan("--cache")
+    assert old.stat().st_mtime > long_ago
+
+
+def test_another_account_region_or_role_has_another_folder() -> None:
+    folders = {
+        cache_folder("1", "eu-west-1", "role/a"),
+        cache_folder("2", "eu-west-1", "role/a"),
+        cache_folder("1", "us-east-1", "role/a"),
+        cache_folder("1", "eu-west-1", "role/b"),
+    }
+    assert len(folders) == 4

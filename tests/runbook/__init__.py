@@ -1,0 +1,1 @@
+"""The alarms of the stack and the entries of docs/runbook.md, followed on the simulated account."""
