@@ -24,14 +24,15 @@ from sandbox.account import Sandbox
 from sandbox.functions import Context
 from sandbox.stack import stack
 
-FIRST_EACH, FIRST_ONCE = 1.6, 100
+FIRST_EACH, FIRST_ONCE = 1.7, 100
 """All calls of the first evaluation but those for metrics: from 200 endpoints on below 2.1 an endpoint."""
-READS_EACH, READS_ONCE = 1.25, 40
+READS_EACH, READS_ONCE = 1.4, 40
 """Read calls for each single-variant endpoint, and those of prices, quotas and lists of four processes.
 Metric reads, and our own table, queue and bucket, are apart."""
-NEXT_EACH, NEXT_ONCE = 0.1, 10
+NEXT_EACH, NEXT_ONCE = 0.13, 10
 """Calls of the second evaluation for metrics and digests. A batch of 250 endpoints is read in turns of 25, 50, 100 and
-75, so that what was read is kept where the function is killed; each turn reads and writes digests of its own."""
+75, so that what was read is kept where the function is killed; each turn reads and writes digests of its own. The
+pages of digests are a power of two, so that an endpoint's share of the calls goes up and down with the fleet's size."""
 ALL_EACH, ALL_ONCE = 1.1, 100
 """Calls of the second evaluation in all, the own table and queue included; each invocation is a new process."""
 OURS = ("dynamodb", "sqs", "sns", "s3")

@@ -1,10 +1,13 @@
-"""Application Auto Scaling of endpoints, in bulk: targets by name, policies and schedules by walking the namespace."""
+"""Application Auto Scaling of endpoints, in bulk: targets by name, policies and schedules by walking the namespace.
+
+Where the walk is longer than there are targets to know, their rules are asked for one by one.
+"""
 
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.domain.endpoint import ScalableTarget
@@ -14,20 +17,33 @@ if TYPE_CHECKING:
 
 PAGE = 50
 """Resource ids in one DescribeScalableTargets request (API limit)."""
+SHORT = 10
+"""Requests of a walk that are always made: a process meets a batch of 250 endpoints in turns, the smallest first."""
 KEEP_S = 300.0
 """How long the walk over policies and schedules is believed. Only evaluations read it; a change reads its own."""
 
 type TargetKey = tuple[str, str]
 type Record = Mapping[str, Any]
+type RulesByTarget = dict[TargetKey, list[Record]]
+type RuleOperation = Literal["describe_scaling_policies", "describe_scheduled_actions"]
+RULES: Mapping[RuleOperation, tuple[str, str]] = {
+    "describe_scaling_policies": ("application-autoscaling:DescribeScalingPolicies", "policies"),
+    "describe_scheduled_actions": ("application-autoscaling:DescribeScheduledActions", "schedules"),
+}
 
 
 class ScalingReader:
-    """Reads scalable targets of variants. Two walks of the account's policies serve many endpoints."""
+    """Reads scalable targets of variants. Two walks of the account serve many endpoints where its policies are few.
+
+    A page has ten policies (API limit), and each process walks anew: in a large account each of forty would make
+    a hundred requests for its 25 endpoints.
+    """
 
     def __init__(self, client: "ApplicationAutoScalingClient", clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._walked: tuple[float, dict[TargetKey, list[Record]], dict[TargetKey, list[Record]]] | None = None
+        self._walked: dict[RuleOperation, tuple[float, RulesByTarget | None]] = {}
+        """When the account's list was walked, and what it has; None where it is too long."""
         self._lock = threading.Lock()
 
     def read(self, resources: Iterable[str]) -> dict[str, tuple[ScalableTarget, ...]]:
@@ -35,7 +51,9 @@ class ScalingReader:
         targets = list(self._targets(list(resources)))
         if not targets:
             return {}
-        policies, scheduled = self._rules()
+        named = list(dict.fromkeys(target["ResourceId"] for target in targets))
+        policies = self._rules("describe_scaling_policies", "ScalingPolicies", named)
+        scheduled = self._rules("describe_scheduled_actions", "ScheduledActions", named)
         found: dict[str, list[ScalableTarget]] = defaultdict(list)
         for target in targets:
             key = (target["ResourceId"], target["ScalableDimension"])
@@ -51,25 +69,33 @@ class ScalingReader:
                 pages = call.paginate(ServiceNamespace="sagemaker", ResourceIds=resources[start : start + PAGE])
                 yield from (target for page in pages for target in page["ScalableTargets"])
 
-    def _rules(self) -> tuple[dict[TargetKey, list[Record]], dict[TargetKey, list[Record]]]:
+    def _rules(self, operation: RuleOperation, member: str, named: Sequence[str]) -> RulesByTarget:
+        """Policies or schedules of these resources: the account's where they are few, else one request a resource."""
         with self._lock:
-            if self._walked is None or self._clock() - self._walked[0] > KEEP_S:
-                self._walked = (self._clock(), self._policies(), self._scheduled_actions())
-            return self._walked[1:]
+            walked = self._walked.get(operation)
+            if walked is None or self._clock() - walked[0] > KEEP_S:
+                walked = (self._clock(), self._walk(operation, member, most=max(SHORT, len(named))))
+                self._walked[operation] = walked
+        if walked[1] is not None:
+            return walked[1]
+        return _by_key(
+            record for one in named for page in self._pages(operation, ResourceId=one) for record in page[member]
+        )
 
-    def _policies(self) -> dict[TargetKey, list[Record]]:
-        with translate_read_errors(
-            "application-autoscaling:DescribeScalingPolicies", "reading the scaling policies of endpoints"
-        ):
-            pages = self._client.get_paginator("describe_scaling_policies").paginate(ServiceNamespace="sagemaker")
-            return _by_key(record for page in pages for record in page["ScalingPolicies"])
+    def _walk(self, operation: RuleOperation, member: str, most: int) -> RulesByTarget | None:
+        """All of the account; None where they take more than `most` requests: each process would make them all."""
+        found: list[Any] = []
+        for number, page in enumerate(self._pages(operation), start=1):
+            found += page[member]
+            if number == most and page.get("NextToken"):
+                return None
+        return _by_key(found)
 
-    def _scheduled_actions(self) -> dict[TargetKey, list[Record]]:
-        with translate_read_errors(
-            "application-autoscaling:DescribeScheduledActions", "reading the scaling schedules of endpoints"
-        ):
-            pages = self._client.get_paginator("describe_scheduled_actions").paginate(ServiceNamespace="sagemaker")
-            return _by_key(record for page in pages for record in page["ScheduledActions"])
+    def _pages(self, operation: RuleOperation, **more: str) -> Iterator[Any]:
+        action, what = RULES[operation]
+        with translate_read_errors(action, f"reading the scaling {what} of endpoints"):
+            call: Any = self._client.get_paginator(operation)
+            yield from call.paginate(ServiceNamespace="sagemaker", **more)
 
 
 def _by_key(records: Iterable[Any]) -> dict[TargetKey, list[Record]]:

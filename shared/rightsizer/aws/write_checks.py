@@ -61,6 +61,7 @@ GROUP = Write("autoScalingGroup:any:autoScalingGroupName/any", "autoscaling", OP
 COMPONENT = Write("inference-component/any", "sagemaker", OPTED_IN)
 TRACKING_ALARM = Write("alarm:TargetTracking-endpoint/any", "cloudwatch")
 TABLE, TOPIC, QUEUE = Write("$Table"), Write("$Topic"), Write("$EvaluationQueue")
+EVENT = Write("event-bus/default", "events", {"events:source": "rightsizer"})
 PAGE = Write("$Bucket")
 WAKE = _item("WAKE#e")
 """Only a stack that stops endpoints lets `respond` leave an order to wake one."""
@@ -80,7 +81,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "dynamodb:PutItem": (_item("MESSAGE#p"), _item("PARKED#p")),
         "sns:Publish": (TOPIC,),
         "lambda:InvokeFunction": (Write("$Picture"),),
-        "events:PutEvents": (Write("event-bus/default", "events", {"events:source": "rightsizer"}),),
+        "events:PutEvents": (EVENT,),
     },
     "respond": {
         "dynamodb:PutItem": (_item("PROPOSAL#p"), WAKE),
@@ -147,7 +148,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "autoscaling:DetachInstances": (GROUP,),
         "autoscaling:TerminateInstanceInAutoScalingGroup": (GROUP,),
     },
-    "report": {"sns:Publish": (TOPIC,)},
+    "report": {"sns:Publish": (TOPIC,), "events:PutEvents": (EVENT,)},
 }
 """By door and IAM action (template.yaml; a test holds both together)."""
 ON_WHAT_SERVES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch", "autoscaling"})

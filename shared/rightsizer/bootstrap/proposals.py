@@ -172,8 +172,10 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
+    from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
@@ -202,10 +204,12 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             ),
             misread=misread(),
             bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
+            charges=(lambda: bill_reader(session(), settings().bill, IN_STACK_S)) if settings().bill else None,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
-        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line)
+        announce = EventBus(session().client("events")).report_stored
+        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line, announce)
 
     def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):

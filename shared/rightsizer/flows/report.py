@@ -40,7 +40,7 @@ from rightsizer.reporting.totals import (
     slim_recommendations,
 )
 from rightsizer.reporting.track_record import track_record
-from rightsizer.telemetry import Failure, attempt, logger, measure
+from rightsizer.telemetry import Failure, attempt, count, logger, measure
 
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
@@ -72,8 +72,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
-    charges: BillReader | None = None
-    """AWS's bill, which the figures are compared with; None reads none."""
+    charges: Callable[[], BillReader] | None = None
+    """Makes what reads AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,8 @@ class ReportPorts:
     """The files to store, in this order."""
     line: Callable[[Recommendation], str]
     """One recommendation as JSON in one line, for the files of a report that is too large for its page."""
+    announce: Callable[[Report, Mapping[str, str]], None] | None = None
+    """Sends the event of a stored report with its files; None where no machine is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +184,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
-    if (
-        end - start == REPORTED_WEEK
-    ):  # one figure for the dashboard: a month's would stand beside it as if it were a week's
+    if end - start == REPORTED_WEEK:  # the dashboard shows one figure: that of a week
         totals = report.money.totals()
         measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
@@ -261,6 +261,7 @@ def tell(ports: ReportPorts, written: WrittenReport) -> bool:
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """
     page = written.page
+    _announce(ports, written)
     listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled_formats(ports.formats, written)]
     message = ReportMessage(written.report, page, (*listed, *written.missing))
     posted = attempt("posting the report", page, lambda: ports.board.post(message))
@@ -275,6 +276,15 @@ def tell(ports: ReportPorts, written: WrittenReport) -> bool:
                 "publishing where the report is", page, lambda: ports.notifier.post(_plain_notice(message, written))
             )
     return not any(isinstance(one, Failure) for one in (posted, published))
+
+
+def _announce(ports: ReportPorts, written: WrittenReport) -> None:
+    """One event for machines; people are told whether it went or not."""
+    if ports.announce is None:
+        return
+    announce = partial(ports.announce, written.report, dict(written.files))
+    sent = attempt("sending the event of the report", written.page, announce)
+    count(EventsLost=int(isinstance(sent, Failure)))
 
 
 def _plain_notice(message: ReportMessage, written: WrittenReport) -> Notice:

@@ -172,10 +172,6 @@ class EvaluationLog(Protocol):
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
-    def count_by_state(self) -> Mapping[ProposalState, int]:
-        """How many proposals the table has in each state that the dashboard shows."""
-        ...
-
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
         ...
@@ -189,7 +185,7 @@ class EventSink(Protocol):
     """The event bus, for machines that follow proposals."""
 
     def proposal_moved(self, proposal: Proposal) -> None:
-        """Send one event about the state that the proposal has now; the same state may be sent more than once."""
+        """Send events about the states of the proposal and its change; a state may be sent more than once."""
         ...
 
 
