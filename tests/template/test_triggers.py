@@ -116,6 +116,10 @@ def record(pk: str, name: str = "MODIFY", **attributes: str) -> dict[str, Any]:
 @pytest.mark.parametrize("state", ["pending", "approved", "rejected", "withdrawn", "proven"])
 def test_propose_gets_every_state_of_a_proposal(state: str, deployed: Stack) -> None:
     assert stream_filter(deployed, "ProposeFromStream", record("PROPOSAL#p1", state=state))
+    assert stream_filter(deployed, "ProposeFromStream", record("ASLEEP#chat", state=state))
+    assert not stream_filter(deployed, "ProposeFromStream", record("HOURS#chat", state=state)), (
+        "it is saved at each tick"
+    )
 
 
 @pytest.mark.parametrize("pk", ["CHANGE#c1", "MESSAGE#p1", "ENDPOINT#e1", "CONTROL", "LEDGER#2026-01"])

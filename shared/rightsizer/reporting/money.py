@@ -395,9 +395,6 @@ def _waits(proposals: Sequence[Proposal], funnel: Sequence[Saving]) -> tuple[Own
     found = []
     for owner, some in waiting.items():
         since = min(asked[one.proposal_id] for one in some)
-        found.append(
-            OwnerWait(
-                owner, len({one.proposal_id for one in some}), sum((one.usd_per_month for one in some), NO_USD), since
-            )
-        )
+        asked_about, usd = {one.proposal_id for one in some}, sum((one.usd_per_month for one in some), NO_USD)
+        found.append(OwnerWait(owner, len(asked_about), usd, since))
     return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.owner)))
