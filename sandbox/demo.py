@@ -133,6 +133,7 @@ class Demo:
             "SlackChannel": CHANNEL,
             "Approvers": APPROVER,
             "MayStop": "tagged",
+            "Extras": "grouped-alarm",
         }
         stack = Stack(box, Path("template.yaml"), parameters=parameters)
         for name, function in stack.parts.functions.items():

@@ -27,6 +27,8 @@ ALSO: Mapping[str, Sequence[str]] = {
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
     "recommender/recommend": ("recommender/test_several_variants",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
+    "changes/overruled": ("changes/test_growth",),
+    "changes/rollback": ("changes/test_return",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile/courses": ("changes/test_reconcile", "changes/test_still"),
     "changes/reconcile/drift": ("changes/test_reconcile",),

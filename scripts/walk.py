@@ -12,6 +12,7 @@ import ast
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +64,7 @@ def layer_ranks(pyproject: str) -> Mapping[str, int]:
     }
 
 
+@cache
 def library(root: Path) -> Mapping[str, Module]:
     """Every module below a package folder, by its dotted name."""
     found = {}

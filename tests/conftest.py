@@ -6,12 +6,23 @@ from collections import Counter
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=50)
 settings.load_profile("house")
 
-PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults"})
+PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults", "hours"})
 """Folders whose tests play a course on the simulated account, which makes them slow, but for those of `QUICK`."""
-QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py"})
+QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py", "hours/test_let_go.py"})
+LONG = frozenset(
+    {
+        "flows/test_rehearse.py",
+        "recommender/test_closed_dimensions.py",
+        "recommender/test_failed_fleets.py",
+        "recommender/test_target_tracking.py",
+        "recommender/test_weekly_counts.py",
+        "render/test_browser.py",
+    }
+)
+"""Files of other folders that take more than ten seconds of CPU."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,7 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what `make fast` leaves out; where several processes share the files, the long ones come first."""
     for item in items:
         folder = item.path.parent.name
-        if folder in PLAYED and f"{folder}/{item.path.name}" not in QUICK:
+        name = f"{folder}/{item.path.name}"
+        if name in LONG or (folder in PLAYED and name not in QUICK):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         longest_first(items)

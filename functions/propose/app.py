@@ -12,5 +12,5 @@ def lambda_handler(event: Any, context: Any) -> Any:
     """Post proposals and let their messages follow the change; the failed records come again alone."""
     if (tested := self_test.answer("propose", event)) is not None:
         return tested
-    failed = proposals.propose()(intake.moves(event))
+    failed = proposals.propose()(intake.moves(event), intake.sleeps(event))
     return {"batchItemFailures": [{"itemIdentifier": sequence} for sequence in failed]}

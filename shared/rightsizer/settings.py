@@ -35,6 +35,8 @@ class Settings:
     bucket: str = ""
     queue_url: str = ""
     topic_arn: str = ""
+    topic_for_chat: bool = False
+    """Whether the topic's subscribers over HTTPS get the form of Amazon Q Developer in chat applications."""
     slack_channel: str = ""
     slack_secret: str = ""
     """ARN of the Secrets Manager secret (JSON: ``signing_secret``, ``bot_token``), never the secret itself."""
@@ -43,6 +45,8 @@ class Settings:
     """Name of the function that draws; only `propose` is told it, and only where the stack has Slack."""
     approvers: frozenset[str] = frozenset()
     """Slack user ids and AWS identities that may decide (`domain.approvers`)."""
+    may_stop: str = ""
+    """The stack's parameter MayStop, ``nothing`` or ``tagged``; only `respond` is told it."""
     policy_parameter: str = ""
     """Name of the SSM parameter that holds the policy document; empty where the stack has none."""
     account: str = ""
@@ -65,6 +69,8 @@ class Settings:
     """Window, cooldown, daily budget, probation and incident alarms, from the JSON of the stack's parameter Limits."""
     functions: Mapping[str, int] = field(default_factory=dict)
     """Memory in MB by the name of each function of the stack (``name=512,...``); for the report's own cost."""
+    bill: str = ""
+    """AWS's bill beside the report: ``cost-explorer`` or ``s3://...``; empty: none. Only `report` is told it."""
     arch: str = "arm64"
     grouped_alarm: bool = False
     misread: tuple[str, ...] = ()

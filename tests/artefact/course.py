@@ -86,7 +86,7 @@ def course(build: Path, python: Path) -> Iterator[Course]:
             started.append(found)
             yield found
 
-    with scene(functions=functions, Limits=LIMITS, EditUserAlarms="true") as at:
+    with scene(functions=functions, Limits=LIMITS, EditUserAlarms="true", Extras="grouped-alarm") as at:
         spot = add_spot(at.box)
         for name in (PROVEN, ALARMED, ASKED):
             at.add(name)

@@ -13,7 +13,7 @@ import pytest
 
 from rightsizer.aws.bill_columns import endpoint_of, instance_type_of
 from rightsizer.aws.bill_files import MOST_LINE, BillFiles, ExportInS3, Opened, local_file
-from rightsizer.domain.bill import BillLine, BillWindow
+from rightsizer.domain.bill import BilledCharge, BillWindow
 from rightsizer.errors import InputError, ReadError
 from sandbox.charges import CUR_HEADS
 from tests.reporting.bill_kit import ACCOUNT, END, REGION, START, Course, as_cur, as_focus, bill_of, reader
@@ -24,7 +24,7 @@ BILL = as_cur(bill_of([COURSE]))
 LINES = BILL.decode().splitlines(keepends=True)
 
 
-def read(*bodies: bytes) -> list[BillLine]:
+def read(*bodies: bytes) -> list[BilledCharge]:
     return list(reader(*bodies).lines(SCOPE))
 
 

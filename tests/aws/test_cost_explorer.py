@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer.aws.cost_explorer import MOST_PAGES, CostExplorerBill
-from rightsizer.domain.bill import BillLevel, BillLine, BillWindow, ChargeKind
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillWindow, ChargeKind
 from rightsizer.errors import InputError, PermissionMissingError, ReadError
 from rightsizer.flows.bill import reconcile_with_bill
 from sandbox.account import Sandbox
@@ -23,7 +23,7 @@ def scope(box: Sandbox, days: int = 7) -> BillWindow:
     return BillWindow(box.world.account, box.world.region, today - days * DAY, today)
 
 
-def usage(found: list[BillLine]) -> dict[str, Decimal]:
+def usage(found: list[BilledCharge]) -> dict[str, Decimal]:
     sums: dict[str, Decimal] = {}
     for one in found:
         if one.kind is ChargeKind.USAGE:
@@ -122,7 +122,7 @@ def test_a_moved_endpoint_is_reconciled_with_its_types_together() -> None:
     courses = [Course("chat-0", START + timedelta(days=2, hours=7, minutes=11)), Course("chat-1", None)]
     days = list(week(courses))
     reader, answers = of({"ResultsByTime": days[:3], "NextPageToken": "n"}, {"ResultsByTime": days[3:]})
-    found = reconcile_with_bill(reader, records(courses), START, END, NOW)
+    found = reconcile_with_bill(lambda: reader, records(courses), START, END, NOW)
     assert found.level is BillLevel.TYPE
     (row,) = found.rows
     truth = sum(one.true_cost(START, END) for one in courses)
@@ -146,7 +146,7 @@ def test_owners_are_compared_by_the_tag_that_names_them() -> None:
     courses = [Course("chat-0", None), Course("chat-1", None)]
     pages = [day(START + n * DAY, ("EU-Host:ml.g5.12xlarge", "owner$search", 340.32, 340.32, 48)) for n in range(7)]
     reader, _ = of({"ResultsByTime": pages}, tag="owner")
-    (row,) = reconcile_with_bill(reader, records(courses), START, END, NOW).rows
+    (row,) = reconcile_with_bill(lambda: reader, records(courses), START, END, NOW).rows
     assert (row.name, row.endpoints) == ("search", 2)
     assert row.difference == 0
 
@@ -157,7 +157,7 @@ def test_what_cost_explorer_cannot_mean_is_refused() -> None:
         list(reader.lines(BillWindow("1", "eu-west-1", START, END)))
     paid_in_euro = day(START, ("EU-Host:ml.g5.xlarge", "Usage", 1, 1, 1), unit="EUR")
     reader, _ = of({"ResultsByTime": [paid_in_euro]})
-    assert "'EUR'" in reconcile_with_bill(reader, records([Course("chat-0", None)]), START, END, NOW).reason
+    assert "'EUR'" in reconcile_with_bill(lambda: reader, records([Course("chat-0", None)]), START, END, NOW).reason
 
 
 def test_a_missing_right_is_the_reason(box: Sandbox) -> None:
@@ -170,5 +170,5 @@ def test_a_missing_right_is_the_reason(box: Sandbox) -> None:
     client: Any = Denied()
     with pytest.raises(PermissionMissingError, match="ce:GetCostAndUsage"):
         list(CostExplorerBill(client).lines(scope(box)))
-    found = reconcile_with_bill(CostExplorerBill(client), records([Course("chat-0", None)]), START, END, NOW)
+    found = reconcile_with_bill(lambda: CostExplorerBill(client), records([Course("chat-0", None)]), START, END, NOW)
     assert "ce:GetCostAndUsage is missing" in found.reason

@@ -4,11 +4,12 @@ from array import array
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bench.adapter import SHARES, Memory, past_of_trial
-from bench.policy import ShippedApproved, ShippedAuto, _installed, carried
+from bench.policy import ShippedApproved, ShippedAuto, _installed, carried, day_of
 from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk
@@ -201,3 +202,53 @@ def test_what_owners_did_not_say_is_not_assumed() -> None:
     assert (found.kind, found.kinds, found.mode_declared) == (EndpointKind.ASYNC, (EndpointKind.ASYNC,), False)
     (target,) = found.scaling
     assert (target.variant_name, target.minimum, target.maximum, len(target.policies)) == ("AllTraffic", 2, 4, 1)
+
+
+def plan_of(day: int) -> tuple[ShippedApproved, Recommendation]:
+    """A policy whose plan's first stage began on day 1, and what is found on a later day."""
+    policy = ShippedApproved()
+    asked = seen_by(policy, day=1)
+    stage = asked.chosen_option
+    assert stage is not None
+    asked = replace(asked, stages=(stage,))
+    policy._plans[asked.ref.name] = (asked, day_of(asked))
+    return policy, seen_by(policy, day=day)
+
+
+def stands(found: Recommendation, *counts: int) -> SimpleNamespace:
+    """The endpoint as the first stage left it."""
+    assert found.chosen_option is not None
+    view = view_of(found)
+    view.instance_type, view.instance_counts = found.chosen_option.target.instance_type, counts or (1,) * 24
+    return view
+
+
+@pytest.mark.parametrize(("day", "begins"), [(2, False), (3, True), (4, True)])
+def test_the_next_stage_of_a_plan_begins_once_the_one_before_is_proven_and_rested(day: int, begins: bool) -> None:
+    policy, found = plan_of(day)
+    answer = policy._next_stage(ACTIONS, found, stands(found))
+    assert (answer is not None) == begins
+    assert (found.ref.name in policy._plans) != begins, "a stage begins once"
+
+
+def test_a_plan_ends_where_the_stage_before_does_not_stand() -> None:
+    policy, found = plan_of(3)
+    gone = stands(found)
+    gone.instance_type = "ml.p5.48xlarge"
+    assert policy._next_stage(ACTIONS, found, gone) is None
+    assert policy.causes[-1][2] == "plan: the stage before does not stand"
+    assert policy._next_stage(ACTIONS, found, stands(found)) is None, "it does not begin again"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"options": ()},
+        {"gate": Gate.SILENT, "gate_reason": Reason(Code.LATE_BUDGET_SPENT, "too many late")},
+    ],
+)
+def test_a_plan_ends_by_new_facts(more: dict[str, Any]) -> None:
+    policy, found = plan_of(3)
+    view = stands(found)
+    assert policy._next_stage(ACTIONS, replace(found, **more), view) is None
+    assert policy.causes[-1][2] == "plan: ended by new facts"

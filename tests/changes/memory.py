@@ -24,10 +24,10 @@ from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from rightsizer.domain.plan import PlanKind, StepKind
 from rightsizer.domain.policy import BudgetShare, ChangeLimits, Switch
-from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState
+from rightsizer.domain.proposal import UNDOABLE, Decision, MessageRef, Proposal, ProposalState, change_id_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import ConflictError, RightsizerError, UnreadableError
-from rightsizer.flows.apply import Apply, change_id_of
+from rightsizer.flows.apply import Apply
 from rightsizer.flows.orders import Orders
 from tests import samples
 from tests.changes.account import BODY, MONDAY, NAME, NEW_TYPE, OLD, WHO, Account, Load

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.guardrail import choose_guardrail
+from rightsizer.changes.guardrail import FleetExchange, choose_guardrail
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=10)
 
@@ -30,12 +30,9 @@ def test_every_field_is_within_the_limits_of_the_api(
 ) -> None:
     before = [old] * len(counts)
     made = choose_guardrail(
-        before,
-        counts,
+        FleetExchange(before, counts, headroom=headroom, usd_per_hour=usd),
         [f"a{i}" for i in range(alarms)],
         bake,
-        headroom=headroom,
-        usd_per_hour=usd,
         overlap_limit_usd=most,
     )
     rules = policy(made.config)
@@ -62,24 +59,28 @@ def test_every_field_is_within_the_limits_of_the_api(
 
 
 def test_one_instance_is_replaced_at_once_and_baked() -> None:
-    rules = choose_guardrail([1], [1], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose_guardrail(FleetExchange([1], [1]), ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"] == {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
     assert rules["TerminationWaitInSeconds"] == 600
 
 
 def test_two_instances_get_a_canary() -> None:
-    rules = choose_guardrail([2], [2], ["a"], 600).config["BlueGreenUpdatePolicy"]
+    rules = choose_guardrail(FleetExchange([2], [2]), ["a"], 600).config["BlueGreenUpdatePolicy"]
     assert rules["TrafficRoutingConfiguration"]["CanarySize"] == {"Type": "INSTANCE_COUNT", "Value": 1}
 
 
 def test_a_quota_without_room_for_a_second_fleet_rolls() -> None:
     assert (
-        choose_guardrail([4], [4], ["a"], 600, headroom=1).config["RollingUpdatePolicy"]["MaximumBatchSize"]["Value"]
+        choose_guardrail(FleetExchange([4], [4], headroom=1), ["a"], 600).config["RollingUpdatePolicy"][
+            "MaximumBatchSize"
+        ]["Value"]
         == 1
     )
 
 
 def test_marketplace_is_told_that_nothing_is_baked() -> None:
-    made = choose_guardrail([4], [4], ["a"], 600, excluded="AWS ignores guardrails for Marketplace images")
+    made = choose_guardrail(
+        FleetExchange([4], [4], excluded="AWS ignores guardrails for Marketplace images"), ["a"], 600
+    )
     assert made.config["BlueGreenUpdatePolicy"]["TerminationWaitInSeconds"] == 0
     assert "Marketplace" in made.sentence

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.guardrail import choose_guardrail, component_alarms, rollback_alarms, rollback_deployment
+from rightsizer.changes.guardrail import (
+    FleetExchange,
+    WatchedConfig,
+    choose_guardrail,
+    component_alarms,
+    rollback_alarms,
+    rollback_deployment,
+)
 from rightsizer.domain.plan import StepKind
 
 ALARMS = {"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "a"}, {"AlarmName": "b"}]}}
@@ -16,7 +23,7 @@ def instances(count: int) -> dict[str, Any]:
 
 
 def test_one_instance_is_replaced_at_once_and_baked_with_both_fleets_up() -> None:
-    made = choose_guardrail([1], [1], ["a", "b"], 600)
+    made = choose_guardrail(FleetExchange([1], [1]), ["a", "b"], 600)
     assert made.config == ALARMS | {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
@@ -31,7 +38,7 @@ def test_one_instance_is_replaced_at_once_and_baked_with_both_fleets_up() -> Non
 def test_the_smaller_fleet_gets_a_canary_of_one_that_waits_once_and_then_bakes(
     old: list[int], new: list[int], least: int
 ) -> None:
-    made = choose_guardrail(old, new, ["a", "b"], 600)
+    made = choose_guardrail(FleetExchange(old, new), ["a", "b"], 600)
     assert made.config == ALARMS | {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {
@@ -48,7 +55,7 @@ def test_the_smaller_fleet_gets_a_canary_of_one_that_waits_once_and_then_bakes(
 
 
 def test_ten_instances_are_shifted_in_fifths_with_four_waits_and_a_bake() -> None:
-    made = choose_guardrail([10], [12], ["a", "b"], 600)
+    made = choose_guardrail(FleetExchange([10], [12]), ["a", "b"], 600)
     assert made.config == ALARMS | {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {
@@ -61,20 +68,22 @@ def test_ten_instances_are_shifted_in_fifths_with_four_waits_and_a_bake() -> Non
         }
     }
     assert (made.limit_s, made.sentence) == (6600, "linear, 20 % at a time with 600 s between")
-    assert "CanarySize" in str(choose_guardrail([9], [12], [], 600).config), "nine are too few"
+    assert "CanarySize" in str(choose_guardrail(FleetExchange([9], [12]), [], 600).config), "nine are too few"
 
 
 def test_a_fleet_whose_overlap_costs_more_than_allowed_gets_the_shorter_canary() -> None:
     """Five steps of 600 s at USD 12 an hour cost USD 10."""
     for limit, kind in ((None, "LINEAR"), (Decimal(10), "LINEAR"), (Decimal("9.99"), "CANARY")):
-        made = choose_guardrail([10], [10], [], 600, usd_per_hour=Decimal(12), overlap_limit_usd=limit)
+        made = choose_guardrail(FleetExchange([10], [10], usd_per_hour=Decimal(12)), [], 600, overlap_limit_usd=limit)
         assert made.config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == kind
-    free = choose_guardrail([10], [10], [], 600, overlap_limit_usd=Decimal(0))
+    free = choose_guardrail(FleetExchange([10], [10]), [], 600, overlap_limit_usd=Decimal(0))
     assert "LinearStepSize" in str(free.config), "without a price there is no cost to hold against it"
 
 
 def test_where_guardrails_are_ignored_nothing_is_baked() -> None:
-    made = choose_guardrail([4], [4], ["a", "b"], 600, excluded="AWS ignores guardrails for Marketplace images")
+    made = choose_guardrail(
+        FleetExchange([4], [4], excluded="AWS ignores guardrails for Marketplace images"), ["a", "b"], 600
+    )
     assert made.config == ALARMS | {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
@@ -86,7 +95,7 @@ def test_where_guardrails_are_ignored_nothing_is_baked() -> None:
 
 
 def test_a_quota_with_less_room_than_the_fleet_rolls_it_in_batches_forward_and_back() -> None:
-    made = choose_guardrail([8], [7], ["a", "b"], 600, headroom=2)
+    made = choose_guardrail(FleetExchange([8], [7], headroom=2), ["a", "b"], 600)
     assert made.config == ALARMS | {
         "RollingUpdatePolicy": {
             "MaximumBatchSize": instances(2),
@@ -109,7 +118,7 @@ def test_a_quota_with_less_room_than_the_fleet_rolls_it_in_batches_forward_and_b
     ],
 )
 def test_a_batch_is_what_the_quota_leaves_between_five_percent_and_half(count: int, headroom: int, batch: int) -> None:
-    made = choose_guardrail([count], [count], [], 60, headroom=headroom).config["RollingUpdatePolicy"]
+    made = choose_guardrail(FleetExchange([count], [count], headroom=headroom), [], 60).config["RollingUpdatePolicy"]
     assert made["MaximumBatchSize"] == instances(batch)
 
 
@@ -119,12 +128,12 @@ def test_a_batch_is_what_the_quota_leaves_between_five_percent_and_half(count: i
 def test_only_one_variant_of_two_or_more_without_room_for_another_fleet_rolls(
     old: list[int], new: list[int], headroom: int | None
 ) -> None:
-    assert "RollingUpdatePolicy" not in choose_guardrail(old, new, [], 600, headroom=headroom).config
-    assert "RollingUpdatePolicy" in choose_guardrail([2], [2], [], 600, headroom=1).config
+    assert "RollingUpdatePolicy" not in choose_guardrail(FleetExchange(old, new, headroom=headroom), [], 600).config
+    assert "RollingUpdatePolicy" in choose_guardrail(FleetExchange([2], [2], headroom=1), [], 600).config
 
 
 def test_the_waits_of_many_batches_are_shortened_to_what_a_deployment_may_take() -> None:
-    made = choose_guardrail([20], [20], [], 3600, headroom=1)
+    made = choose_guardrail(FleetExchange([20], [20], headroom=1), [], 3600)
     policy = made.config["RollingUpdatePolicy"]
     assert policy["WaitIntervalInSeconds"] == (28_800 - 3_600) // 20
     assert (policy["MaximumExecutionTimeoutInSeconds"], made.limit_s) == (28_800, 28_800)
@@ -132,20 +141,22 @@ def test_the_waits_of_many_batches_are_shortened_to_what_a_deployment_may_take()
 
 @pytest.mark.parametrize(("asked", "baked"), [(-5, 0), (0, 0), (1, 1), (3600, 3600), (3601, 3600)])
 def test_a_bake_is_between_nothing_and_an_hour(asked: int, baked: int) -> None:
-    policy = choose_guardrail([2], [2], [], asked).config["BlueGreenUpdatePolicy"]
+    policy = choose_guardrail(FleetExchange([2], [2]), [], asked).config["BlueGreenUpdatePolicy"]
     assert policy["TerminationWaitInSeconds"] == baked
     assert policy["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] == baked
 
 
 def test_no_alarm_means_no_rollback_configuration_and_more_than_ten_are_cut() -> None:
-    assert "AutoRollbackConfiguration" not in choose_guardrail([1], [1], [], 600).config
+    assert "AutoRollbackConfiguration" not in choose_guardrail(FleetExchange([1], [1]), [], 600).config
     names = [f"a{number}" for number in range(11)]
-    made = choose_guardrail([1], [1], names, 600).config["AutoRollbackConfiguration"]["Alarms"]
+    made = choose_guardrail(FleetExchange([1], [1]), names, 600).config["AutoRollbackConfiguration"]["Alarms"]
     assert made == [{"AlarmName": name} for name in names[:10]]
 
 
 def test_no_variant_at_all_counts_as_one_instance() -> None:
-    assert choose_guardrail([], [], [], 600).sentence == "all at once (one instance), then baking for 600 s"
+    assert (
+        choose_guardrail(FleetExchange([], []), [], 600).sentence == "all at once (one instance), then baking for 600 s"
+    )
 
 
 ROLLED = {"RollingUpdatePolicy": {"MaximumBatchSize": instances(3)}}
@@ -213,7 +224,7 @@ def errors_alarm(label: str, metric: str, threshold: float) -> dict[str, Any]:
 
 
 def test_each_alarm_watches_the_new_configuration_for_two_bad_minutes_of_three() -> None:
-    steps = rollback_alarms("c-1", "chat", ["v"], "new", "rs-", 0.3, {})
+    steps = rollback_alarms("c-1", WatchedConfig("chat", "new", ["v"]), "rs-", 0.3, {})
     slow = ALWAYS | {
         "AlarmName": "rs-c-1-v-p95",
         "AlarmDescription": "p95 latency above 300 ms on chat during change c-1 (temporary)",
@@ -245,14 +256,14 @@ def test_each_alarm_watches_the_new_configuration_for_two_bad_minutes_of_three()
 def test_thresholds_are_those_of_the_endpoint_and_not_constants(
     objective: float | None, baseline: dict[str, float], errors: float, slow_us: float | None
 ) -> None:
-    steps = rollback_alarms("c-1", "chat", ["v"], "new", "rs-", objective, baseline)
+    steps = rollback_alarms("c-1", WatchedConfig("chat", "new", ["v"]), "rs-", objective, baseline)
     found = {step.params["MetricName"]: step.params["Threshold"] for step in steps}
     assert found.pop("ModelLatency", None) == (pytest.approx(slow_us) if slow_us else None)
     assert found == {"Invocation5XXErrors": errors, "InvocationModelErrors": errors}
 
 
 def test_of_many_variants_the_first_ten_alarms_are_made_and_model_errors_come_last() -> None:
-    steps = rollback_alarms("c-1", "chat", list("abcd"), "new", "rs-", 0.3, {})
+    steps = rollback_alarms("c-1", WatchedConfig("chat", "new", list("abcd")), "rs-", 0.3, {})
     labels = [step.subject.removeprefix("rs-c-1-") for step in steps]
     assert labels == [f"{v}-{what}" for v in "abcd" for what in ("5xx", "p95")] + ["a-model-errors", "b-model-errors"]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rightsizer.changes import proof
-from rightsizer.changes.guardrail import rollback_alarms
+from rightsizer.changes.guardrail import WatchedConfig, rollback_alarms
 from rightsizer.changes.proof import LATENCY, REQUESTS, proof_verdict
 from rightsizer.changes.slowness import slowness_before
 from rightsizer.domain.change import Change, ChangeState
@@ -107,7 +107,7 @@ def test_too_few_requests_in_half_an_hour_make_no_habit() -> None:
 
 def test_the_alarm_is_set_where_the_old_fleet_would_not_ring_it() -> None:
     def threshold_s(before: dict[str, float]) -> float:
-        steps = rollback_alarms("c-1", "chat", ["v"], "new", "rs-", OBJECTIVE_S, before)
+        steps = rollback_alarms("c-1", WatchedConfig("chat", "new", ["v"]), "rs-", OBJECTIVE_S, before)
         return float(next(s.params["Threshold"] for s in steps if s.params["MetricName"] == "ModelLatency")) / 1e6
 
     assert threshold_s(figures({}, {})) == OBJECTIVE_S

@@ -14,9 +14,8 @@ from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
-from rightsizer.domain.proposal import ProposalMoved, ProposalState
+from rightsizer.domain.proposal import ProposalMoved, ProposalState, change_id_of
 from rightsizer.domain.recommendation import Gate
-from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes, start_approved
 from rightsizer.flows.orders import Orders
 from tests.changing.test_budget import tick

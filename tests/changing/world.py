@@ -23,8 +23,8 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import Apply, change_id_of
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of
+from rightsizer.flows.apply import Apply
 from sandbox.account import Sandbox
 from sandbox.role import Role
 from sandbox.sagemaker.load import LoadModel, Served

@@ -308,7 +308,9 @@ def test_no_name_of_a_type_is_cut_in_a_pipe_or_on_a_narrow_terminal(
     for width in (40, 80, 200):
         narrow = Console(width=width)
         ports = reading_ports(Session("eu-west-1", None, None))
-        found = survey(ports, "eu-west-1", Policy(), Decimal(50), box.clock.now, lambda done, number: None)
+        found = survey(
+            ports, "eu-west-1", Policy(minimum_saving_usd=Decimal(50)), box.clock.now, lambda done, number: None
+        )
         with narrow.capture() as shown:
             narrow.print(listing(found, width))
         assert "ml.g4dn.12xlarge" in shown.get()

@@ -87,6 +87,6 @@ def test_the_bar_of_a_scan_moves_with_every_endpoint_and_before_all_are_read(box
     def moved(done: int, _: int) -> None:
         moves.append((done, len(box.calls.of("cloudwatch", "GetMetricData"))))
 
-    survey(reading_ports(Session()), "eu-west-1", Policy(), Decimal(50), box.clock.now, moved)
+    survey(reading_ports(Session()), "eu-west-1", Policy(minimum_saving_usd=Decimal(50)), box.clock.now, moved)
     assert [done for done, _ in moves] == list(range(26))
     assert moves[1][1] < moves[-1][1], "the first endpoint is done before the last one's metrics are read"

@@ -20,8 +20,7 @@ from botocore import xform_name
 from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
-from rightsizer.flows.apply import change_id_of
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.wiring import Stack

@@ -1,18 +1,23 @@
 """`make demo` as a user runs it: one run of the program, and everything that it promises is looked for."""
 
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox.demo_table import BEGIN, END
+from sandbox.account import Sandbox
+from sandbox.demo import REGION, START, Demo, main
+from sandbox.demo_table import BEGIN, END, Row
+from sandbox.seed import seed
 
 pytestmark = pytest.mark.slow
 
@@ -134,10 +139,32 @@ def test_the_paths_it_prints_exist(demo: Ran) -> None:
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="needs the real traces in ../shared/traces")
-def test_real_traces_seed_the_same_account(tmp_path: Path) -> None:
-    ran = run(tmp_path, "--traces", str(TRACES))
-    assert ran.code == 0, ran.progress
-    assert len(ran.report["recommendations"]) >= 24
+def test_real_traces_seed_the_same_account_with_another_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[Path | None] = []
+
+    def play(demo: Demo) -> list[Row]:
+        asked_for.append(demo.traces)
+        return []
+
+    monkeypatch.setattr(Demo, "play", play)
+    monkeypatch.setattr(sys, "argv", ["demo", "--traces", str(TRACES)])
+    monkeypatch.setattr("sandbox.demo.logger", logging.getLogger("a logger that no other test has"))
+    for name, default in (("POWERTOOLS_LOG_LEVEL", "CRITICAL"), ("POWERTOOLS_METRICS_DISABLED", "true")):
+        monkeypatch.setenv(name, os.environ.get(name, default))  # put back afterwards, whatever `main` sets
+    main()
+    assert asked_for == [TRACES]
+    works = []
+    for traces in (None, *asked_for):
+        with Sandbox(now=START, region=REGION) as box:
+            works.append(seed(box, traces))
+    own, traced = works
+    assert len(traced) >= 24
+    assert traced.keys() == own.keys()
+    hours = [datetime(2026, 11, 2, tzinfo=UTC) + timedelta(hours=hour) for hour in range(168)]
+    for name, work in traced.items():
+        shape, plain = [work.shape(at) for at in hours], [own[name].shape(at) for at in hours]
+        assert sum(shape) == pytest.approx(sum(plain), rel=1e-6), name
+        assert shape != plain or sum(plain) == 0, name
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

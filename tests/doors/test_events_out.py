@@ -36,3 +36,26 @@ def test_a_bus_that_refuses_does_not_stop_the_message() -> None:
         assert "Approve" in at.message(BIG).buttons()
         assert at.stack.failures == []
         assert at.stack.dead_letters() == []
+
+
+def test_a_report_that_is_stored_is_one_event_and_a_bus_that_refuses_it_stops_nothing() -> None:
+    with scene() as at:
+        at.stack.fire("Report.Weekly")
+        (told,) = sent(at)
+        assert told["key"]
+        assert str(told["files"]).count("s3://") >= 3
+        at.box.deny("events:PutEvents")
+        at.stack.fire("Report.Weekly")
+        assert at.stack.failures == []
+
+
+def test_a_change_is_told_beside_its_proposal() -> None:
+    with scene() as at:
+        at.add(BIG, tags=PROPOSE)
+        at.drive(BIG)
+        at.sweep()
+        at.click(BIG, "Approve")
+        at.stack.settle()
+        told = [one for one in sent(at) if "change" in one]
+        assert [one["state"] for one in told] == ["applying"]
+        assert told[0]["proposal"] == at.proposals()[0].id

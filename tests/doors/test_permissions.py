@@ -105,8 +105,8 @@ def test_a_door_that_changes_nothing_writes_its_own_kinds_of_items_alone(door: s
 def test_an_event_of_another_source_cannot_be_sent() -> None:
     with scene() as at:
         bus = "arn:aws:events:us-east-1:111122223333:event-bus/default"
-        asks = (Ask("events:PutEvents", bus, {"events:source": source}) for source in ("rightsizer", "aws.ec2"))
-        assert asked(at, "propose", *asks) == [True, False]
+        asks = [Ask("events:PutEvents", bus, {"events:source": source}) for source in ("rightsizer", "aws.ec2")]
+        assert asked(at, "propose", *asks) == asked(at, "report", *asks) == [True, False]
 
 
 def test_a_permission_that_apply_lacks_hands_the_change_over_and_says_which() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.self_test import BUCKET, DOORS, IN_SLACK, POLICY, SECRET
+from rightsizer.aws.self_test import BILLED, BUCKET, COSTS, DOORS, IN_SLACK, POLICY, SECRET
 from rightsizer.aws.write_checks import WRITES, writes_of_door
 from rightsizer.bootstrap import self_test
 from rightsizer.domain.checks import SCHEMA, SCHEMA_TEST_FIRST
@@ -184,6 +184,17 @@ def test_a_document_that_is_no_json_has_no_number_and_is_told_elsewhere(deployed
     assert ask(deployed, "apply")["schema"]["outcome"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("bill", "action", "outcome"),
+    [("", COSTS, ""), ("cost-explorer", COSTS, "ok"), ("s3://bills/exports/cur", "s3:GetObject", "failed")],
+)
+def test_the_bill_that_the_stack_names_is_tried(bill: str, action: str, outcome: str) -> None:
+    with Sandbox() as box:
+        found = ask(Stack(box, parameters={"Bill": bill}), "report")
+    assert found.get(action, {"outcome": ""})["outcome"] == outcome
+    assert outcome != "failed" or "docs/bill.md" in found[action]["remedy"], "no such export: which parameter names it"
+
+
 @pytest.mark.parametrize("wrapped", [{"Records": [self_test.event()]}, {"body": self_test.event()}, [], None, "x"])
 def test_what_comes_through_a_queue_or_the_url_starts_no_self_test(wrapped: Any) -> None:
     assert self_test.answer("respond", wrapped) is None
@@ -194,6 +205,7 @@ def test_every_permission_of_a_role_is_tried_or_asked_of_iam(door: str) -> None:
     held = stack(**EVERYTHING).actions(door) - IMPLIED.keys()
     of_bucket = {"s3:GetObject", "s3:PutObject"} if door in BUCKET else set()
     known = {*DOORS[door], *WRITES[door], *of_bucket, *BEYOND} | ({SECRET} if door in IN_SLACK else set()) | {POLICY}
+    known |= {COSTS} if door == BILLED else set()
     assert held - known == set()
     assert (SECRET in held) is (door in IN_SLACK)
     tried = {*DOORS[door], *WRITES[door]} - IMPLIED.keys()

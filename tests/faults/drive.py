@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from rightsizer import intake
 from rightsizer.domain.change import Change
+from rightsizer.domain.proposal import change_id_of
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call

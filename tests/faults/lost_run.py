@@ -18,10 +18,9 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.change import Change
 from rightsizer.domain.option import Risk, Target
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate
-from rightsizer.flows.apply import change_id_of
 from sandbox.account import Sandbox
 from sandbox.wiring import Stack
 from tests import samples

@@ -17,8 +17,7 @@ from bench.events import message
 from rightsizer import bootstrap
 from rightsizer.aws.journal import TableJournal
 from rightsizer.domain.change import Change, ChangeState
-from rightsizer.domain.proposal import ProposalState
-from rightsizer.flows.apply import change_id_of
+from rightsizer.domain.proposal import ProposalState, change_id_of
 from sandbox.gate import Call
 from sandbox.slack import Message
 from tests.doors.scene import APPROVER, BIG, PROPOSE, Scene, scene, states

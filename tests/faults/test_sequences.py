@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rightsizer import intake
+from rightsizer.domain.proposal import change_id_of
 from rightsizer.errors import RightsizerError
-from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
 from rightsizer.flows.orders import Orders
 from sandbox.gate import Call

@@ -15,12 +15,11 @@ from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.proposal import Decision, ProposalState, change_id_of
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.trigger import TickDue
 from rightsizer.errors import ConflictError, RightsizerError
-from rightsizer.flows.apply import change_id_of
 from rightsizer.flows.apply_orders import advance_changes
 from sandbox.refusals import Killed
 from tests.changing.scenarios import autoscaled

@@ -25,7 +25,8 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, FunctionUse, Report, Stack
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
 from rightsizer.flows.report import ReportPorts, ReportSources, report, report_window, tell, window_before
-from rightsizer.ports.evaluation import OwnUse, RecommendationStore
+from rightsizer.ports.account import OwnUse
+from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.render import report_json
 from rightsizer.render.messages import slack_blocks, slack_line
 from rightsizer.render.report_formats import REPORT_FORMATS

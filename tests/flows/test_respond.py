@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,18 @@ class Person:
     links: list[str] = field(default_factory=list)
     deaf: RightsizerError | None = None
     no_modal: RightsizerError | None = None
+    awake: RightsizerError | None = None
     modals: list[str] = field(default_factory=list)
     taken: list[tuple[str, int, int, str]] = field(default_factory=list)
 
     def take(self, proposal_id: str, revision: int, place: int, by: str, now: datetime) -> dict[str, Any]:
         self.taken.append((proposal_id, revision, place, by))
         return {"state": "pending"}
+
+    def wake(self, name: str, stay: timedelta, user: str, now: datetime) -> str:
+        if self.awake:
+            raise self.awake
+        return f"Recorded: {name} serves for {stay} by {user}"
 
     def open_reason_form(self, click: Click) -> None:
         self._open(f"why {click.proposal_id}")
@@ -94,8 +100,9 @@ def answered(
 ) -> Answer:
     one = person or Person()
     ports = RespondPorts(
-        lambda: approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say
-    )
+        lambda: approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say,
+        one.wake,
+    )  # fmt: skip
     return respond(interaction, ports, NOW)
 
 
@@ -156,7 +163,7 @@ def test_whom_a_list_of_the_policy_document_refuses_is_sent_to_that_list_and_a_r
 
     ports = RespondPorts(
         approvers, Recorder(), refused_back, "https://s3/{}".format, one.tell, one.take, one.open_reason_form,
-        one.show_details, one.say, lambda proposal, by: why if (proposal, by) == ("p-1", "slack:U2") else "",
+        one.show_details, one.say, one.wake, lambda proposal, by: why if (proposal, by) == ("p-1", "slack:U2") else "",
     )  # fmt: skip
     respond(click("details", "U2"), ports, NOW)
     respond(click("report", "U2", "2026-11-16_2026-11-23"), ports, NOW)
@@ -173,7 +180,7 @@ def test_a_list_that_cannot_be_asked_for_its_refusal_refuses_all_the_same() -> N
     one = Person()
     ports = RespondPorts(
         lambda: APPROVERS, Recorder(), refused_back, no_link, one.tell, one.take, one.open_reason_form,
-        one.show_details, one.say, unread,
+        one.show_details, one.say, one.wake, unread,
     )  # fmt: skip
     assert not respond(click(user="U2"), ports, NOW).recorded
     assert "Nothing was recorded" in one.told[0]

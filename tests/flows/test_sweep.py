@@ -84,7 +84,8 @@ class Account:
         return tuple(self.unanswered)
 
     def run(self, kind: SweepKind) -> SweepResult:
-        return sweep(SweepPorts(self, self, self, self, "rightsizer-gpu-idle", self), SweepDue(kind, NOW))
+        ports = SweepPorts(self, self, self, self, "rightsizer-gpu-idle", self, count_by_state=self.count_by_state)
+        return sweep(ports, SweepDue(kind, NOW))
 
 
 def test_a_full_sweep_sends_every_endpoint_in_pages() -> None:

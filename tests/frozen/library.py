@@ -2,9 +2,8 @@
 
 from rightsizer import bootstrap, wire
 from rightsizer.domain.option import OptionKind, ScaleIn, Target, VariantTarget
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.flows.apply import change_id_of
 from rightsizer.recommender.proposal import proposal_id
 from rightsizer.terminal.run import run
 from tests import samples

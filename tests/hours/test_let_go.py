@@ -96,6 +96,18 @@ def test_an_order_after_the_tag_changed_means_its_new_value() -> None:
         assert w.exists()
 
 
+def test_an_order_means_the_value_that_the_tag_has_though_no_look_saw_it_yet() -> None:
+    with hours_world(scaled=False) as w:
+        w.until(OPENS + 2 * HOUR)
+        tag(w, "mon-fri 08:00-18:30 Europe/Berlin")
+        orders(w).let_go(NAME, "cli:ana", w.now)
+        w.until(NIGHT + DAY)
+        assert w.exists()
+        tag(w, "mon-fri 08:00-18:00 Europe/Berlin")
+        w.until(NIGHT + DAY + HOUR)
+        assert not w.exists(), "another value after the order counts"
+
+
 def test_what_was_handed_over_is_refused_with_the_commands_since_nothing_starts_it() -> None:
     with hours_world(scaled=False) as w:
         w.until(NIGHT)

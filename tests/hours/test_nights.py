@@ -14,7 +14,7 @@ from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import Orders
 from tests import samples
 from tests.changing.world import steady
-from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, fallback, hours_world, whole
+from tests.hours.world import CLOSES, KIND, MONDAY_EVENING, NAME, OPENS, TICK, HoursWorld, fallback, hours_world, whole
 
 SMALL = "ml.g4dn.xlarge"
 
@@ -52,12 +52,13 @@ def test_the_second_morning_begins_later_since_the_first_one_was_measured() -> N
 
 
 def test_a_weekend_is_one_stop() -> None:
-    with hours_world(scaled=False) as w:
+    with hours_world(scaled=False, evening=MONDAY_EVENING + 4 * DAY) as w:
         w.until(OPENS + 3 * DAY + 12 * HOUR)
         assert w.state is HoursState.STOPPED, "Friday evening"
         deletes = len(w.box.calls.of("sagemaker", "DeleteEndpoint"))
-        w.until(OPENS + 5 * DAY + 12 * HOUR)
+        w.until(OPENS + 5 * DAY + 12 * HOUR, every=HOUR)
         assert (w.exists(), len(w.box.calls.of("sagemaker", "DeleteEndpoint"))) == (False, deletes)
+        w.until(OPENS + 6 * DAY - HOUR, every=HOUR)
         w.until(OPENS + 6 * DAY)
         assert (w.state, w.exists()) == (HoursState.RUNNING, True)
 

@@ -76,7 +76,7 @@ def test_nights_keep_the_days_before_them_and_take_no_confidence_away() -> None:
     with hours_world(scaled=False) as w:
         w.box.load(NAME, working_day)
         first = observed(w).modified_at
-        w.until(THURSDAY_NIGHT - 10 * HOUR)
+        w.until(THURSDAY_NIGHT - 10 * HOUR, every=HOUR / 4)
         now, history = observed(w), History(stopped=w.record.stopped_times)
         assert now.modified_at > first, "it was created again this morning"
         assert (last_modified(now, history), configured_at(now, history)) == (first, first)
@@ -92,7 +92,7 @@ def test_nights_keep_the_days_before_them_and_take_no_confidence_away() -> None:
 def test_without_its_records_a_morning_would_be_a_new_endpoint() -> None:
     with hours_world(scaled=False) as w:
         w.box.load(NAME, working_day)
-        w.until(THURSDAY_NIGHT - 10 * HOUR)
+        w.until(THURSDAY_NIGHT - 10 * HOUR, every=HOUR / 4)
         assert recommended(w, lambda _: {}).finding is Finding.NOT_ENOUGH_DATA
 
 
@@ -156,7 +156,7 @@ def test_a_configuration_that_was_made_anew_at_night_is_another_one() -> None:
 def test_each_morning_tells_by_which_time_the_endpoint_was_known_before(days: int) -> None:
     with hours_world(scaled=False) as w:
         first = observed(w).modified_at
-        w.until(OPENS + (days - 1) * DAY)
+        w.until(OPENS + (days - 1) * DAY, every=HOUR / 4)
         times = w.record.stopped_times
         assert [t.was_modified_at for t in times] == [first, *(t.modified_at for t in times[:-1])]
         assert times[-1].modified_at == observed(w).modified_at

@@ -70,10 +70,10 @@ class HoursWorld:
         ports = self.flow.ports
         return record_wake(ports.book, ports.limits.hours, name, until, "U1", self.now)
 
-    def until(self, moment: datetime) -> None:
-        """Ticks of five minutes until then."""
+    def until(self, moment: datetime, every: timedelta = TICK) -> None:
+        """Ticks until then; a longer time between them passes days in which little happens."""
         while self.now < moment:
-            self.box.clock.advance(min(TICK, moment - self.now))
+            self.box.clock.advance(min(every, moment - self.now))
             self.flow.tick(self.now)
 
     @contextmanager

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.source import parsed
+
 SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
 PURE = ("domain", "autoscaling", "recommender", "changes", "spot", "reporting", "backtest", "advice")
 PROMISING = sorted(
@@ -15,7 +17,7 @@ PROMISING = sorted(
 
 def silent(path: Path) -> Iterator[str]:
     """Public functions, classes and methods of a module that have no docstring, and the module itself."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     if tree.body and not ast.get_docstring(tree):
         yield "the module"
     yield from _silent(tree.body, "")

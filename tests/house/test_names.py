@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.source import parsed
+
 SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
 MODULES = sorted(SHARED.rglob("*.py"))
 PACKAGES = frozenset(path.parent.name for path in SHARED.glob("*/__init__.py"))
@@ -122,12 +124,12 @@ def promises(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def test_a_function_is_named_by_what_it_does_or_returns() -> None:
-    names = Counter(name for path in MODULES for name in functions(ast.parse(path.read_text())) if is_bad_name(name))
+    names = Counter(name for path in MODULES for name in functions(parsed(path)) if is_bad_name(name))
     assert names == KNOWN_FUNCTIONS
 
 
 def test_one_word_is_one_class() -> None:
-    names = Counter(name for path in MODULES for name in types(ast.parse(path.read_text())))
+    names = Counter(name for path in MODULES for name in types(parsed(path)))
     assert {name: number for name, number in names.items() if number > 1} == KNOWN_CLASSES
 
 
@@ -135,7 +137,7 @@ def test_a_docstring_begins_with_one_plain_sentence() -> None:
     broken = Counter(
         path.relative_to(SHARED).parts[0]
         for path in MODULES
-        for _, text in promises(ast.parse(path.read_text()))
+        for _, text in promises(parsed(path))
         if breaks_a_rule(text)
     )
     assert broken == KNOWN_LINES

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.source import parsed
+
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "shared" / "rightsizer"
 COMPLETE = ("changes", "dimensions", "reporting")
@@ -18,14 +20,14 @@ def modules(package: str) -> Iterator[tuple[str, str]]:
         parts = path.relative_to(LIBRARY.parent).with_suffix("").parts
         if path.name != "__init__.py":
             yield f"test_{path.stem}.py", ".".join(parts)
-        elif len(ast.parse(path.read_text()).body) > 1:
+        elif len(parsed(path).body) > 1:
             yield f"test_{path.parent.name}.py", ".".join(parts[:-1])
 
 
 def imported(path: Path) -> set[str]:
     """What a file imports, modules and names of them."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -100,3 +100,49 @@ def test_without_policies_it_is_still_the_count_that_grows() -> None:
 def test_bounds_without_a_policy_are_not_the_owners_scaling() -> None:
     bare = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40)
     assert chosen(suffering(bare, late=0.5)).kind is OptionKind.INSTANCE_COUNT
+
+
+OTHER = "ml.g6e.2xlarge"
+
+
+def moved(*loads: float, slower: float = 1.0) -> Recommendation:
+    """A fortnight of another type under its owner's policy, so many instances in turn; then ours, much too slow."""
+    before = [replace(day(i, 2.0), instance_type=OTHER, instances=tuple(loads) * (24 // len(loads))) for i in range(14)]
+    since = [day(14 + i, 2.0, 0.5) for i in range(3)]
+    since = [replace(d, busy_s=tuple((v or 0.0) * slower for v in d.busy_s)) for d in since]
+    at = datetime.combine(since[0].day, time(0, 5), tzinfo=UTC)
+    past = PastChange(at, OTHER, TYPE, 3, 3, PastEnd.PROVEN)
+    scaling = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 1, 4, policies=POLICIES.policies)
+    return judge_digests(
+        replace(kit.endpoint(count=2, p95_s=GOAL.p95_s), scaling=(scaling,)),
+        VariantUsage("chat", "AllTraffic", tuple(before + since)),
+        kit.prices(without=tuple(name for name in kit.TYPES if name not in (TYPE, OTHER))),
+        kit.catalogue(),
+        {},
+        History((past,)),
+        Policy(cooldown_hours=0.0, tests_per_month=0),
+        at + timedelta(days=3, hours=3),
+    )
+
+
+def test_another_type_comes_back_with_the_owners_own_bounds_and_target() -> None:
+    """RegisterScalableTarget's minimum is paid at every hour: it may not become the most that the load once had."""
+    option = chosen(moved(1.0, 2.0, 3.0))
+    assert (option.target.instance_type, option.target.instance_count, option.restores) == (OTHER, 3, True)
+    assert (option.target.minimum, option.target.maximum, option.target.per_instance) == (1, 4, 1.0)
+    assert option.mean_instances is None or option.mean_instances == 2.0
+    price = kit.prices().find(OTHER)
+    assert price is not None
+    assert float(option.usd_per_month) == pytest.approx(2.0 * float(price.usd_per_instance_month), rel=0.001)
+
+
+def test_the_minimum_that_comes_back_is_the_least_that_ran() -> None:
+    assert chosen(moved(2.0, 3.0)).target.minimum == 2
+    assert chosen(moved(1.5, 3.0)).target.minimum == 1, "it ran with one for part of that hour"
+
+
+def test_bounds_and_targets_that_followed_a_slower_type_go_back_by_as_much() -> None:
+    target = chosen(moved(1.0, 2.0, slower=2.0)).target
+    assert target.per_instance is not None
+    assert target.per_instance > 1.5
+    assert target.maximum == 2

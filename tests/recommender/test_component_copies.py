@@ -162,3 +162,21 @@ def test_it_stands_before_what_an_owner_does_and_behind_a_sleep_that_saves_more(
     assert [o.kind for o in with_first(sleep).options] == [OptionKind.SCALE_TO_ZERO, OptionKind.COPIES]
     idle = with_first(samples.option(kind=OptionKind.DELETE), Finding.IDLE)
     assert (idle.finding, [o.kind for o in idle.options]) == (Finding.IDLE, [OptionKind.DELETE, OptionKind.COPIES])
+
+
+def test_a_component_that_asks_for_balance_between_zones_is_not_packed_by_the_policy() -> None:
+    whole: dict[str, Any] = {"ComputeResourceRequirements": {"NumberOfCpuCoresRequired": 1}}
+    balanced = {**whole, "SchedulingConfig": {"AvailabilityZoneBalance": {"MaxImbalance": 1}}}
+    found = judged([component("a", 8, load(gpu=0.3), specification=balanced)], endpoint(2))
+    assert found.options == ()
+    assert "asks for balance between zones" in why(found)
+    plain = judged([component("a", 8, load(gpu=0.3), specification=whole)], endpoint(2))
+    assert plain.chosen_option is not None
+    assert plain.chosen_option.target.instance_count == 1
+
+
+def test_where_only_the_sums_would_fit_nothing_is_promised() -> None:
+    wide: dict[str, Any] = {"needs": {"NumberOfAcceleratorDevicesRequired": 0, "NumberOfCpuCoresRequired": 2.4}}
+    found = judged([component("a", 4, load(gpu=0.5, concurrency=0.55), **wide)], endpoint(3))
+    assert found.options == ()
+    assert "may fit on 2 of 3 instances, and no placement on fewer than 3 was found" in why(found)

@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+from rightsizer.domain.bill import ReconciledRow, Reconciliation
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, RiskLevel, SpeedOutcome, SpeedSummary, TrackRecord
+from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
@@ -77,7 +79,37 @@ def sample_report() -> Report:
         START - timedelta(days=7), START, before, ("new-endpoint",), ("old-endpoint",), ((name, Decimal(-400)),)
     )
     cost = RunningCost((CostLine("functions", Decimal("0.12"), "310 invocations"),), "Estimate from list prices.")
-    return replace(made, track_record=_record(), since_last=since, running_cost=cost)
+    return replace(
+        made, track_record=_record(), since_last=since, running_cost=cost, reconciliation=_reconciliation(made)
+    )
+
+
+def _reconciliation(made: Report) -> Reconciliation:
+    """The bill of five days, a little above the table; the first endpoint has a change in force."""
+    rows = []
+    for number, row in enumerate(made.money.rows[:6]):
+        spent = ((row.spend or Decimal(0)) * 5 / 30).quantize(CENT)
+        billed = (spent * Decimal("1.012")).quantize(CENT)
+        would = spent + (Decimal(550) if number == 0 else 0)
+        rows.append(
+            ReconciledRow(
+                name=row.endpoint,
+                endpoints=1,
+                days=5,
+                hours=Decimal(120),
+                spent=spent,
+                billed=billed,
+                paid=(billed * Decimal("0.9")).quantize(CENT),
+                would_have_cost=would,
+                reconciled=would - billed if number == 0 else Decimal(0),
+                promised=Decimal(580) if number == 0 else None,
+            )
+        )
+    notes = ("5 of 7 days are compared: the bill does not have the others whole.",)
+    aside = (("credit", Decimal("-40.00")), ("tax", Decimal("70.00")))
+    return Reconciliation(
+        source="CUR 2.0", days=5, rows=tuple(rows), unmatched=Decimal("12.40"), aside=aside, notes=notes
+    )
 
 
 def _record() -> TrackRecord:

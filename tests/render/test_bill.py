@@ -73,7 +73,7 @@ def test_all_formats_agree_to_the_cent(found: list[Course], plan: Plan | None, n
 
 
 def test_a_report_without_a_bill_says_that_it_is_not_reconciled() -> None:
-    page, mail, _ = forms(sample_report())
+    page, mail, _ = forms(replace(sample_report(), reconciliation=None))
     assert "Not reconciled: no bill was read" in page
     assert "Bill:       not reconciled: no bill was read (docs/bill.md)" in mail
 
@@ -93,7 +93,7 @@ def test_the_sentence_has_the_error_of_cost_and_of_the_promise() -> None:
 def test_a_change_shows_its_saving_against_the_bill_only_where_the_bill_names_endpoints() -> None:
     assert "for the endpoint, 7 days; promised 20 % too high" in bill.change_cell(made(), "chat-0")
     assert bill.change_cell(made(level=BillLevel.TYPE), "chat-0") == "not reconciled"
-    assert bill.change_cell(sample_report(), "chat-0") == "not reconciled"
+    assert bill.change_cell(replace(made(), reconciliation=None), "chat-0") == "not reconciled"
     assert "no day of it" in bill.change_cell(made(), "never-heard-of")
 
 

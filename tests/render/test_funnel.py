@@ -19,14 +19,15 @@ from rightsizer.domain.money import APPROVED, IDENTIFIED, IN_FORCE, OPEN, PROPOS
 from rightsizer.domain.option import Target
 from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT
-from rightsizer.domain.proposal import Decision, Proposal, ProposalState
+from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of, stage_change_ids
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.render import csv, report_json, report_tables, sentences, text
 from rightsizer.render.report_page import report
 from rightsizer.render.slack import proposal_blocks, report_blocks
-from rightsizer.reporting.totals import Records, make_report, stage_of
+from rightsizer.reporting.plan_money import stage_of
+from rightsizer.reporting.totals import Records, make_report
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal, recommendation
@@ -51,6 +52,7 @@ def found_at(number: int, at: datetime, cents: int, finding: Finding = Finding.O
 def histories(draw: st.DrawFn) -> Records:
     """Proposals of a few endpoints with their decisions, changes and reversals, and the latest judgements."""
     asked, ended, entries = list[Proposal](), dict[str, datetime](), list[LedgerEntry]()
+    returned = set[str]()
     for index in range(draw(st.integers(0, 8))):
         created = NOW + timedelta(hours=draw(HOURS))
         state = draw(st.sampled_from(list(ProposalState)))
@@ -66,8 +68,10 @@ def histories(draw: st.DrawFn) -> Records:
             decision=None if state in UNDECIDED else Decision(kind, "cli:me", decided),
             change_id=f"c-{index}" if state in CHANGED else "",
         )
+        if draw(st.booleans()):
+            one = in_a_plan(draw, one, ended, returned)
         asked.append(one)
-        if state in CHANGED:
+        if one.state in CHANGED:
             ended[one.change_id] = min(decided + timedelta(hours=draw(st.integers(0, 300))), NOW)
         if state is ProposalState.PROVEN:
             usd = Decimal(draw(st.integers(0, 99_999))).scaleb(-3)
@@ -79,7 +83,26 @@ def histories(draw: st.DrawFn) -> Records:
         found_at(number, NOW + timedelta(hours=draw(HOURS)), draw(st.integers(-500, 9_999_999)), draw(FINDINGS))
         for number in range(draw(st.integers(0, 6)))
     ]
-    return Records("111122223333", "eu-west-1", latest, asked, entries, [], ended=ended)
+    return Records("111122223333", "eu-west-1", latest, asked, entries, [], ended=ended, returned=returned)
+
+
+def in_a_plan(draw: st.DrawFn, one: Proposal, ended: dict[str, datetime], returned: set[str]) -> Proposal:
+    """The proposal with stages that follow it, some of them carried out, some of these taken back."""
+    more = draw(st.integers(1, 2))
+    savings = [Decimal(draw(st.integers(-500, 999_999))).scaleb(-3) for _ in range(more)]
+    stages = tuple(option(saving_usd_per_month=saving) for saving in savings)
+    one = replace(one, recommendation=replace(one.recommendation, stages=stages))
+    chain = stage_change_ids(replace(one, change_id=change_id_of(one)))
+    if one.decision is None or one.decision.state is not ProposalState.APPROVED or one.state in UNDECIDED:
+        return one
+    shown = draw(st.integers(0, more))
+    at = one.decision.at
+    for number in range(draw(st.integers(shown, more)) + 1):
+        at = min(at + timedelta(hours=draw(st.integers(0, 300))), NOW)
+        ended[chain[number]] = at
+        if number > shown or (number == shown and one.state is ProposalState.ROLLED_BACK):
+            returned.add(chain[number])
+    return replace(one, change_id=chain[shown])
 
 
 FINDINGS = st.sampled_from(list(Finding))
@@ -112,8 +135,8 @@ def test_each_stage_is_a_part_of_the_one_before_and_the_parts_make_up_the_whole(
     assert totals.open == sum(sums[stage] for stage in OPEN)
     assert sum((one.open for one in report.money.by("owner").values()), Decimal(0)) == totals.open
     assert sum((one.proven for one in report.money.by("owner").values()), Decimal(0)) == totals.proven
-    asked = [one.proposal_id for one in report.funnel if one.proposal_id]
-    assert len(asked) == len(set(asked))
+    asked = [(one.proposal_id, one.number) for one in report.funnel if one.proposal_id]
+    assert len(asked) == len(set(asked)), "one saving for each stage of a plan"
 
 
 @given(records=histories(), window=windows())
@@ -185,7 +208,8 @@ def test_only_what_the_window_knew_is_in_it(records: Records, window: tuple[date
         asked = by_id.get(one.proposal_id)
         if asked is None:
             continue
-        decision, done = asked.decision, records.ended.get(asked.change_id)
+        plan = stage_change_ids(asked)
+        decision, done = asked.decision, records.ended.get(plan[one.number - 1] if plan else asked.change_id)
         assert asked.created_at < end
         if one.stage is Stage.WAITING:
             assert decision is None or decision.at >= end

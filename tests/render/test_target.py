@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rightsizer.domain.option import OptionKind, ScaleIn, Target, VariantTarget
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, change_id_of, stage_change_ids
 from rightsizer.domain.schedule import DayCounts
 from rightsizer.render import text
 from rightsizer.render.details_page import details_page
@@ -137,6 +137,14 @@ def test_between_two_stages_the_message_says_what_follows_and_no_start_within_mi
 def test_who_stopped_the_rest_of_a_plan_asked_for_no_rollback_of_what_stands() -> None:
     stopped = in_stages(state=ProposalState.PROVEN, change_id="c-1", asked_back_by="slack:U1", outcome="it stands")
     assert standing_sentence(stopped) == "Changed and proven. it stands"
+
+
+def test_who_asked_for_the_last_stage_to_go_back_is_named_while_it_still_stands() -> None:
+    done = in_stages(state=ProposalState.PROVEN, asked_back_by="slack:U1", outcome="it stands")
+    first = replace(done, change_id=change_id_of(done))
+    last = replace(first, change_id=stage_change_ids(first)[-1])
+    assert standing_sentence(last) == "Changed and proven. U1 asked to roll it back. it stands"
+    assert standing_sentence(first) == "Changed and proven. it stands"
 
 
 def test_what_saves_less_or_is_done_elsewhere_or_follows_growth_is_no_stage() -> None:

@@ -141,7 +141,7 @@ def reader(*bodies: bytes) -> BillFiles:
 
 
 def compared(kept: Records, *bodies: bytes, now: datetime = NOW) -> Reconciliation:
-    return reconcile_with_bill(reader(*bodies), kept, START, END, now)
+    return reconcile_with_bill(lambda: reader(*bodies), kept, START, END, now)
 
 
 def report_of(kept: Records, found: Reconciliation) -> Report:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.domain.bill import BillLevel, BillLine, BillWindow, ChargeKind, Reconciliation, add_rows
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillWindow, ChargeKind, Reconciliation, add_rows
 from rightsizer.errors import InputError
 from rightsizer.reporting.bill import BY_TYPE, PROVISIONAL, UNNAMED, BillSums, promise_ratios
 from rightsizer.reporting.totals import make_report
@@ -198,7 +198,7 @@ def test_a_bill_in_two_files_is_one_bill() -> None:
 def test_amounts_beyond_any_bill_are_refused() -> None:
     sums = BillSums(BillWindow(ACCOUNT, REGION, START, END))
     big = Decimal(9_000_000_000)
-    line = BillLine(ChargeKind.USAGE, START, START + HOUR, ACCOUNT, REGION, "a", "ml.g5.xlarge", big, big, big)
+    line = BilledCharge(ChargeKind.USAGE, START, START + HOUR, ACCOUNT, REGION, "a", "ml.g5.xlarge", big, big, big)
     sums.add(line)
     with pytest.raises(InputError, match="larger than any bill"):
         sums.add(line)

@@ -19,5 +19,6 @@ EVERYTHING = {
     "SlackChannel": "C0123456789",
     "Approvers": "U1,U2,role/ml-*",
     "PolicyParameter": "/rightsizer/policy",
+    "Bill": "cost-explorer",
 }
 """Parameters that switch everything on: the widest permissions that the template can give."""

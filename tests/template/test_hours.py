@@ -63,10 +63,16 @@ def test_it_leaves_the_alarms_of_the_stack_alone_and_those_of_users_unless_they_
 
 
 def test_it_writes_its_own_rows_and_the_locks_of_endpoints_only() -> None:
-    for action in ("dynamodb:PutItem", "dynamodb:DeleteItem"):
-        (statement,) = granting(stack(MayStop="tagged"), "hours", action)
-        keys = statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
-        assert keys == ["HOURS#*", "LOCK#ENDPOINT#*", "OCCURRENCE#*", "PARKED#*"]
+    written, deleted = (
+        [
+            key
+            for statement in granting(stack(MayStop="tagged"), "hours", action)
+            for key in statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        ]
+        for action in ("dynamodb:PutItem", "dynamodb:DeleteItem")
+    )
+    assert written == ["HOURS#*", "LOCK#ENDPOINT#*", "OCCURRENCE#*", "PARKED#*", "ASLEEP#*"]
+    assert deleted == [*written, "WAKE#*"], "orders to wake are taken up, and never made"
 
 
 def test_a_stack_that_may_change_nothing_stops_nothing_and_still_brings_back_what_is_asleep() -> None:

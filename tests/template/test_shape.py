@@ -23,9 +23,9 @@ def deployed() -> Stack:
     return stack(**EVERYTHING)
 
 
-def test_at_most_twelve_parameters_two_to_adopt_and_two_of_older_stacks_each_with_a_default() -> None:
+def test_at_most_thirteen_parameters_two_to_adopt_and_two_of_older_stacks_each_with_a_default() -> None:
     parameters = source()["Parameters"]
-    assert len(set(parameters) - {"AdoptTable", "AdoptBucket", "Limits", "Approvers"}) <= 12
+    assert len(set(parameters) - {"AdoptTable", "AdoptBucket", "Limits", "Approvers"}) <= 13
     for name, parameter in parameters.items():
         assert {"Description", "Default", "Type"} <= set(parameter), name
 
@@ -53,7 +53,7 @@ def test_the_environment_sets_every_setting_and_no_unknown_one(door: str, deploy
     given = deployed.function(door)["Environment"]["Variables"]
     ours = {name for name in given if name.startswith("RIGHTSIZER_")}
     known = {f"RIGHTSIZER_{name.upper()}" for name in Settings.__dataclass_fields__ if name != "misread"}
-    alone = {"report": {"RIGHTSIZER_FUNCTIONS"}, "propose": {"RIGHTSIZER_PICTURE_FUNCTION"}}
+    alone = {"report": {"RIGHTSIZER_FUNCTIONS", "RIGHTSIZER_BILL"}, "propose": {"RIGHTSIZER_PICTURE_FUNCTION"}}
     assert ours == known - {name for other, names in alone.items() if other != door for name in names}
 
 
@@ -236,3 +236,50 @@ def test_sam_validates_and_lints_the_template(tmp_path: Path) -> None:
     }
     done = subprocess.run([SAM, "validate", "--lint"], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+EXPORT = "s3://bills/exports/cur-daily"
+
+
+@pytest.mark.parametrize("bill", ["", "cost-explorer", EXPORT])
+def test_a_bill_has_a_form_that_opens_no_other_bucket(bill: str) -> None:
+    pattern = source()["Parameters"]["Bill"]["AllowedPattern"]
+    assert re.fullmatch(pattern, bill)
+    for wrong in (
+        "s3://bills",
+        "s3://bills/",
+        "s3://*/x",
+        "s3://bills/*",
+        "s3://b-*/x",
+        "s3://bills/a/",
+        "s3://bills/${x}",
+        "/etc",
+    ):
+        assert not re.fullmatch(pattern, wrong)
+
+
+def bill_rights(bill: str) -> list[tuple[str, str]]:
+    """What of the role of the report is there for this bill alone."""
+
+    def given(**parameters: str) -> set[tuple[str, str]]:
+        made = stack(**EVERYTHING | parameters)
+        return {
+            (action, resource)
+            for statement in made.statements("report")
+            for action in listed(statement["Action"])
+            for resource in listed(statement["Resource"])
+        }
+
+    return sorted(given(Bill=bill) - given(Bill=""))
+
+
+def test_the_report_may_read_the_bill_that_is_named_and_no_other() -> None:
+    assert bill_rights("") == []
+    assert bill_rights("cost-explorer") == [("ce:GetCostAndUsage", "*")]
+    assert bill_rights(EXPORT) == [("s3:GetObject", "arn:aws:s3:::bills/exports/cur-daily/*")]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_other_function_knows_the_bill(door: str, deployed: Stack) -> None:
+    assert ("RIGHTSIZER_BILL" in deployed.function(door)["Environment"]["Variables"]) is (door == "report")
+    assert ("ce:GetCostAndUsage" in deployed.actions(door)) is (door == "report")

@@ -130,7 +130,7 @@ def decider_of(session: "Session") -> str:
 
 
 class LambdaUse:
-    """Keeps the promise of `ports.evaluation.OwnUse`."""
+    """Keeps the promise of `ports.account.OwnUse`."""
 
     def __init__(self, client: "CloudWatchClient", functions: Mapping[str, int]) -> None:
         self._client = client

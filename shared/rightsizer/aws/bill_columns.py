@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import ClassVar
 
-from rightsizer.domain.bill import BillLevel, BillLine, BillNature, ChargeKind
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillNature, ChargeKind
 from rightsizer.errors import InputError
 
 type BillRow = Sequence[str]
@@ -78,7 +78,7 @@ class BillColumns:
         """Whether a file with these columns is of this format."""
         return cls.mark in {cls.head(one) for one in heads}
 
-    def line(self, cells: BillRow) -> BillLine | None:
+    def line(self, cells: BillRow) -> BilledCharge | None:
         """The charge of a row; None where it is of another service."""
         raise NotImplementedError
 
@@ -143,7 +143,7 @@ class CurColumns(BillColumns):
         found = _WORDS.sub("_", name.strip().replace("/", "_")).lower()
         return {"product_region": "product_region_code"}.get(found, found)
 
-    def line(self, cells: BillRow) -> BillLine | None:
+    def line(self, cells: BillRow) -> BilledCharge | None:
         """The charge of a row. Negations of Savings Plans are none: they take back what covered usage lists."""
         kind = self.text(cells, "line_item_line_item_type")
         covered = kind == "SavingsPlanCoveredUsage"
@@ -157,7 +157,7 @@ class CurColumns(BillColumns):
         cost = self.amount(cells, "line_item_unblended_cost")
         hosted = instance_type_of(self.text(cells, "line_item_usage_type")) if is_usage else ""
         listed = self.amount(cells, "pricing_public_on_demand_cost") or cost
-        return BillLine(
+        return BilledCharge(
             kind=ChargeKind.USAGE if hosted else CUR_KINDS.get(kind, ChargeKind.OTHER),
             start=start,
             end=end,
@@ -171,7 +171,7 @@ class CurColumns(BillColumns):
             currency=self.text(cells, "line_item_currency_code") or "no currency",
         )
 
-    def _fee(self, cells: BillRow, kind: str, start: datetime, end: datetime) -> BillLine | None:
+    def _fee(self, cells: BillRow, kind: str, start: datetime, end: datetime) -> BilledCharge | None:
         """Commitment of a SageMaker Savings Plan that covered nothing; None for all else."""
         if kind != "SavingsPlanRecurringFee" or "SageMaker" not in self.text(cells, "savings_plan_offering_type"):
             return None
@@ -213,7 +213,7 @@ class FocusColumns(BillColumns):
     )
     advice = "create the export of the table FOCUS_1_2_AWS or FOCUS_1_0_AWS with all its columns"
 
-    def line(self, cells: BillRow) -> BillLine | None:
+    def line(self, cells: BillRow) -> BilledCharge | None:
         """The charge of a row. What a commitment covers has its share of it as effective cost."""
         kind = self.text(cells, "ChargeCategory")
         unused = self.text(cells, "CommitmentDiscountStatus") == "Unused"
@@ -230,7 +230,7 @@ class FocusColumns(BillColumns):
         self.open_rows = self.open_rows or not self.text(cells, "InvoiceId")
         hosted = instance_type_of(self.text(cells, "x_UsageType", "SkuMeter")) if is_usage else ""
         billed = self.amount(cells, "BilledCost")
-        return BillLine(
+        return BilledCharge(
             kind=ChargeKind.USAGE if hosted else self._kind(cells, kind, is_usage),
             start=start,
             end=end,
@@ -252,8 +252,8 @@ class FocusColumns(BillColumns):
         return {"Credit": ChargeKind.CREDIT, "Tax": ChargeKind.TAX}.get(category, ChargeKind.OTHER)
 
 
-def _aside(kind: ChargeKind, start: datetime, end: datetime, account: str, usd: Decimal, currency: str) -> BillLine:
-    return BillLine(kind, start, end, account, "", "", "", NONE, usd, usd, currency)
+def _aside(kind: ChargeKind, start: datetime, end: datetime, account: str, usd: Decimal, currency: str) -> BilledCharge:
+    return BilledCharge(kind, start, end, account, "", "", "", NONE, usd, usd, currency)
 
 
 BILL_FORMATS: Sequence[type[BillColumns]] = (CurColumns, FocusColumns)

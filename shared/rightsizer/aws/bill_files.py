@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.bill_columns import BILL_FORMATS, BillColumns, BillRow
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.domain.bill import BillLevel, BillLine, BillNature, BillWindow
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillNature, BillWindow
 from rightsizer.errors import InputError, ReadError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class BillFiles:
         self._opened, self._seconds = opened, seconds
         self._columns: BillColumns | None = None
 
-    def lines(self, scope: BillWindow) -> Iterator[BillLine]:
+    def lines(self, scope: BillWindow) -> Iterator[BilledCharge]:
         """The charges of SageMaker of every file."""
         end = time.monotonic() + self._seconds
         self._columns = None
@@ -73,7 +73,7 @@ class BillFiles:
             return BillNature("bill", BillLevel.ENDPOINT, frozenset(), None, provisional=True)
         return self._columns.nature()
 
-    def _file(self, name: str, stream: io.BufferedIOBase, end: float) -> Iterator[BillLine]:
+    def _file(self, name: str, stream: io.BufferedIOBase, end: float) -> Iterator[BilledCharge]:
         rows = csv.reader(_text_lines(name, _unpacked(name, stream)), strict=True)
         heads = next(rows, None)
         if heads is None:
@@ -176,11 +176,14 @@ class ExportInS3:
         if self._root.endswith((".csv", ".csv.gz")):
             yield self._open(self._root)
             return
-        keys = dict.fromkeys(key for month in _months(scope) for key in self._listed_files(month))
-        for key in keys:
+        for key in self.listed_files(scope):
             yield self._open(key)
 
-    def _listed_files(self, month: str) -> Iterator[str]:
+    def listed_files(self, scope: BillWindow) -> list[str]:
+        """Keys of the files that the manifests of these months name, each once."""
+        return list(dict.fromkeys(key for month in _months(scope) for key in self._month_files(month)))
+
+    def _month_files(self, month: str) -> Iterator[str]:
         export = self._root.rpartition("/")[2]
         name, body = self._open(f"{self._root}/metadata/BILLING_PERIOD={month}/{export}-Manifest.json")
         with closing(body):
@@ -207,6 +210,8 @@ class ExportInS3:
 def _months(scope: BillWindow) -> Iterator[str]:
     """The billing periods that the window touches, ``2026-11``, UTC."""
     at = scope.start.replace(day=1)
-    while at < scope.end:
+    while True:
         yield f"{at:%Y-%m}"
         at = (at + timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        if at >= scope.end:
+            return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.bill_columns import instance_type_of
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.domain.bill import BillLevel, BillLine, BillNature, BillWindow, ChargeKind
+from rightsizer.domain.bill import BilledCharge, BillLevel, BillNature, BillWindow, ChargeKind
 from rightsizer.errors import InputError, ReadError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CostExplorerBill:
         self._until: datetime | None = None
         self._estimated = True
 
-    def lines(self, scope: BillWindow) -> Iterator[BillLine]:
+    def lines(self, scope: BillWindow) -> Iterator[BilledCharge]:
         """The charges of the window's days; one request a page."""
         self._days, self._until, self._estimated = set(), None, False
         for period in self._periods(scope):
@@ -96,13 +96,13 @@ class CostExplorerBill:
 
     def _line(
         self, scope: BillWindow, start: datetime, usage_type: str, other: str, metrics: Mapping[str, Any]
-    ) -> BillLine | None:
+    ) -> BilledCharge | None:
         record = "Usage" if self._tag else other
         if record == NEGATION:
             return None
         hosted = instance_type_of(usage_type) if record in USAGE_RECORDS else ""
         cost = metrics["UnblendedCost"]
-        return BillLine(
+        return BilledCharge(
             kind=ChargeKind.USAGE if hosted else KINDS.get(record, ChargeKind.OTHER),
             start=start,
             end=start + DAY,

@@ -1,7 +1,8 @@
 """Records of the office hours on the one table, and the reads and writes at AWS that only they need.
 
 Keys: `HOURS#<endpoint>`/`HOURS` (gsi1pk=`HOURS`, gsi1sk=endpoint); the lock is that of changes,
-`LOCK#ENDPOINT#<endpoint>`/`LOCK`, with the record's own id.
+`LOCK#ENDPOINT#<endpoint>`/`LOCK`, with the record's own id. `ASLEEP#<endpoint>`/`ASLEEP` is what people are
+shown of it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,11 +20,13 @@ from rightsizer.aws.documents import Parking, noun_with_version, other_attribute
 from rightsizer.aws.errors import text_of, translate_read_errors
 from rightsizer.aws.hours_models import read_models
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
+from rightsizer.aws.wake_requests import drop_wake, waiting_wake
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.hours_record import HoursRecord, ModelBefore, queries, watched_endpoints
+from rightsizer.domain.hours_record import HoursRecord, ModelBefore, Wake, queries, watched_endpoints
 from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
+from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import ConflictError, ReadError, UnreadableError, WriteRefusedError
 from rightsizer.ports.hours import AlarmsAbout
 
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
     from types_boto3_sagemaker import SageMakerClient
 
-PREFIX, SORT = "HOURS#", "HOURS"
+PREFIX, SORT, ASLEEP = "HOURS#", "HOURS", "ASLEEP"
 OURS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "state", "version", "doc"})
 """Attributes of a record's item that this program writes."""
 METHODS: Mapping[StepKind, tuple[str, str]] = {
@@ -108,6 +111,20 @@ class HoursTable:
             return (self.table.put_if({"pk": key, "sk": "LOCK", "change": record.id}, mine, me=record.id),)
         held = read_if_readable(self.table.get(key, "LOCK"), lambda row: text(row, "change"))
         return (self.table.delete_if(key, "LOCK", mine, me=record.id),) if held == record.id else ()
+
+    def waiting_wake(self, endpoint: str) -> Wake | None:
+        """One consistent read of `WAKE#<endpoint>`."""
+        return waiting_wake(self.table, endpoint)
+
+    def drop_wake(self, endpoint: str, wake: Wake) -> None:
+        """A conditional delete of `WAKE#<endpoint>`."""
+        drop_wake(self.table, endpoint, wake)
+
+    def show(self, note: SleepNote) -> None:
+        """Put `ASLEEP#<endpoint>`."""
+        key = f"{ASLEEP}#{note.endpoint}"
+        doc = wire.dump_stored(note)
+        self.table.put({"pk": key, "sk": ASLEEP, "state": note.state.value, "version": note.version, "doc": doc})
 
     def park(self, key: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
         """Tell once of a row that cannot be read; it is left as it is."""

@@ -7,7 +7,7 @@ that `intake` reads back.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import batched
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs.client import SQSClient
 
     from rightsizer.domain.proposal import Proposal
+    from rightsizer.domain.report import Report
     from rightsizer.domain.trigger import LookAt, LookBeyond
 
 SOURCE = "rightsizer"
@@ -28,6 +29,10 @@ SOURCE = "rightsizer"
 MOST_MESSAGES = 10
 """Messages of one SendMessageBatch at most (SQS API reference)."""
 PROPOSAL = "Rightsizer Proposal State Change"
+CHANGE = "Rightsizer Change State Change"
+REPORT = "Rightsizer Report Stored"
+OF_A_CHANGE = frozenset({"applying", "applied", "proven", "rolled-back", "handed-over"})
+"""States in which a proposal shows its change."""
 
 
 class EventBus:
@@ -37,19 +42,68 @@ class EventBus:
         self._client = client
 
     def proposal_moved(self, proposal: Proposal) -> None:
-        """Send one event about the state that the proposal has now. WriteRefusedError when the bus does not take it."""
-        doing = f"sending the event of proposal {proposal.id}"
-        entry: Any = {
-            "Source": SOURCE,
-            "DetailType": PROPOSAL,
-            "Resources": [proposal.ref.arn],
-            "Detail": json.dumps(event_detail(proposal)),
-        }
+        """Send one event about the state that the proposal has now, and one about its change where it has one.
+
+        WriteRefusedError when the bus does not take one of them.
+        """
+        sent = [_entry(PROPOSAL, proposal.ref.arn, event_detail(proposal))]
+        if proposal.change_id and proposal.state in OF_A_CHANGE:
+            sent.append(_entry(CHANGE, proposal.ref.arn, change_detail(proposal)))
+        self._put(sent, f"sending the events of proposal {proposal.id}")
+
+    def report_stored(self, report: Report, files: Mapping[str, str]) -> None:
+        """Send one event about a report and its `files`. WriteRefusedError when the bus does not take it."""
+        self._put([_entry(REPORT, "", report_detail(report, files))], "sending the event of a report")
+
+    def _put(self, entries: list[Any], doing: str) -> None:
         with translate_write_errors("events:PutEvents", doing):
-            answer = self._client.put_events(Entries=[entry])
-        if answer["FailedEntryCount"]:
-            (failed,) = answer["Entries"]
-            raise WriteRefusedError(doing, failed.get("ErrorCode", ""), failed.get("ErrorMessage", ""))
+            answer = self._client.put_events(Entries=entries)
+        for failed in answer["Entries"] if answer["FailedEntryCount"] else ():
+            if failed.get("ErrorCode"):
+                raise WriteRefusedError(doing, failed["ErrorCode"], failed.get("ErrorMessage", ""))
+
+
+def _entry(kind: str, resource: str, detail: Mapping[str, Any]) -> dict[str, Any]:
+    resources = {"Resources": [resource]} if resource else {}
+    return {"Source": SOURCE, "DetailType": kind, "Detail": json.dumps(detail)} | resources
+
+
+def change_detail(proposal: Proposal) -> dict[str, Any]:
+    """Names and figures of the event about a change, as its proposal shows it."""
+    option = proposal.recommendation.chosen_option
+    said: dict[str, Any] = {
+        "version": 1,
+        "key": f"{proposal.change_id}/{proposal.state}",
+        "change": proposal.change_id,
+        "proposal": proposal.id,
+        "state": str(proposal.state),
+        "endpoint": proposal.ref.name,
+        "owner": proposal.recommendation.owner,
+    }
+    if option is not None:
+        said |= {"kind": str(option.kind), "saving-usd-per-month": str(option.saving_usd_per_month)}
+    if proposal.measured_usd_per_month is not None:
+        said["measured-usd-per-month"] = str(proposal.measured_usd_per_month)
+    return said
+
+
+def report_detail(report: Report, files: Mapping[str, str]) -> dict[str, Any]:
+    """The sums of a report and where its files are."""
+    totals = report.money.totals()
+    return {
+        "version": 1,
+        "key": f"{report.account}/{report.region}/{report.start.isoformat()}/{report.end.isoformat()}",
+        "account": report.account,
+        "region": report.region,
+        "start": report.start.isoformat(),
+        "end": report.end.isoformat(),
+        "endpoints": totals.endpoints,
+        "spend-usd-per-month": str(totals.spend),
+        "waiting-usd-per-month": str(totals.waiting),
+        "proven-usd-per-month": str(totals.proven),
+        "realised-usd": str(totals.realised),
+        "files": dict(files),
+    }
 
 
 def event_detail(proposal: Proposal) -> dict[str, Any]:

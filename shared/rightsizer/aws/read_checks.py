@@ -16,7 +16,14 @@ from rightsizer.aws.gpu_metrics import UTILISATION
 from rightsizer.aws.kv_cache import SECONDS, query_of
 from rightsizer.aws.session import Session
 from rightsizer.domain.self_test import Check, Outcome
-from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, VanishedError
+from rightsizer.errors import (
+    InputError,
+    PermissionMissingError,
+    ReadError,
+    RightsizerError,
+    ThrottledError,
+    VanishedError,
+)
 
 NOBODY = "rightsizer-doctor-no-such-name"
 """A name of nothing."""
@@ -46,6 +53,8 @@ class Scene:
     """ARN of the role that asks; empty at a terminal."""
     policy_parameter: str = ""
     """Name of the SSM parameter with the policy document; empty in a stack without one."""
+    bill: str = ""
+    """``cost-explorer``, or the address of the bill's export in S3; empty in a stack that reads no bill."""
 
     def arn(self, service: str, resource: str) -> str:
         """ARN of something of this account and Region."""
@@ -139,6 +148,34 @@ def _utilisation(scene: Scene) -> Any:
     end = scene.now.date()
     span = {"Start": str(end - timedelta(days=7)), "End": str(end)}
     return scene.session.client("ce", "us-east-1").get_savings_plans_utilization(TimePeriod=span)
+
+
+def _one_day_of_bill(scene: Scene) -> Any:
+    day = scene.now - timedelta(days=2)
+    return scene.session.client("ce", "us-east-1").get_cost_and_usage(
+        TimePeriod={"Start": f"{day:%Y-%m-%d}", "End": f"{day + timedelta(days=1):%Y-%m-%d}"},
+        Granularity="DAILY",
+        Metrics=["UnblendedCost"],
+        Filter={"Dimensions": {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}},
+    )
+
+
+def read_manifest(scene: Scene) -> None:
+    """Read the manifest of the bill's export, of the month of yesterday.
+
+    VanishedError where there is none that can be used.
+    """
+    from rightsizer.aws.bill_files import ExportInS3
+    from rightsizer.domain.bill import BillWindow
+
+    day = scene.now - timedelta(days=1)
+    window = BillWindow(scene.account, scene.session.region, day, day)
+    try:
+        ExportInS3(scene.session.client("s3"), scene.bill).listed_files(window)
+    except (PermissionMissingError, ThrottledError):
+        raise
+    except (InputError, ReadError) as error:
+        raise VanishedError(str(error)) from error
 
 
 def _spot_prices(scene: Scene) -> Any:
@@ -280,6 +317,7 @@ READS: Mapping[str, Read] = {
         ),
     ),
     "ce:GetSavingsPlansUtilization": Read("knowing how much of it is used (AWS bills USD 0.01)", _utilisation),
+    "ce:GetCostAndUsage": Read("comparing with the bill (AWS bills USD 0.01)", _one_day_of_bill),
     "ec2:DescribeSpotPriceHistory": Read("pricing Spot capacity", _spot_prices),
     "ec2:GetSpotPlacementScores": Read("knowing where Spot capacity is likely", _scores),
     "ec2:DescribeInstances": Read(

@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of
-from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt
+from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt, read_manifest
 from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.self_test import Check, Outcome
@@ -145,6 +145,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
 POLICY = "ssm:GetParameter"
 """Every door reads the policy document, in a stack that has one."""
+COSTS, BILLED = "ce:GetCostAndUsage", "report"
+"""The permission of the one door that reads the bill, where the parameter Bill names Cost Explorer."""
 IN_SLACK = frozenset({"propose", "respond", "report", "picture"})
 """The doors whose roles read Slack's secret; every function's environment names it."""
 BUCKET: Mapping[str, str] = {"evaluate": "digests", "propose": "pages", "report": "reports"}
@@ -188,6 +190,8 @@ def checks(parts: SelfTestParts) -> Iterator[Check]:
         read = READS[POLICY]
         remedy = "store the document again (rightsizer policy put), or take PolicyParameter from the stack"
         yield attempt(POLICY, read.purpose, _bind_scene(read.call, scene), REDEPLOY, must_exist=remedy)
+    if scene.bill and parts.door == BILLED:
+        yield _bill_check(scene)
     if parts.bucket and parts.door in BUCKET:
         yield _marker(scene, parts.bucket, BUCKET[parts.door])
     if parts.door in ACTS_ON:
@@ -199,6 +203,18 @@ def checks(parts: SelfTestParts) -> Iterator[Check]:
 
 def _bind_scene(call: Callable[[Scene], Any], scene: Scene) -> Callable[[], Any]:
     return lambda: call(scene)
+
+
+def _bill_check(scene: Scene) -> Check:
+    """The one read of the bill that the stack's parameter Bill names."""
+    if scene.bill.startswith("s3://"):
+        remedy = (
+            "name the export by the parameter Bill (docs/bill.md); a key or bucket of another account must let the role"
+        )
+        what = ("s3:GetObject", "comparing with the bill: the manifest of its export")
+        return attempt(*what, _bind_scene(read_manifest, scene), remedy, must_exist=remedy)
+    read = READS[COSTS]
+    return attempt(COSTS, read.purpose, _bind_scene(read.call, scene), REDEPLOY)
 
 
 def _marker(scene: Scene, bucket: str, prefix: str) -> Check:

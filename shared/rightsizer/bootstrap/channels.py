@@ -20,7 +20,7 @@ def channels() -> tuple[Notifier, ...]:
 
     told: list[Notifier] = []
     if arn := settings().topic_arn:
-        told.append(Topic(session().client("sns"), arn))
+        told.append(Topic(session().client("sns"), arn, for_chat=settings().topic_for_chat))
     return tuple(told)
 
 

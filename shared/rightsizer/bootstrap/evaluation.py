@@ -51,7 +51,7 @@ def sweep() -> Callable[[Trigger], SweepResult]:
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle" if settings().grouped_alarm else ""
     fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), _account_policy().lookback_days
-    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days)
+    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days, store().count_by_state)
     beyond = _look_after_sweep(queue)
 
     def run(trigger: Trigger) -> SweepResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import (
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from rightsizer.aws.light import LightSession
     from rightsizer.aws.table import Table
     from rightsizer.domain.capacity_change import CapacityChangeMoved
+    from rightsizer.domain.policy_document import PolicyDocument
     from rightsizer.domain.proposal import Decision, ProposalMoved
+    from rightsizer.domain.sleep import SleepMoved
     from rightsizer.domain.trigger import Click, Trigger
     from rightsizer.flows.report import WrittenReport
     from rightsizer.flows.respond import Answer
 
 
 @build_per_policy
-def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[str]]:
-    """The flow of the propose door: moves of the stream in, the sequences to deliver again out."""
+def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved], Sequence[SleepMoved]], list[str]]:
+    """The flow of the propose door: records of the stream in, the sequences to deliver again out."""
     from rightsizer.aws.messaging import EventBus, PictureOrders
     from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
@@ -52,7 +54,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved]], list[
     ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
     if (routed := routed_slack()) is not None:
         ports = replace(ports, joins_digest=routed.joins_digest)
-    return lambda moves: flow.propose(ports, moves, now())
+    return lambda moves, sleeps: [*flow.propose(ports, moves, now()), *flow.tell_sleeps(ports, sleeps)]
 
 
 @build_per_policy
@@ -99,7 +101,8 @@ def respond() -> Callable[[Any, datetime], Answer]:
     one_table = Table(light.dynamodb(), known.table)
     secret = SlackSecret(light.secrets(), known.slack_secret, now)
     urls = ResponseUrls(now, known.slack_endpoint)
-    people, require, refusal = _deciders(light, one_table)
+    document = _document_source(light)
+    people, require, refusal = _deciders(one_table, document)
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
     links = PageLinks(light, known.bucket)
 
@@ -121,14 +124,28 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def show_details(click: Click, page: str) -> None:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
 
-    ports = flow.RespondPorts(
-        people, decide, ask_back, links.link, tell, take, views.open_reason_form, show_details, views.say, refusal
-    )
+    def wake(name: str, stay: timedelta, user: str, at: datetime) -> str:
+        from rightsizer.bootstrap.waking import wake_by_click
+
+        return wake_by_click(one_table, document, name, stay, user, at)
+
+    form, say = views.open_reason_form, views.say
+    ports = flow.RespondPorts(people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal)
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 
+def _document_source(light: LightSession) -> Callable[[], PolicyDocument]:
+    """The policy document, at most a minute old; an empty one in a stack without, which loads nothing for it."""
+    known = settings()
+    if not known.policy_parameter:
+        return policy_document
+    from rightsizer.aws.policy_parameter import PolicyParameter
+
+    return PolicyParameter(light.ssm, known.policy_parameter, now).document
+
+
 def _deciders(
-    light: LightSession, one_table: Table
+    one_table: Table, document: Callable[[], PolicyDocument]
 ) -> tuple[Callable[[], frozenset[str]], Callable[[str, str, bool], None], Callable[[str, str], str]]:
     """Slack users who decide on something, what asks a proposal's own list, and what words its refusal.
 
@@ -138,18 +155,15 @@ def _deciders(
     base = known.limits.approvers
     if not known.policy_parameter:
         return lambda: base.slack_users, lambda *_: None, lambda *_: ""
-    from rightsizer.aws.policy_parameter import PolicyParameter
     from rightsizer.bootstrap.deciders import refusal_by_document, require_decider, slack_approvers
 
-    policy = PolicyParameter(light.ssm, known.policy_parameter, now)
-
     def require(proposal: str, by: str, approves: bool) -> None:
-        require_decider(one_table, proposal, by, (base, policy.document()), approves=approves)
+        require_decider(one_table, proposal, by, (base, document()), approves=approves)
 
     def refusal(proposal: str, by: str) -> str:
-        return refusal_by_document(one_table, proposal, by, (base, policy.document()))
+        return refusal_by_document(one_table, proposal, by, (base, document()))
 
-    return lambda: slack_approvers(base, policy.document()), require, refusal
+    return lambda: slack_approvers(base, document()), require, refusal
 
 
 @build_per_policy
@@ -158,8 +172,10 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
+    from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
     from rightsizer.bootstrap.channels import board, notifier
     from rightsizer.domain.policy import Policy
     from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
@@ -188,10 +204,12 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
             ),
             misread=misread(),
             bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
+            charges=(lambda: bill_reader(session(), settings().bill, IN_STACK_S)) if settings().bill else None,
         )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
-        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line)
+        announce = EventBus(session().client("events")).report_stored
+        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line, announce)
 
     def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):

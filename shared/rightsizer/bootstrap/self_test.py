@@ -47,7 +47,7 @@ def _run_checks(door: str) -> dict[str, Any]:
         known = settings()
         scene = scene_of(session(), now(), known.table, known.slack_secret)
         if not isinstance(scene, Check):
-            scene = replace(scene, policy_parameter=known.policy_parameter)
+            scene = replace(scene, policy_parameter=known.policy_parameter, bill=known.bill)
     except RightsizerError as error:
         remedy = "correct the setting that the message names, and deploy again"
         lost = Check("settings", "reading settings and knowing the role", Outcome.FAILED, str(error), remedy)

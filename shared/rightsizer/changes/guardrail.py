@@ -49,32 +49,45 @@ class Guardrail:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class FleetExchange:
+    """The two fleets of a deployment, and what limits how one takes the place of the other."""
+
+    old_counts: Sequence[int]
+    """Instances of each variant of the fleet that serves."""
+    counts: Sequence[int]
+    """Instances of each variant of the new fleet."""
+    headroom: int | None = None
+    """Instances that the quota still allows; None where it is unknown."""
+    excluded: str = ""
+    """Why AWS ignores guardrails here; empty where it does not."""
+    usd_per_hour: Decimal = Decimal(0)
+    """Price of the whole new fleet."""
+
+    @property
+    def smallest(self) -> int:
+        """Instances of the smallest variant of both fleets.
+
+        AWS does not say which of the two a canary is a share of.
+        """
+        return min((*self.counts, *self.old_counts), default=1)
+
+
 def choose_guardrail(
-    old_counts: Sequence[int],
-    counts: Sequence[int],
-    alarms: Sequence[str],
-    bake_s: int,
-    *,
-    headroom: int | None = None,
-    excluded: str = "",
-    usd_per_hour: Decimal = Decimal(0),
-    overlap_limit_usd: Decimal | None = None,
+    fleets: FleetExchange, alarms: Sequence[str], bake_s: int, *, overlap_limit_usd: Decimal | None = None
 ) -> Guardrail:
     """The strongest guardrail that this endpoint can have.
 
-    `old_counts` and `counts` are the instances of each variant of the old and the new fleet (AWS does not say which of
-    the two a canary is a share of, so the smaller one counts), `headroom` the instances that the quota still allows
-    (None: unknown), `excluded` why AWS ignores guardrails here (empty: it does not), `usd_per_hour` the price of the
-    whole new fleet, `overlap_limit_usd` the most that the overlap may cost. Total: never raises.
+    `overlap_limit_usd` is the most that the time with both fleets may cost. Total: never raises.
     """
     bake = max(0, min(bake_s, WAIT_LIMIT_S))
-    smallest, total = min((*counts, *old_counts), default=1), sum(counts)
-    if excluded:
-        return _blue_green(_traffic("ALL_AT_ONCE"), 0, alarms, f"all at once without baking: {excluded}")
-    if len(counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
+    smallest, total, headroom = fleets.smallest, sum(fleets.counts), fleets.headroom
+    if fleets.excluded:
+        return _blue_green(_traffic("ALL_AT_ONCE"), 0, alarms, f"all at once without baking: {fleets.excluded}")
+    if len(fleets.counts) == 1 and smallest >= 2 and headroom is not None and headroom < total:
         return _rolling(smallest, total, bake, alarms, headroom)
     steps = 100 // STEP_PERCENT
-    linear_cost = usd_per_hour * steps * bake / 3600
+    linear_cost = fleets.usd_per_hour * steps * bake / 3600
     if smallest >= LINEAR_FROM and (overlap_limit_usd is None or linear_cost <= overlap_limit_usd):
         size = {"LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": STEP_PERCENT}}
         text = f"linear, {STEP_PERCENT} % at a time with {bake} s between"
@@ -175,11 +188,18 @@ class _Alarm:
     body: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedConfig:
+    """The new configuration of an endpoint, which the roll-back alarms of its deployment watch."""
+
+    endpoint: str
+    config: str
+    variants: Sequence[str]
+
+
 def rollback_alarms(
     change_id: str,
-    endpoint: str,
-    variants: Sequence[str],
-    config: str,
+    watched: WatchedConfig,
     prefix: str,
     objective_p95_s: float | None,
     baseline: Mapping[str, float],
@@ -191,7 +211,7 @@ def rollback_alarms(
     """
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
     made: list[_Alarm] = []
-    for variant in variants:
+    for variant in watched.variants:
         made.append(_error_alarm(variant, "5xx", "Invocation5XXErrors", errors))
         usual = usual_p95_s(baseline, variant)
         slow = objective_p95_s or (LATENCY_FACTOR * usual if usual else None)
@@ -207,9 +227,9 @@ def rollback_alarms(
                 "EvaluateLowSampleCountPercentile": "ignore",
             }
             made.append(_Alarm(variant, "p95", body))
-    made += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in variants]
+    made += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in watched.variants]
     return tuple(
-        _put_alarm_step(change_id, endpoint, _dimensions(endpoint, alarm.about, config), prefix, alarm)
+        _put_alarm_step(change_id, watched.endpoint, _dimensions(watched, alarm.about), prefix, alarm)
         for alarm in made[:MOST]
     )
 
@@ -239,11 +259,11 @@ def _error_alarm(about: str, label: str, metric: str, errors: float) -> _Alarm:
     return _Alarm(about, label, body)
 
 
-def _dimensions(endpoint: str, variant: str, config: str) -> list[dict[str, str]]:
+def _dimensions(watched: WatchedConfig, variant: str) -> list[dict[str, str]]:
     return [
-        {"Name": "EndpointName", "Value": endpoint},
+        {"Name": "EndpointName", "Value": watched.endpoint},
         {"Name": "VariantName", "Value": variant},
-        {"Name": "EndpointConfigName", "Value": config},
+        {"Name": "EndpointConfigName", "Value": watched.config},
     ]
 
 

@@ -30,11 +30,12 @@ ALIKE = 0.1
 and an autoscaled fleet is offered with three times that room (`recommender.options`)."""
 
 
-COVERED = Decimal("0.75")
+COVERED = Decimal("0.5")
 """Share of the approved saving that a newer fleet must still save for the approval to cover it.
 
-A look a day later often needs an instance more at some hour of a schedule. Whoever agreed to the type at that saving
-need not be asked again for that; a plan that lost more than a quarter of its worth is another one.
+A look a day later often needs an instance more, and of four instances three in place of two keep half of the saving.
+Whoever agreed to the type at that saving need not be asked again for that; a plan that lost more than half of its worth
+is another one, as a step is that saves less than half of the best one (`recommender.allowed_step`).
 """
 
 

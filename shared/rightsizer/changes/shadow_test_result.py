@@ -5,7 +5,6 @@ shadow itself must answer: a model that fails at once looks quick. What is measu
 production did in the same hours, each period with the weight of its requests.
 """
 
-import hashlib
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -25,7 +24,7 @@ from rightsizer.changes.baseline import (
 from rightsizer.domain.change import Change, ChangeState, FailureClass, JournalEvent, PassedTest
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.proposal import DecidedBy
+from rightsizer.domain.proposal import DecidedBy, id_after_test
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
@@ -86,7 +85,7 @@ def passed_test(change: Change) -> PassedTest | None:
 
 def change_id_after(test: PassedTest) -> str:
     """Id of the change that follows a shadow test; there is one for each test."""
-    return "c-" + hashlib.sha256(f"{test.change_id}#tested".encode()).hexdigest()[:16]
+    return id_after_test(test.change_id)
 
 
 def _has_proved_well(change: Change) -> bool:

@@ -5,7 +5,6 @@ evaluation sizes it then: never with more risk than was approved, never for much
 ends the plan; the stages before it stand.
 """
 
-import hashlib
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +14,7 @@ from rightsizer.changes.overruled import COVERED
 from rightsizer.domain.change import Change, ChangeState, ProvenStage
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.proposal import Proposal
+from rightsizer.domain.proposal import Proposal, id_after_stage
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
 
@@ -52,7 +51,7 @@ def number_of(change: Change) -> int:
 
 def change_id_of_next(stage: ProvenStage) -> str:
     """Id of the change that follows a proven stage; there is one for each stage."""
-    return "c-" + hashlib.sha256(f"{stage.change_id}#stage".encode()).hexdigest()[:16]
+    return id_after_stage(stage.change_id)
 
 
 def stages_approved(proposal: Proposal) -> tuple[Option, ...]:

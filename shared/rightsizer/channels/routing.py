@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rightsizer.domain.environment import Environment
-from rightsizer.domain.message import Message, ProposalMessage
+from rightsizer.domain.message import Message, ProposalMessage, SleepMessage
 from rightsizer.domain.policy_document import PolicyDocument, Subject, channel_for
 from rightsizer.errors import WriteRefusedError
 from rightsizer.telemetry import logger
@@ -50,6 +50,9 @@ class RoutedSlack:
 
     def channel_of(self, message: Message) -> str:
         """Id of the channel that the message belongs to."""
+        if isinstance(message, SleepMessage):
+            note = message.note
+            return channel_for(self._policy, self._policy.subject(note.endpoint, note.tags, note.owner), self._default)
         if not isinstance(message, ProposalMessage):
             return self._common
         found = message.proposal.recommendation

@@ -36,7 +36,7 @@ class ChargeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BillLine:
+class BilledCharge:
     """One charge of SageMaker, whichever format it was read from."""
 
     kind: ChargeKind
@@ -55,7 +55,7 @@ class BillLine:
     currency: str = CURRENCY
 
     def __post_init__(self) -> None:
-        aware("BillLine.start", self.start)
+        aware("BilledCharge.start", self.start)
 
 
 class BillLevel(StrEnum):

@@ -127,7 +127,7 @@ class LetGo:
     at: datetime
     by: str
     hours: str
-    """The tag's value at that time."""
+    """The tag's value at that time; empty until the next look where it ran, so that its tag could change meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class HoursRecord:
     @property
     def is_let_go(self) -> bool:
         """Whether somebody took it out of its hours, and its tag says the same since."""
-        return self.let_go is not None and self.let_go.hours == self.hours
+        return self.let_go is not None and self.let_go.hours in ("", self.hours)
 
     def is_anew(self, created_at: datetime | None) -> bool:
         """Whether an endpoint created then is newer than the present state: once handed over, what its owner wants."""

@@ -1,4 +1,4 @@
-"""Messages to people, for every channel: a proposal, a capacity change, a report, or a notice."""
+"""Messages to people, for every channel: a proposal, a capacity change, a report, an endpoint asleep, or a notice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a door that sends notices only does not load the others
     from rightsizer.domain.capacity_change import CapacityChange
     from rightsizer.domain.proposal import Proposal
     from rightsizer.domain.report import Report
+    from rightsizer.domain.sleep import SleepNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +100,13 @@ class Gathering:
     version: int = 0
 
 
-type Message = ProposalMessage | CapacityChangeMessage | ReportMessage | Notice | Digest
+@dataclass(frozen=True, slots=True)
+class SleepMessage:
+    """An endpoint that its office hours stopped, from the stop to the morning."""
+
+    note: SleepNote
+    misread: tuple[str, ...] = ()
+    """As in `ProposalMessage`."""
+
+
+type Message = ProposalMessage | CapacityChangeMessage | ReportMessage | Notice | Digest | SleepMessage

@@ -59,6 +59,8 @@ class Saving:
     """Whose recommendation promises it; empty where it was not asked, and the endpoint's latest recommendation does."""
     account: str = ""
     region: str = ""
+    number: int = 1
+    """Of a plan of several changes that one approval covers: which of them saves it."""
 
     @property
     def key(self) -> tuple[str, str, str]:

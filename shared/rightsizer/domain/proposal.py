@@ -1,5 +1,6 @@
 """What we ask a person, or tell a machine, to decide."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -231,3 +232,42 @@ class ProposalMoved:
     """
     version: int = 0
     """Version of the row; 0 where it has none."""
+
+
+def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
+    """Id of the change for an approved proposal. Deliveries of one approval share one id.
+
+    With `again`, a later approval of the same proposal gets an id of its own.
+    """
+    return _change_id(
+        f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
+    )
+
+
+def id_after_stage(change_id: str) -> str:
+    """Id of the change that follows one in a plan of stages."""
+    return _change_id(f"{change_id}#stage")
+
+
+def id_after_test(test_id: str) -> str:
+    """Id of the change that follows a shadow test."""
+    return _change_id(f"{test_id}#tested")
+
+
+def stage_change_ids(proposal: Proposal) -> tuple[str, ...]:
+    """Ids of the changes of its plan, one for each stage; () where its change is none of them.
+
+    The first one is named by the proposal, its approval, or the shadow test before it.
+    """
+    begun = [change_id_of(proposal), change_id_of(proposal, again=True)]
+    for first in (*begun, *map(id_after_test, begun)):
+        chain = [first]
+        for _ in proposal.recommendation.stages:
+            chain.append(id_after_stage(chain[-1]))
+        if proposal.change_id in chain:
+            return tuple(chain)
+    return ()
+
+
+def _change_id(said: str) -> str:
+    return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]

@@ -260,7 +260,7 @@ class Received:
 
 REASON_FORM = "rightsizer_why"
 """Callback of the form that asks why a proposal is rejected."""
-type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report"]
+type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report", "wake"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +269,7 @@ class Click:
 
     verb: Verb
     proposal_id: str
+    """Of a wake the name of the endpoint."""
     user: str
     """Slack user id, such as ``U0123``."""
     team: str
@@ -282,7 +283,7 @@ class Click:
     revision: int = 0
     """Revision of the proposal that the message showed."""
     number: int = 0
-    """Days of a snooze, or the place of the option that is taken; 0 where the button has no number."""
+    """Days of a snooze, minutes of a wake, or the place of the option that is taken; 0 where there is no number."""
     view_id: str = ""
     """The modal in which it was pressed; empty in a message."""
     is_form: bool = False

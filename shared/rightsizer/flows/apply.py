@@ -7,7 +7,6 @@ value, so that the flow does not know Lambda.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,7 +24,7 @@ from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, change_id_of
 from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
 from rightsizer.flows.begin_change import ChangeStarter
@@ -322,15 +321,6 @@ class Apply:
         return ChangeAdvancer(
             self.journal, self.changer, self.store, self.catalogue, limits, beginning, looking, following, back
         )
-
-
-def change_id_of(proposal: Proposal, *, again: bool = False) -> str:
-    """Id of the change for an approved proposal. Deliveries of one approval share one id.
-
-    With `again`, a later approval of the same proposal gets an id of its own.
-    """
-    said = f"{proposal.id}@{proposal.decision.at.isoformat()}" if again and proposal.decision else proposal.id
-    return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def is_approved_again(proposal: Proposal, known: Change) -> bool:

@@ -1,5 +1,6 @@
 """The bill beside a report: read it once, compare, and say why where nothing can be compared."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from rightsizer.domain.bill import BillWindow, Reconciliation
@@ -11,11 +12,12 @@ from rightsizer.telemetry import logger
 
 
 def reconcile_with_bill(
-    reader: BillReader, records: Records, start: datetime, end: datetime, now: datetime
+    make_reader: Callable[[], BillReader], records: Records, start: datetime, end: datetime, now: datetime
 ) -> Reconciliation:
     """The report's figures against the bill. A bill that cannot be read is a reason, and the report goes on."""
     sums = BillSums(BillWindow(records.account, records.region, start, end))
     try:
+        reader = make_reader()
         for line in reader.lines(sums.scope):
             sums.add(line)
         return reconcile(sums, reader.nature(), expected_costs(records, start, end, now), now)

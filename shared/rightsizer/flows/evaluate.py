@@ -110,8 +110,7 @@ class EvaluatePorts:
     """Digests of complete days from earlier evaluations; without it everything is read."""
     document: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from the account's policy for an endpoint."""
-    components: ComponentReader | None = None
-    """Describes inference components; without it they are not judged."""
+    components: ComponentReader | None = None  # without it inference components are not judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,10 +345,7 @@ def _recommend_or_reason(
 
 
 def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> None:
-    """Report each kind of read problem once.
-
-    Missing datapoints are not reported here: they become the finding of the endpoint.
-    """
+    """Report each kind of read problem once; missing datapoints become the finding of the endpoint."""
     told: set[Code] = {Code.NO_DATAPOINTS}
     beside: set[Code] = set()
     for read in usage:
@@ -366,8 +362,9 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
 
 def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
     """The variants of which nothing could be read."""
-    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
-    return tuple(one for one in some if isinstance(one, NoMetrics))
+    return tuple(
+        one for one in (usage.variants if isinstance(usage, EndpointUsage) else (usage,)) if isinstance(one, NoMetrics)
+    )
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:

@@ -19,7 +19,7 @@ from rightsizer.changes.hours import (
     late_notice,
     next_hours_action,
 )
-from rightsizer.changes.hours.refusals import stop_refusals
+from rightsizer.changes.hours.refusals import PASSING, stop_refusals
 from rightsizer.changes.hours.steps import commands_by_hand, created_by_us, missing_part
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef
@@ -48,24 +48,12 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError, Unread
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
-from rightsizer.flows.wake import WakeOrders
+from rightsizer.flows.sleep_message import sleep_note
+from rightsizer.flows.wake import WakeOrders, take_waiting_wake
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 MOVES = 30
 """Moves of one invocation for one endpoint."""
-PASSING = frozenset(
-    {
-        Code.FROZEN,
-        Code.INCIDENT,
-        Code.NOT_IN_SERVICE,
-        Code.CHANGED_SINCE,
-        Code.TOO_BUSY,
-        Code.NO_DATAPOINTS,
-        Code.READ_FAILED,
-        Code.THROTTLED,
-    }
-)
-"""Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
 STAYS = "it is not stopped any more, unless its tag gets another value"
 LEFT_ALONE = timedelta(days=1)
@@ -161,8 +149,7 @@ class HoursKeeper:
         record = self.ports.book.load(name)
         if record is not None and record.lease_until is not None and now < record.lease_until:
             return None
-        if record is not None and record.untold:
-            record = self._tell_again(record)
+        record = self._with_waiting_wake(self._tell_again(record), now) if record is not None else None
         if record is not None and record.holds_lock:
             return self._walk(record, now)
         if tagged is None:
@@ -182,9 +169,18 @@ class HoursKeeper:
             return record
         return self._begin_stop(record, tags, now)
 
+    def _with_waiting_wake(self, record: HoursRecord, now: datetime) -> HoursRecord:
+        """The record with the order that a click left for it, as far as that can be read."""
+        if not record.holds_lock and record.wake_at(now) is None:
+            return record
+        take = partial(take_waiting_wake, self.ports.book, self.ports.limits.hours, record, now)
+        return record if isinstance(taken := attempt("taking up a wake", record.ref.name, take), Failure) else taken
+
     def _as_tagged(self, record: HoursRecord, tags: Mapping[str, str]) -> HoursRecord:
         """The record with what its tags say now; saved where that is news, since an order to let it go names it."""
-        fresh = replace(record, hours=tags[HOURS_TAG], owner=tags.get("rightsizer:owner", ""))
+        said, let_go = tags[HOURS_TAG], record.let_go
+        let_go = replace(let_go, hours=let_go.hours or said) if let_go is not None else None
+        fresh = replace(record, hours=said, owner=tags.get("rightsizer:owner", ""), let_go=let_go)
         return self.ports.book.save(fresh) if record.version and fresh != record else fresh
 
     def _tell_that_it_stays(self, record: HoursRecord, now: datetime) -> HoursRecord:
@@ -338,6 +334,8 @@ class HoursKeeper:
             settled = replace(settled, stopped_times=continued_times(settled.stopped_times, live.endpoint.modified_at))
         if action.state is HoursState.HANDED_OVER:
             settled = replace(settled, stopped_times=ended_times(settled.stopped_times, now))
+        note = sleep_note(settled, demand.serves_at, self.ports.limits.hours, now)
+        attempt("noting its state", name, partial(self.ports.book.show, note))
         return self.ports.book.save(settled)
 
     def _runs_as_before(self, record: HoursRecord, action: Settle, endpoint: EndpointSight) -> bool:
@@ -382,6 +380,8 @@ class HoursKeeper:
 
     def _tell_again(self, record: HoursRecord) -> HoursRecord:
         """Send what no channel took so far; saved where one took it."""
+        if not record.untold:
+            return record
         said = "It was written on {at:%Y-%m-%d %H:%M} UTC, and no channel took it before.\n{text}"
         late = ((m, replace(m, text=said.format(at=m.at, text=m.text))) for m in record.untold)
         left = tuple(message for message, again in late if not self._is_taken(record, again))

@@ -12,9 +12,11 @@ from functools import partial
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
+from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import RightsizerError, WriteRefusedError
 from rightsizer.flows.digest import thread_for
 from rightsizer.flows.notify import catch_send_errors
+from rightsizer.flows.sleep_message import tell_of_sleep
 from rightsizer.ports.evaluation import Conversation, DetailsPages, EventSink, MessageBook, Notifier
 from rightsizer.telemetry import Failure, attempt, count, logger
 
@@ -94,6 +96,22 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
         under = thread if isinstance(thread, str) and _id_of(move) in fresh else ""
         done = attempt("telling a proposal", move.sequence, partial(_try_move, ports, move, now, under))
         if isinstance(done, Failure) or not done:
+            failed.append(move.sequence)
+    return failed
+
+
+def tell_sleeps(ports: ProposePorts, moves: Sequence[SleepMoved]) -> list[str]:
+    """Let the message of each endpoint that sleeps follow it; returns the sequences of those that failed."""
+    failed: list[str] = []
+    for move in moves:
+
+        def tell(note: SleepNote = move.note) -> None:
+            try:
+                tell_of_sleep(ports.board, ports.book, note)
+            except WriteRefusedError as error:
+                _tell_once(ports, error)
+
+        if isinstance(attempt("telling that an endpoint sleeps", move.note.endpoint, tell), Failure):
             failed.append(move.sequence)
     return failed
 

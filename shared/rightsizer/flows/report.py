@@ -20,9 +20,10 @@ from rightsizer.domain.usage import SIGNALS
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.bill import reconcile_with_bill
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.ports.account import OwnUse
 from rightsizer.ports.bill import BillReader
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
-from rightsizer.ports.evaluation import Notifier, OwnUse, RecommendationStore, ReportFormat, ReportStore
+from rightsizer.ports.evaluation import Notifier, RecommendationStore, ReportFormat, ReportStore
 from rightsizer.ports.hours import HoursBook
 from rightsizer.recommender.packing import find_packs
 from rightsizer.reporting.merge import EarlierReport
@@ -39,7 +40,7 @@ from rightsizer.reporting.totals import (
     slim_recommendations,
 )
 from rightsizer.reporting.track_record import track_record
-from rightsizer.telemetry import Failure, attempt, logger, measure
+from rightsizer.telemetry import Failure, attempt, count, logger, measure
 
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
@@ -48,7 +49,7 @@ NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
 """Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
-WEEK = timedelta(days=7)
+REPORTED_WEEK = timedelta(days=7)
 SUBJECT = "rightsizer: the report is stored, but could not be worded"
 
 
@@ -71,8 +72,8 @@ class ReportSources:
     """Where the rest of the account's bill is read; None leaves that part out."""
     hours: HoursBook | None = None
     """Where it is read when endpoints were stopped, where `bill` does not say."""
-    charges: BillReader | None = None
-    """AWS's bill, which the figures are compared with; None reads none."""
+    charges: Callable[[], BillReader] | None = None
+    """Makes what reads AWS's bill, which the figures are compared with; None reads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class ReportPorts:
     """The files to store, in this order."""
     line: Callable[[Recommendation], str]
     """One recommendation as JSON in one line, for the files of a report that is too large for its page."""
+    announce: Callable[[Report, Mapping[str, str]], None] | None = None
+    """Sends the event of a stored report with its files; None where no machine is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ def report_window(period: ReportPeriod, at: datetime) -> tuple[datetime, datetim
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     if period == "weekly":
         end = today - timedelta(days=today.weekday())
-        return end - timedelta(days=7), end
+        return end - REPORTED_WEEK, end
     end = today.replace(day=1)
     return (end - timedelta(days=1)).replace(day=1), end
 
@@ -181,7 +184,7 @@ def report(ports: ReportPorts, start: datetime, end: datetime, now: datetime) ->
     """
     report = assemble_report(ports.sources, start, end, now)
     report = replace(report, since_last=_since_last(ports.files, report))
-    if end - start == WEEK:  # one figure for the dashboard: a month's would stand beside it as if it were a week's
+    if end - start == REPORTED_WEEK:  # the dashboard shows one figure: that of a week
         totals = report.money.totals()
         measure(UsdSaved=float(totals.realised), UsdWaiting=float(totals.waiting))
     name = _name(start, end)
@@ -258,6 +261,7 @@ def tell(ports: ReportPorts, written: WrittenReport) -> bool:
     What cannot be said in one form, or is not taken by one recipient, stops no other.
     """
     page = written.page
+    _announce(ports, written)
     listed = [f"{form.title}: {written.files[form.suffix]}" for form in _titled_formats(ports.formats, written)]
     message = ReportMessage(written.report, page, (*listed, *written.missing))
     posted = attempt("posting the report", page, lambda: ports.board.post(message))
@@ -272,6 +276,15 @@ def tell(ports: ReportPorts, written: WrittenReport) -> bool:
                 "publishing where the report is", page, lambda: ports.notifier.post(_plain_notice(message, written))
             )
     return not any(isinstance(one, Failure) for one in (posted, published))
+
+
+def _announce(ports: ReportPorts, written: WrittenReport) -> None:
+    """One event for machines; people are told whether it went or not."""
+    if ports.announce is None:
+        return
+    announce = partial(ports.announce, written.report, dict(written.files))
+    sent = attempt("sending the event of the report", written.page, announce)
+    count(EventsLost=int(isinstance(sent, Failure)))
 
 
 def _plain_notice(message: ReportMessage, written: WrittenReport) -> Notice:

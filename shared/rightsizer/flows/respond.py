@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from rightsizer.domain.approvers import may_decide
@@ -40,6 +40,10 @@ type Decide = Callable[[str, Decision, datetime], dict[str, Any]]
 """Records one decision by a conditional write: proposal id, decision, now. Returns the proposal's document after it."""
 type Take = Callable[[str, int, int, str, datetime], dict[str, Any]]
 """Puts another option in the recommended one's place: proposal id, revision, place, who, now. Returns the same."""
+type AskWake = Callable[[str, timedelta, str, datetime], str]
+"""Leaves an order to wake an endpoint: its name, the stay, the Slack user, now. Returns what the person is told.
+
+ConflictError with the reason and what to do where it is not taken, NotApproverError where the person may not."""
 type AskBack = Callable[[str, str, datetime], dict[str, Any]]
 """Records by a conditional write the order to undo or stop a change: proposal id, who asks, now. Returns the same."""
 
@@ -65,6 +69,7 @@ class RespondPorts:
     """Says something in the modal in which was clicked; of a form that was sent, returns the answer that says it.
 
     RightsizerError where Slack did not take it."""
+    wake: AskWake
     refusal: Callable[[str, str], str] = lambda *_: ""
     """Why a list of the policy document lets a person not decide on a proposal: proposal id, who. Empty: none does."""
 
@@ -179,6 +184,8 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
         if click.verb == "rollback":
             stops = _is_stop(ports.ask_back(click.proposal_id, by, now))
             said = STOP_RECORDED if stops else "Recorded: the endpoint goes back to what it ran before."
+        elif click.verb == "wake":
+            said = ports.wake(click.proposal_id, timedelta(minutes=click.number), click.user, now)
         elif click.verb == "take":
             ports.take(click.proposal_id, click.revision, click.number, by, now)
             said = TAKEN

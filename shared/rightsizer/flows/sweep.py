@@ -85,6 +85,8 @@ class SweepPorts:
     """Name of the grouped alarm; empty when the stack has none."""
     proposals: ProposalCloser
     lookback_days: int = DAYS
+    count_by_state: Callable[[], Mapping[ProposalState, int]] = dict
+    """How many proposals the table has in each state that the dashboard shows."""
 
 
 def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
@@ -202,7 +204,7 @@ def _note_spending(log: EvaluationLog, at: datetime) -> None:
 
 def _gauge(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> None:
     """Count endpoints that two daily sweeps missed, and proposals by state, for the stack's alarm and dashboard."""
-    evaluated, states = ports.log.last_evaluations(), ports.proposals.count_by_state()
+    evaluated, states = ports.log.last_evaluations(), ports.count_by_state()
     running = [one for one in summaries if one.status == "InService" and at - one.modified_at > STALE]
     measure(
         EndpointsStale=sum(at - evaluated.get(one.ref.name, one.modified_at) > STALE for one in running),

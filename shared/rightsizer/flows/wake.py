@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.changes.hours.wake import (
@@ -20,7 +21,8 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ConflictError, InputError
-from rightsizer.ports.hours import HoursBook
+from rightsizer.ports.hours import HoursBook, WakeBook
+from rightsizer.telemetry import attempt, logger
 
 WAKE_TRIES = 3
 
@@ -42,11 +44,25 @@ class WakeAnswer:
     """Commands that bring it back where nobody carries the order out; else empty."""
 
 
+def wake_text(answer: WakeAnswer, limits: HoursLimits, time_text: Callable[[datetime], str]) -> str:
+    """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
+    name, times, most = answer.record.ref.name, answer.times, limits.wakes_a_day
+    left = f"{answer.wakes_left} of {most} wake{'' if most == 1 else 's'} in 24 hours left"
+    if times is None:
+        return f"Not recorded: {name}: {answer.reason.sentence if answer.reason else 'nothing to do'}."
+    until = max(w.until for w in answer.record.wakes)
+    stays = f"stays until {time_text(until)}, or until its hours end where they begin before that"
+    if not answer.is_recorded:
+        return f"Ordered already: {name} {stays}; {left}."
+    basis = "by its own starts" if answer.record.starts else "no start of its own is measured yet, most are quicker"
+    return f"Recorded: {name} should serve by {time_text(times.serves_by)} ({basis}); it {stays}; {left}."
+
+
 @dataclass(frozen=True, slots=True)
 class WakeOrders:
     """Orders of a person; each is a conditional write on the endpoint's record."""
 
-    book: HoursBook
+    book: WakeBook
     limits: HoursLimits
     switch: Callable[[], Switch]
     """Whether all changes are frozen."""
@@ -92,7 +108,9 @@ class WakeOrders:
             if record.state is HoursState.HANDED_OVER:
                 return self._refused(record, handed_over(record), now, record.remaining)
             try:
-                saved = self.book.save(replace(record, let_go=LetGo(now, by, record.hours), next_due=now))
+                is_known = record.state is not HoursState.RUNNING  # what runs may have another tag since the last look
+                let_go = LetGo(now, by, record.hours if is_known else "")
+                saved = self.book.save(replace(record, let_go=let_go, next_due=now))
                 return WakeAnswer(saved, True, wakes_left(saved, self.limits, now))
             except ConflictError:  # a tick saved the record at this moment
                 if not left:
@@ -135,13 +153,32 @@ class WakeOrders:
         return WakeAnswer(record, False, wakes_left(record, self.limits, now), times, reason, by_hand)
 
 
-def away_records(book: HoursBook, unread: list[UnreadRow]) -> tuple[HoursRecord, ...]:
+def away_records(book: WakeBook, unread: list[UnreadRow]) -> tuple[HoursRecord, ...]:
     """Records of endpoints that are stopped by us, or on the way to it or back, by name."""
     return tuple(sorted((r for r in book.records(unread) if r.holds_lock), key=lambda r: r.ref.name))
 
 
+def take_waiting_wake(book: HoursBook, limits: HoursLimits, record: HoursRecord, now: datetime) -> HoursRecord:
+    """Take up the order that a click left, and return the record as it is saved then.
+
+    The order is deleted, also where the limits refuse it. It counts once: killed between both writes, the next tick
+    finds it in the record. Raises what the book raises.
+    """
+    asked = book.waiting_wake(record.ref.name)
+    if asked is None:
+        return record
+    if asked not in record.wakes and now < asked.until:
+        woken = take_wake(record, asked, limits)
+        if isinstance(woken, Reason):  # the limits were lowered since the click
+            logger.warning("not woken", extra={"endpoint": record.ref.name, "by": asked.by, "why": woken.sentence})
+        else:
+            record = book.save(woken)
+    attempt("dropping a wake that was taken up", record.ref.name, partial(book.drop_wake, record.ref.name, asked))
+    return record
+
+
 def record_wake(
-    book: HoursBook, limits: HoursLimits, name: str, until: datetime, by: str, now: datetime
+    book: WakeBook, limits: HoursLimits, name: str, until: datetime, by: str, now: datetime
 ) -> HoursRecord | Reason:
     """Take an order to run until then, or say why not. InputError where no such endpoint has hours."""
     for left in reversed(range(WAKE_TRIES)):

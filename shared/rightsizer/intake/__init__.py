@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rightsizer.domain.capacity_change import CapacityChangeMoved
     from rightsizer.domain.proposal import ProposalMoved
+    from rightsizer.domain.sleep import SleepMoved
     from rightsizer.domain.trigger import Received, Trigger
     from rightsizer.intake.own_messages import QueueMessage
 
@@ -67,3 +68,10 @@ def moves(event: Any) -> list[ProposalMoved | CapacityChangeMoved]:
     from rightsizer.intake.stream import parse_moves as stream_moves  # pydantic only where events are parsed
 
     return stream_moves(event)
+
+
+def sleeps(event: Any) -> list[SleepMoved]:
+    """The endpoints that a batch of the table's stream shows asleep, or awake again."""
+    from rightsizer.intake.stream import parse_sleeps  # pydantic only where events are parsed
+
+    return parse_sleeps(event)

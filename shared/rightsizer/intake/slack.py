@@ -31,6 +31,7 @@ VERBS: Mapping[str, Verb] = {
     "details": "details",
     "rollback": "rollback",
     "report": "report",
+    "wake": "wake",
 }
 TAKE = re.compile(r"rightsizer_take_[0-9]{1,2}")
 VALUE = re.compile(r"(?P<id>[^~]{1,200})(?:~(?P<revision>[0-9]{1,4})(?:~(?P<number>[0-9]{1,4}))?)?")

@@ -1,4 +1,5 @@
-"""Records of the table's stream: proposals that were written, decided on or moved by their change.
+"""Records of the table's stream: proposals that were written, decided on or moved by their change;
+and endpoints that fell asleep or woke.
 
 Shape: DynamoDB Developer Guide, "DynamoDB Streams and Lambda". The document itself is JSON by `wire` in the attribute
 ``doc``; its keys are in docs/ledger.md.
@@ -14,11 +15,12 @@ from rightsizer import wire
 from rightsizer.domain.capacity_change import CapacityChange, CapacityChangeMoved
 from rightsizer.domain.proposal import Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.reason import one_line
+from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import InputError
 from rightsizer.intake.fields import EventModel, read_model, records_with_ids, require_mapping
-from rightsizer.telemetry import Failure, attempt
+from rightsizer.telemetry import Failure, attempt, count
 
-PROPOSAL = "PROPOSAL#"
+PROPOSAL, ASLEEP = "PROPOSAL#", "ASLEEP#"
 ERRAND = "errand"
 LONGEST_KEY = 1024
 """Characters of a key that is acted on, all of ASCII; DynamoDB takes 2,048 bytes of a partition key."""
@@ -56,6 +58,23 @@ def parse_moves(event: Any) -> list[ProposalMoved | CapacityChangeMoved]:
     return [_move(sequence, record["dynamodb"]) for sequence, record in rows]
 
 
+def parse_sleeps(event: Any) -> list[SleepMoved]:
+    """The records of the batch that are about endpoints asleep, in their order; one that cannot be read is counted."""
+    found = require_mapping(event, "a DynamoDB stream batch").get("Records")
+    rows = records_with_ids(found if isinstance(found, list) else [], "a stream batch", "dynamodb", "SequenceNumber")
+    read = [attempt("reading a record of the stream", at, partial(_sleep, at, row["dynamodb"])) for at, row in rows]
+    count(RecordsMalformed=sum(isinstance(one, Failure) for one in read))
+    return [one for one in read if isinstance(one, SleepMoved)]
+
+
+def _sleep(sequence: str, images: Mapping[str, Any]) -> SleepMoved | None:
+    new = images.get("NewImage")
+    if not _is_about(new, ASLEEP):
+        return None
+    row = read_model(RowImage, new, "endpoint asleep in the stream")
+    return SleepMoved(sequence, wire.load_stored(SleepNote, row.doc.text))
+
+
 def _move(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | CapacityChangeMoved:
     read_one = attempt("reading a record of the stream", sequence, partial(_proposal, sequence, images))
     if isinstance(read_one, Failure):
@@ -75,7 +94,7 @@ def _identity(images: Mapping[str, Any]) -> str:
 
 def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | CapacityChangeMoved:
     new, old = images.get("NewImage"), images.get("OldImage")
-    if not new or not read_model(Keys, new, "stream record").pk.text.startswith(PROPOSAL):
+    if not _is_about(new, PROPOSAL):
         return ProposalMoved(sequence, None)
     image = read_model(RowImage, new, "proposal in the stream")
     before = _before(old) if old else None
@@ -83,6 +102,11 @@ def _proposal(sequence: str, images: Mapping[str, Any]) -> ProposalMoved | Capac
     if image.kind is not None and image.kind.text == ERRAND:
         return CapacityChangeMoved(sequence, wire.load_stored(CapacityChange, image.doc.text), before, version)
     return ProposalMoved(sequence, wire.load_stored(Proposal, image.doc.text), before, version=version)
+
+
+def _is_about(image: Any, kind: str) -> bool:
+    """Whether the row that a record shows is of this kind, by its key."""
+    return bool(image) and read_model(Keys, image, "stream record").pk.text.startswith(kind)
 
 
 def _before(old: Any) -> ProposalState | None:

@@ -16,6 +16,7 @@ from rightsizer.domain.account_finding import (
     WarmPoolUse,
 )
 from rightsizer.domain.reason import Reason
+from rightsizer.domain.report import FunctionUse
 from rightsizer.domain.training_run import TrainingRun
 
 
@@ -70,4 +71,12 @@ class AccountReader(Protocol):
 
     def warm_pools(self, since: datetime, now: datetime) -> tuple[WarmPoolUse, ...]:
         """Billed seconds of the warm pools of each training work, where any was not taken over."""
+        ...
+
+
+class OwnUse(Protocol):
+    """Knows what rightsizer itself used."""
+
+    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
+        """Use of each function of the stack in the window."""
         ...

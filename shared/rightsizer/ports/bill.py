@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from rightsizer.domain.bill import BillLine, BillNature, BillWindow
+from rightsizer.domain.bill import BilledCharge, BillNature, BillWindow
 
 
 class BillReader(Protocol):
     """Reads charges of SageMaker from one bill."""
 
-    def lines(self, scope: BillWindow) -> Iterator[BillLine]:
+    def lines(self, scope: BillWindow) -> Iterator[BilledCharge]:
         """The charges, one at a time and of any account and Region; those outside the scope may be left out.
 
         InputError where the bill is damaged or of another kind, ReadError where it cannot be read.

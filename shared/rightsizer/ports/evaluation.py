@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a door loads the nouns that it uses itself
     from rightsizer.domain.price import KnownPrices, PriceTable
     from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
     from rightsizer.domain.recommendation import Recommendation
-    from rightsizer.domain.report import FunctionUse, Report
+    from rightsizer.domain.report import Report
     from rightsizer.domain.trigger import ListedEndpoint, LookAt
     from rightsizer.domain.usage import KeptUsage, MetricStatistic, MetricWindow, NoMetrics
     from rightsizer.errors import RightsizerError
@@ -91,10 +91,10 @@ class MetricReader(Protocol):
 
 
 class ComponentReader(Protocol):
-    """Describes the inference components of an endpoint."""
+    """Describes inference components."""
 
     def describe(self, endpoint: str) -> Sequence[DescribedComponent]:
-        """Each component, and those that could not be described. ReadError where they cannot be listed."""
+        """Each component of an endpoint, read or not. ReadError where they cannot be listed."""
         ...
 
 
@@ -137,10 +137,7 @@ class PriceSource(Protocol):
     """With its article, such as ``the price list``: a sentence says that it has no price."""
 
     def known(self, region: str, instance_types: Collection[str]) -> KnownPrices:
-        """Prices that the source knows of these types.
-
-        ReadError when it cannot be read: the next source is asked.
-        """
+        """Prices that the source knows of these types. ReadError when it cannot be read: the next one is asked."""
         ...
 
 
@@ -175,10 +172,6 @@ class EvaluationLog(Protocol):
 class ProposalCloser(Protocol):
     """Closes proposals whose time is over."""
 
-    def count_by_state(self) -> Mapping[ProposalState, int]:
-        """How many proposals the table has in each state that the dashboard shows."""
-        ...
-
     def expire(self, now: datetime, *, everything: bool) -> tuple[Proposal, ...]:
         """Close the pending proposals that expired by `now`, or of late only; returns those that this call closed."""
         ...
@@ -192,7 +185,7 @@ class EventSink(Protocol):
     """The event bus, for machines that follow proposals."""
 
     def proposal_moved(self, proposal: Proposal) -> None:
-        """Send one event about the state that the proposal has now; the same state may be sent more than once."""
+        """Send events about the states of the proposal and its change; a state may be sent more than once."""
         ...
 
 
@@ -280,14 +273,6 @@ class RecommendationStore(Protocol):
 
         With `is_over` it is carried out or refused already, so that what stands may be asked to go back anew.
         """
-        ...
-
-
-class OwnUse(Protocol):
-    """Knows what rightsizer itself used."""
-
-    def function_use(self, start: datetime, end: datetime) -> tuple[FunctionUse, ...]:
-        """Use of each function of the stack in the window."""
         ...
 
 

@@ -6,13 +6,14 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from rightsizer.domain.endpoint import EndpointRef
-from rightsizer.domain.hours_record import HoursRecord, ModelBefore
+from rightsizer.domain.hours_record import HoursRecord, ModelBefore, Wake
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import Step
+from rightsizer.domain.sleep import SleepNote
 
 
-class HoursBook(Protocol):
-    """Keeps the records of endpoints with office hours. Every write is conditional on the version that was read."""
+class WakeBook(Protocol):
+    """Takes orders to wake endpoints with office hours. Every write is conditional on the version that was read."""
 
     def load(self, endpoint: str) -> HoursRecord | None:
         """The record as it stands, read consistently; None where there is none. UnreadableError."""
@@ -23,11 +24,31 @@ class HoursBook(Protocol):
         ...
 
     def save(self, record: HoursRecord) -> HoursRecord:
+        """Save over the version that was read; ConflictError where somebody saved in between."""
+        ...
+
+
+class HoursBook(WakeBook, Protocol):
+    """Keeps the records of endpoints with office hours."""
+
+    def save(self, record: HoursRecord) -> HoursRecord:
         """Save over the version that was read, with the endpoint's lock, all or nothing.
 
         A record that holds the lock takes it, any other one gives its own back. ConflictError where somebody saved in
         between, or a change holds the endpoint.
         """
+        ...
+
+    def waiting_wake(self, endpoint: str) -> Wake | None:
+        """The order to wake it that a click left; None where there is none. UnreadableError."""
+        ...
+
+    def drop_wake(self, endpoint: str, wake: Wake) -> None:
+        """Delete the order that was taken up; ConflictError where another one was left since."""
+        ...
+
+    def show(self, note: SleepNote) -> None:
+        """Leave a note of the endpoint's new state, which the table's stream brings to people."""
         ...
 
     def park(self, key: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:

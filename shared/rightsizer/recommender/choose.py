@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rightsizer.domain.option import Excluded, Money, Option, OptionKind, fleet
+from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
 from rightsizer.recommender.allowed_step import cost_order, gate_case, gate_of, may_apply, put_allowed_first
@@ -279,7 +279,8 @@ def recommend_previous_configuration(base: Recommendation, context: EvaluationCo
     price = context.inputs.prices.find(context.reference.name)
     if price is None:
         return replace(base, finding=Finding.UNDER_PROVISIONED, reason=why, gate_reason=why)
-    target, mean = fleet_before_changes(context), sum(context.reference_counts) / 24
+    target = fleet_before_changes(context)
+    mean = _instances_before(context, target)
     moved = target.instance_type != context.runs.name
     cost = cost_of(
         context.usd_per_month,
@@ -304,6 +305,12 @@ def recommend_previous_configuration(base: Recommendation, context: EvaluationCo
     return replace(
         base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
     )
+
+
+def _instances_before(context: EvaluationContext, target: Target) -> float:
+    """Instances on average before our changes; of a fixed fleet the most that each hour had."""
+    seen = [count for day in context.base for count in day.instances if count]
+    return sum(seen) / len(seen) if target.per_instance and seen else sum(context.reference_counts) / 24
 
 
 def growth_reason(context: EvaluationContext) -> Reason:

@@ -58,17 +58,23 @@ class CopyRoom:
     copies: Mapping[str, int]
     floor: int
     """Instances that stay: the minimum of managed instance scaling and the owner's."""
+    consolidates: bool
+    """Whether the scale-in policy may move copies together: no component asks for balance between zones."""
 
     def bounds(self, copies: Mapping[str, int]) -> tuple[int, int]:
         """Least instances of any placement, and what first-fit decreasing needs, for these copies."""
         each = [self.sizes[name] for name, number in copies.items() for _ in range(number)]
         return least_instances(each), first_fit_decreasing(each)
 
-    def remaining(self, copies: Mapping[str, int]) -> int:
-        """The most instances that may run after: empty ones leave, others only where the policy consolidates."""
-        packed = self.bounds(copies)[1]
-        held = packed if self.variant.consolidates else max(packed, sum(copies.values()))
+    def surely_left(self, copies: Mapping[str, int]) -> int:
+        """The most instances that may run after, wherever AWS takes copies away: those without a copy leave."""
+        held = max(self.bounds(copies)[1], sum(copies.values()))
         return max(self.floor, min(held, self.variant.current_count))
+
+    def remaining(self, copies: Mapping[str, int]) -> int:
+        """Instances that run after: as first-fit decreasing packs where the policy consolidates, else those left."""
+        packed = max(self.floor, min(self.bounds(copies)[1], self.variant.current_count))
+        return packed if self.consolidates else self.surely_left(copies)
 
 
 def least_instances(each: Sequence[Sizes]) -> int:
@@ -156,7 +162,13 @@ def copy_room(endpoint: Endpoint, components: Sequence[object], inputs: AccountI
     held = {one.sight.name: one.sight.current for one in components if isinstance(one, Component)}
     copies = {name: held[name] for name in sizes}
     floor = max(variant.least_instances or 0, endpoint.objective.min_instances or 1)
-    return CopyRoom(variant, sizes, copies, floor)
+    balanced = any(_is_zone_balanced(one) for one in components if isinstance(one, Component))
+    return CopyRoom(variant, sizes, copies, floor, variant.consolidates and not balanced)
+
+
+def _is_zone_balanced(one: Component) -> bool:
+    """Whether it asks for balance between zones: a consolidation honours that (API, ScaleInPolicy)."""
+    return any((s.get("SchedulingConfig") or {}).get("AvailabilityZoneBalance") for s in one.sight.specifications)
 
 
 def _priced(found: Recommendation, room: CopyRoom) -> Recommendation:
@@ -222,8 +234,13 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
         text = f"fewer copies ({cut}) fit on fewer instances, and its minimum is {room.floor}"
         where = "MinInstanceCount of managed instance scaling, or the tag rightsizer:min-instances"
         return Reason(Code.NOT_CHEAPER, f"{text} ({where}): no instance would come back")
-    text = f"fewer copies ({cut}) fit on {least} of {runs} instances, and its scale-in policy releases empty ones only"
-    return Reason(Code.NOT_CHEAPER, f"{text}, so that none may come back; first {CONSOLIDATE.format(name)}")
+    text = f"fewer copies ({cut}) may fit on {least} of {runs} instances"
+    if room.bounds(wanted)[1] >= runs:
+        return Reason(Code.NOT_CHEAPER, f"{text}, and no placement on fewer than {runs} was found")
+    if room.variant.consolidates:
+        return Reason(Code.NOT_CHEAPER, f"{text}, and a component asks for balance between zones: none may come back")
+    text += ", and its scale-in policy releases empty ones only, so that none may come back"
+    return Reason(Code.NOT_CHEAPER, f"{text}; first {CONSOLIDATE.format(name)}")
 
 
 def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping[str, int]:
@@ -249,8 +266,10 @@ def _option(
     risks = {RiskResource.LATENCY: Risk.LOW}
     if then == 1 < runs and endpoint.objective.min_instances is None:
         risks[RiskResource.AVAILABILITY] = policy.lone_instance
-    said = f"{runs - then} of {count(runs, 'instance')}"
-    span = f"{said} come back for sure" + (f", at best {runs - least}" if least < then else "")
+    sure = runs - room.surely_left(wanted)
+    how = "for sure" if sure == runs - then else f"as the scale-in policy consolidates, {sure} of them for sure"
+    span = f"{runs - then} of {count(runs, 'instance')} come back {how}"
+    span += f"; at best {runs - least}" if least < then else ""
     return new_option(
         OptionKind.COPIES,
         Target(room.variant.instance_type, then, copies=cut),

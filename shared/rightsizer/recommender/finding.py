@@ -86,12 +86,14 @@ class LatencyDegradation:
 
 
 def latency_degradation(
-    days: Sequence[DailyUsage], objective: LatencyObjective, baseline: float, policy: Policy
+    days: Sequence[DailyUsage], objective: LatencyObjective, baseline: float, policy: Policy, uneven: float = 1.0
 ) -> LatencyDegradation | None:
     """Evidence that our own last change hurts, or None.
 
     Days differ: an excess counts from twice the allowed share, a tenth of the usual share, or two standard
     deviations of the count, whichever is largest; where a count is allowed, from two standard deviations beyond it.
+    `uneven` is the variance of the usual days' counts over that of single requests that are late by chance. What is
+    severe counts however much days differ.
     """
     bins: dict[int, float] = {}
     for usage in days:
@@ -101,6 +103,7 @@ def latency_degradation(
     late = sum(weight for index, weight in bins.items() if BIN**index / 1000 > objective.p95_s)
     excess = late - baseline * total
     noise = 2 * math.sqrt(max(baseline * total, 1.0))
+    noise = max(noise, min(noise * math.sqrt(uneven), SEVERE * total))
     may = policy.late_allowed(
         policy.late_budget, objective.declared, baseline, total, len({d.day for d in busy_days(days)})
     )

@@ -211,6 +211,7 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
     """The fleet that served before our changes. Under the owner's own policies it is their minimum that comes back.
 
     That is the least that any hour ran, from where the policies add; the most, where the minimum was not what we took.
+    With another type their bounds and targets come back as they were: a larger minimum would be paid at every hour.
     """
     name, count = context.reference.name, max(context.reference_counts)
     hourly = (
@@ -219,12 +220,24 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
         else None
     )
     scaled = [target for target in context.endpoint.scaling if target.policies]
-    if not scaled or context.runs.name != name:
+    if not scaled:
         return Target(name, count, hourly)
-    high, least = max(t.maximum for t in scaled), min(context.reference_counts)
+    high = max(t.maximum for t in scaled)
+    if context.runs.name != name:
+        served = context.measured_types.get(context.runs.name)
+        slower = max(served.latency, 1.0) if served is not None else 1.0
+        high = max(math.ceil(high / slower - 1e-9), count)
+        return Target(name, count, minimum=_least_seen(context), maximum=high, per_instance=round(slower, 4))
+    least = min(context.reference_counts)
     if least <= min(t.minimum for t in scaled):
         least = count
     return Target(name, count, minimum=min(least, high), maximum=high)
+
+
+def _least_seen(context: EvaluationContext) -> int:
+    """The fewest instances of any hour before our changes: from there the owner's policies add what comes."""
+    seen = (count for day in context.base for count in day.instances if count)
+    return max(math.floor(min(seen, default=1.0) + 0.01), 1)
 
 
 def latency_ratio(option: Option) -> float:

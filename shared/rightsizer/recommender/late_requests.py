@@ -7,8 +7,9 @@ from datetime import date
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.history import PastChange
-from rightsizer.domain.usage import DailyUsage, busy_days
+from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.finding import (
     LatencyDegradation,
     late_budget_multiple,
@@ -22,7 +23,7 @@ from rightsizer.recommender.replay import replay_requests, stream_of
 
 BUDGET = 1.0
 """Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""
-WEEK = 7
+WEEK, WORK_DAYS = 7, 5
 HARDER = 3.0
 """Times its usual share of late requests that the old fleet is given credit for on harder days."""
 NO_FASTER = 0.95
@@ -46,10 +47,12 @@ def find_degradation(context: EvaluationContext) -> LatencyDegradation | None:
     if same and context.instances >= sum(context.reference_counts) / 24 - 0.01:
         return None
     baseline = share_of_late_requests(context.latency.bins, context.objective.p95_s)
+    uneven = unevenness(context)
     for days in (since[-2:], since):
-        found = latency_degradation(days, context.objective, baseline, context.policy)
+        found = latency_degradation(days, context.objective, baseline, context.policy, uneven)
         if found is not None and not found.is_severe and baseline > 0:
-            found = latency_degradation(days, context.objective, baseline * hardness(context, days), context.policy)
+            harder = baseline * hardness(context, days)
+            found = latency_degradation(days, context.objective, harder, context.policy, uneven)
         if found is not None:
             return found
     return None
@@ -156,12 +159,11 @@ def _fleets_of(past: PastChange, weekdays: Collection[int]) -> list[_FailedFleet
 
 def _had_degradation(context: EvaluationContext, day: DailyUsage) -> bool:
     baseline = share_of_late_requests(context.latency.bins, context.objective.p95_s)
-    found = latency_degradation([day], context.objective, baseline, context.policy)
-    return (
-        found is not None
-        and latency_degradation([day], context.objective, baseline * hardness(context, [day]), context.policy)
-        is not None
-    )
+    uneven = unevenness(context)
+    if latency_degradation([day], context.objective, baseline, context.policy, uneven) is None:
+        return False
+    harder = baseline * hardness(context, [day])
+    return latency_degradation([day], context.objective, harder, context.policy, uneven) is not None
 
 
 def _deployed_changes(context: EvaluationContext) -> list[PastChange]:
@@ -175,13 +177,50 @@ def _days_since_change(context: EvaluationContext) -> list[DailyUsage]:
 
 
 def _budget_used(context: EvaluationContext, days: Sequence[DailyUsage], harder: float = 1.0) -> float:
-    """The part of the allowed late requests that was used, where days were that much harder on any fleet."""
+    """The part of the allowed late requests that was used, where days were that much harder on any fleet.
+
+    Where the owner's own days differ by more than chance, what such days explain uses up none.
+    """
+    if _is_explained(context, days):
+        return 0.0
     return late_budget_multiple(
         days,
         context.objective,
         share_of_late_requests(context.latency.bins, context.objective.p95_s) * harder,
         context.policy,
     )
+
+
+def _is_explained(context: EvaluationContext, days: Sequence[DailyUsage]) -> bool:
+    """Whether two standard deviations of the owner's uneven days explain the late requests of these."""
+    uneven = unevenness(context)
+    found = latency_of(days)
+    if uneven <= 1 or found is None:
+        return False
+    total = sum(weight for d in days for _, weight in d.latency)
+    usual = share_of_late_requests(context.latency.bins, context.objective.p95_s) * total
+    late = share_of_late_requests(found.bins, context.objective.p95_s) * total
+    return late - usual <= 2 * math.sqrt(uneven * usual)
+
+
+def unevenness(context: EvaluationContext) -> float:
+    """How much more late requests of the owner's days differ than by chance alone; 1 at least.
+
+    It is the index of dispersion, variance over mean (Cox and Lewis 1966): 1 where each request is late by itself.
+    Requests that come together are late together, so that two days of the same fleet differ by many. The worst day is
+    left out: an incident is no measure of ordinary days. With fewer than a working week of others, 1.
+    """
+    limit, days = context.objective.p95_s, []
+    for usage in busy_days(context.base):
+        total = sum(weight for _, weight in usage.latency)
+        if total > 0:
+            late = sum(weight for index, weight in usage.latency if BIN**index / 1000 > limit)
+            days.append((late / total, late, total))
+    kept = sorted(days)[:-1]
+    if len(kept) < WORK_DAYS or not any(late for _, late, _ in kept):
+        return 1.0
+    share = sum(late for _, late, _ in kept) / sum(total for _, _, total in kept)
+    return max(sum((late - share * total) ** 2 / (share * total) for _, late, total in kept) / len(kept), 1.0)
 
 
 def hardness(context: EvaluationContext, days: Sequence[DailyUsage]) -> float:

@@ -7,7 +7,15 @@ not load the rest.
 from collections.abc import Sequence
 from typing import assert_never
 
-from rightsizer.domain.message import CapacityChangeMessage, Digest, Message, Notice, ProposalMessage, ReportMessage
+from rightsizer.domain.message import (
+    CapacityChangeMessage,
+    Digest,
+    Message,
+    Notice,
+    ProposalMessage,
+    ReportMessage,
+    SleepMessage,
+)
 from rightsizer.domain.policy_key import POLICY_DOCUMENT
 from rightsizer.render import blocks
 
@@ -55,6 +63,10 @@ def slack_line(message: Message) -> str:
             from rightsizer.render import slack
 
             return slack.digest_line(message)
+        case SleepMessage(note):
+            from rightsizer.render import sleep
+
+            return blocks.escape(sleep.line(note), blocks.SECTION)
         case _:
             assert_never(message)
 
@@ -88,6 +100,10 @@ def _plain(message: Message) -> tuple[str, str]:
             from rightsizer.render import slack
 
             return f"rightsizer: {slack.digest_line(message)}", "\n".join((*map(slack.digest_item, lines), ""))
+        case SleepMessage(note):
+            from rightsizer.render import sleep
+
+            return f"rightsizer: {note.endpoint}", f"{sleep.line(note)}.\n"
         case _:
             assert_never(message)
 
@@ -110,6 +126,10 @@ def _blocks(message: Message) -> list[blocks.Block]:
             from rightsizer.render import slack
 
             return slack.digest_blocks(message)
+        case SleepMessage(note):
+            from rightsizer.render import sleep
+
+            return sleep.blocks(note)
         case Notice(subject, body):
             return [blocks.header(subject), blocks.section(blocks.escape_lines(body, blocks.SECTION))]
         case _:

@@ -1,13 +1,13 @@
 """The report's figures by owner, by week and by change."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.bill import Reconciliation, add_rows
-from rightsizer.domain.money import NOBODY, OPEN, MoneyTable, Totals, add_totals, sum_rows, usd_per_day
+from rightsizer.domain.money import NOBODY, OPEN, MoneyTable, Saving, Totals, add_totals, sum_rows, usd_per_day
 from rightsizer.domain.outcome import LedgerEntry, UnreadRow
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.proposal import ProposalState
@@ -101,8 +101,24 @@ def could_be_saved(report: Report) -> list[Recommendation]:
     asked = {one.id: one.recommendation for one in report.proposals}
     latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
     still = [one for one in report.funnel if one.stage in OPEN]
-    found = (asked.get(one.proposal_id) if one.proposal_id else latest.get(one.key) for one in still)
+    begins: dict[tuple[str, tuple[str, str, str]], Saving] = {}
+    for one in still:  # of a plan the first stage that is open names it
+        known = begins.setdefault((one.proposal_id, one.key), one)
+        if one.number < known.number:
+            begins[one.proposal_id, one.key] = one
+    found = (_recommendation_behind(one, asked, latest) for one in begins.values())
     return [one for one in found if one is not None]
+
+
+def _recommendation_behind(
+    saving: Saving, asked: Mapping[str, Recommendation], latest: Mapping[tuple[str, str, str], Recommendation]
+) -> Recommendation | None:
+    """The recommendation that promises the saving; of a later stage as what is left of the plan."""
+    found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
+    if found is None or saving.number == 1:
+        return found
+    left = found.stages[saving.number - 2 :]
+    return replace(found, options=left[:1], stages=left[1:])
 
 
 def cut_report(report: Report) -> Report:

@@ -14,7 +14,14 @@ from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
 from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import USUAL_SNOOZE, DecidedBy, DecisionSource, Proposal, ProposalState
+from rightsizer.domain.proposal import (
+    USUAL_SNOOZE,
+    DecidedBy,
+    DecisionSource,
+    Proposal,
+    ProposalState,
+    stage_change_ids,
+)
 from rightsizer.domain.reason import count as count
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import (
@@ -328,6 +335,8 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
     back = ""
     ended = proposal.state in (ProposalState.ROLLED_BACK, ProposalState.REJECTED)
     kept = proposal.state is ProposalState.PROVEN and proposal.recommendation.stages  # the rest of a plan was stopped
+    if kept and proposal.change_id in stage_change_ids(proposal)[-1:]:
+        kept = ()  # the last stage stands: the order is about that one
     if proposal.asked_back_by and not ended and not kept:
         asked = "stop it" if proposal.state is ProposalState.APPROVED else "roll it back"
         back = f" {decider_name(proposal.asked_back_by)} asked to {asked}."

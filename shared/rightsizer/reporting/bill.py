@@ -13,8 +13,8 @@ from decimal import Decimal
 
 from rightsizer.domain.bill import (
     CURRENCY,
+    BilledCharge,
     BillLevel,
-    BillLine,
     BillNature,
     BillWindow,
     ChargeKind,
@@ -63,7 +63,7 @@ class BillSums:
         self.elsewhere = 0
         """Lines of other accounts and Regions."""
 
-    def add(self, line: BillLine) -> None:
+    def add(self, line: BilledCharge) -> None:
         """Take one charge into account. InputError where it cannot be compared: another currency, or a whole month."""
         if line.account not in ("", self.scope.account) or line.region not in ("", self.scope.region):
             self.elsewhere += 1
@@ -83,7 +83,7 @@ class BillSums:
         else:
             self._add_usage(line)
 
-    def _add_usage(self, line: BillLine) -> None:
+    def _add_usage(self, line: BilledCharge) -> None:
         day = (line.start - self.first) // DAY
         if not 0 <= day < self.length:
             return
@@ -113,7 +113,7 @@ class BillSums:
         return hours, listed, paid
 
 
-def _share_inside(line: BillLine, start: datetime, end: datetime) -> Decimal:
+def _share_inside(line: BilledCharge, start: datetime, end: datetime) -> Decimal:
     """Share of a charge's period that lies in the window: a tax of a month counts for the days of the window."""
     length = (line.end - line.start) // timedelta(seconds=1)
     inside = (min(line.end, end) - max(line.start, start)) // timedelta(seconds=1)

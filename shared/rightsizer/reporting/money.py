@@ -395,5 +395,9 @@ def _waits(proposals: Sequence[Proposal], funnel: Sequence[Saving]) -> tuple[Own
     found = []
     for owner, some in waiting.items():
         since = min(asked[one.proposal_id] for one in some)
-        found.append(OwnerWait(owner, len(some), sum((one.usd_per_month for one in some), NO_USD), since))
+        found.append(
+            OwnerWait(
+                owner, len({one.proposal_id for one in some}), sum((one.usd_per_month for one in some), NO_USD), since
+            )
+        )
     return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.owner)))

@@ -55,7 +55,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class BillLine:
+class OwnCost:
     """One part of the own bill of a month."""
 
     what: str
@@ -88,7 +88,7 @@ def quantities(endpoints: int, proposals: Decimal | None = None) -> dict[str, De
     return found
 
 
-def own_bill(endpoints: int, *, arm: bool = True, proposals: Decimal | None = None) -> tuple[BillLine, ...]:
+def own_bill(endpoints: int, *, arm: bool = True, proposals: Decimal | None = None) -> tuple[OwnCost, ...]:
     """A month at the list prices of us-east-1, without free tiers, alarms and dashboard."""
     used = quantities(endpoints, proposals)
     return tuple(
@@ -96,7 +96,7 @@ def own_bill(endpoints: int, *, arm: bool = True, proposals: Decimal | None = No
     )
 
 
-def usd_of(lines: Sequence[BillLine]) -> Decimal:
+def usd_of(lines: Sequence[OwnCost]) -> Decimal:
     """The sum of the lines."""
     return sum((line.usd for line in lines), Decimal(0))
 
@@ -112,5 +112,5 @@ def price_date() -> str:
     return min(row.as_of for row in catalog.own_prices().values())
 
 
-def _line(what: str, used: Mapping[str, Decimal], arm: bool) -> BillLine:
-    return BillLine(what, sum((quantity * price(item, arm=arm) for item, quantity in used.items()), Decimal(0)), used)
+def _line(what: str, used: Mapping[str, Decimal], arm: bool) -> OwnCost:
+    return OwnCost(what, sum((quantity * price(item, arm=arm) for item, quantity in used.items()), Decimal(0)), used)

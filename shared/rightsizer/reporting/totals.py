@@ -16,22 +16,14 @@ from rightsizer.domain.money import Saving, Stage
 from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import SHOWN, CostLine, FunctionUse, Report, RunningCost, Stack
 from rightsizer.reporting.money import MoneySources, Observed, money_table
 from rightsizer.reporting.own_bill import own_bill, price, price_date
+from rightsizer.reporting.plan_money import LAPSED, Ends, PlanPart, plan_parts
 
-ENDED = {
-    ProposalState.APPLIED: Stage.APPLIED,
-    ProposalState.PROVEN: Stage.PROVEN,
-    ProposalState.ROLLED_BACK: Stage.WENT_BACK,
-    ProposalState.HANDED_OVER: Stage.WENT_BACK,
-}
-"""Where the saving of an approved proposal stands once its change has ended."""
-LAPSED = frozenset({ProposalState.WITHDRAWN, ProposalState.EXPIRED})
-"""Nobody will answer these any more; what is still there to be saved is in the latest recommendation."""
 STANDING = frozenset({Stage.WAITING, Stage.DECLINED, Stage.UNDER_WAY})
 """Stages that belong into each window until something moves."""
 MOMENT = timedelta(microseconds=1)
@@ -79,8 +71,9 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
     """The report of one window, `start` included and `end` not. Nothing of another window is in any figure."""
     found = [one for one in records.recommendations if is_evaluated_in(one, start, end)]
     records = replace(records, recommendations=found)
-    stages = {one.id: stage_of(one, records.ended, start, end) for one in records.proposals}
-    funnel = _funnel(records, stages)
+    ends = Ends(records.ended, records.returned)
+    parts = {one.id: plan_parts(one, ends, start, end) for one in records.proposals}
+    funnel = _funnel(records, parts)
     money = money_table(money_sources(records), funnel, start, end, made_at)
     return Report(
         account=records.account,
@@ -92,7 +85,7 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
         money=money,
         recommendations=tuple(found),
         funnel=funnel,
-        proposals=tuple(one for one in records.proposals if stages[one.id] or _has_lapsed_in(one, start, end)),
+        proposals=tuple(one for one in records.proposals if parts[one.id] or _has_lapsed_in(one, start, end)),
         ledger=tuple(records.ledger),
         occurrences=tuple(records.occurrences),
         unobserved=tuple(records.unobserved),
@@ -128,47 +121,18 @@ def is_evaluated_in(one: Recommendation, start: datetime, end: datetime) -> bool
     return begin < end and one.evaluated_at >= start and one.evaluated_at - end < RENEWED
 
 
-def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end: datetime) -> Stage | None:
-    """Where the proposal stood at the end of the window; None where it is of another window, or lapsed.
-
-    `ended` has the time at which each change ended. An end that is not known is taken to be the approval.
-    """
-    if one.created_at >= end or (one.state in LAPSED and _lapse_time(one, ended) < end):
-        return None
-    decision = one.decision
-    if decision is None or decision.at >= end:
-        return Stage.WAITING
-    if decision.state is not ProposalState.APPROVED:
-        return Stage.DECLINED
-    at = ended.get(one.change_id, decision.at)
-    stage = ENDED.get(one.state) if at < end else None
-    if stage is None:
-        return Stage.UNDER_WAY
-    return stage if max(at, decision.at, one.created_at) >= start else None
-
-
-def _lapse_time(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
-    """When it lapsed: an unanswered one at its end, an approval when its change ended, or could begin no more.
-
-    When one was withdrawn is not stored: it counts in no window.
-    """
-    if one.state is ProposalState.WITHDRAWN:
-        return one.created_at
-    if one.decision is None:
-        return one.expires_at
-    return ended.get(one.change_id, one.decision.at + PATIENCE)
-
-
-def _funnel(records: Records, stages: Mapping[str, Stage | None]) -> tuple[Saving, ...]:
+def _funnel(records: Records, parts: Mapping[str, Sequence[PlanPart]]) -> tuple[Saving, ...]:
     """The savings that were asked about, and those of the latest recommendations that were not. None is in it twice."""
-    asked = [(one.recommendation, one.id, stage) for one in records.proposals if (stage := stages[one.id]) is not None]
+    asked = [(one.recommendation, one.id, part) for one in records.proposals for part in parts[one.id]]
     found = [
-        Saving(stage, one.identified_usd_per_month, one.ref.name, one.owner, name, one.ref.account, one.ref.region)
-        for one, name, stage in asked
-        if one.identified_usd_per_month > 0
+        Saving(
+            part.stage, part.usd_per_month, one.ref.name, one.owner, name, one.ref.account, one.ref.region, part.number
+        )
+        for one, name, part in asked
+        if part.usd_per_month > 0
     ]
     judged = {(one.ref.name, one.fingerprint) for one, _, _ in asked}
-    standing = {one.ref.name for one, _, stage in asked if stage in STANDING}
+    standing = {one.ref.name for one, _, part in asked if part.stage in STANDING}
     found += [
         Saving(
             Stage.NOT_ASKED,
@@ -183,7 +147,7 @@ def _funnel(records: Records, stages: Mapping[str, Stage | None]) -> tuple[Savin
         and one.ref.name not in standing
         and (one.ref.name, one.fingerprint) not in judged
     ]
-    return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.endpoint, one.proposal_id)))
+    return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.endpoint, one.proposal_id, one.number)))
 
 
 def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:

@@ -297,7 +297,7 @@ def _cache_line(cache: LocalCache) -> str:
 def _survey(session: Session, policy: Policy, zone: str, *names: str, cache: LocalCache | None = None) -> Survey:
     ports, now = bootstrap.reading_ports(session, cache=cache), bootstrap.now()
     with progress_of("reading endpoints") as progress:
-        found = survey(ports, session.region, policy, policy.minimum_saving_usd, now, progress, names)
+        found = survey(ports, session.region, policy, now, progress, names)
     bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
 

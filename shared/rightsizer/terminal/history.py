@@ -18,10 +18,9 @@ from rightsizer.changes.stages import change_id_of_next, proven_stage
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal
+from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, change_id_of
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
-from rightsizer.flows.apply import change_id_of
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json

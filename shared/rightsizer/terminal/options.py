@@ -68,7 +68,8 @@ class StackOptions:
     def report_sources(self, bill: str = "") -> ReportSources:
         """Sources of the stack's report; looks for the stack where no table was named. `bill`: as of `--bill`."""
         account = self.session
-        charges = bill_reader(account, bill, AT_TERMINAL_S) if bill else None
+        reader = bill_reader(account, bill, AT_TERMINAL_S) if bill else None
+        charges = (lambda: reader) if reader else None
         return replace(report_sources(account, self.stack, self.table), charges=charges)
 
     @property

@@ -81,7 +81,6 @@ def survey(
     ports: EvaluatePorts,
     region: str,
     policy: Policy,
-    minimum_saving: Decimal,
     now: datetime,
     progress: Progress,
     names: Sequence[str] = (),
@@ -97,7 +96,6 @@ def survey(
         progress(done, len(summaries))
 
     progress(0, len(summaries))
-    policy = replace(policy, minimum_saving_usd=minimum_saving)
     watcher = ProgressWatcher(done=step, told=incomplete.append)
     results = list(recommendations(ports, summaries, policy, now, watcher, Turns(most=TURN, together=TOGETHER)))
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
@@ -106,7 +104,7 @@ def survey(
     return Survey(
         region=region,
         at=now,
-        minimum_saving=minimum_saving,
+        minimum_saving=policy.minimum_saving_usd,
         recommendations=tuple(sorted(found, key=_survey_order)),
         unobserved=tuple(each for each in results if isinstance(each, Unobserved)),
         incomplete=tuple(dict.fromkeys(incomplete)),

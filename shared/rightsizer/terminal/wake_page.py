@@ -7,22 +7,13 @@ from rightsizer.changes.hours import demand_at
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
-from rightsizer.flows.wake import WakeAnswer
+from rightsizer.flows.wake import WakeAnswer, wake_text
 from rightsizer.render import sentences
 
 
 def wake_sentence(answer: WakeAnswer, limits: HoursLimits) -> str:
     """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
-    name, times = answer.record.ref.name, answer.times
-    left = f"{answer.wakes_left} of {sentences.count(limits.wakes_a_day, 'wake')} in 24 hours left"
-    if times is None:
-        return f"Not recorded: {name}: {answer.reason.sentence if answer.reason else 'nothing to do'}."
-    until = max(w.until for w in answer.record.wakes)
-    stays = f"stays until {sentences.time_text(until)}, or until its hours end where they begin before that"
-    if not answer.is_recorded:
-        return f"Ordered already: {name} {stays}; {left}."
-    basis = "by its own starts" if answer.record.starts else "no start of its own is measured yet, most are quicker"
-    return f"Recorded: {name} should serve by {sentences.time_text(times.serves_by)} ({basis}); it {stays}; {left}."
+    return wake_text(answer, limits, sentences.time_text)
 
 
 def answer_document(answer: WakeAnswer, limits: HoursLimits) -> dict[str, Any]:

@@ -32,6 +32,8 @@ MOST_TRIES = 12
 """Rejections of a step after which it is left to a person, a tick apart each."""
 LATE = timedelta(minutes=5)
 """After the hour: who waits is told at the next tick, so at the latest 15 minutes after the hour."""
+STUCK = timedelta(hours=4)
+"""Lateness after which an endpoint waits for more than its turn in a tick; its people were told."""
 MINUTE = timedelta(minutes=1)
 NAME_TAKEN = re.compile(r"\balready exist", re.IGNORECASE)
 """CreateEndpoint: the name is taken, also while it is still being deleted."""
@@ -327,13 +329,17 @@ def blind_notice(record: HoursRecord, demand: HoursDemand, now: datetime, why: s
 
 
 def by_urgency(records: Iterable[HoursRecord], now: datetime, holidays: frozenset[date]) -> tuple[HoursRecord, ...]:
-    """Sort by the hour at which each has to serve; those that wait for nothing follow, the oldest look first."""
+    """Sort by the hour at which each has to serve; those that wait for nothing follow, the oldest look first.
 
-    def key(record: HoursRecord) -> tuple[bool, datetime, datetime]:
+    What is late for `STUCK` stands behind what still can be in time: a lack of capacity lasts, and keeps no other one
+    waiting.
+    """
+
+    def key(record: HoursRecord) -> tuple[bool, bool, datetime, datetime]:
         demand, never = demand_at(record, now, holidays), datetime.min.replace(tzinfo=UTC)
         under_way = record.holds_lock and (demand.runs or record.state is not HoursState.STOPPED)
         serves_at = (demand.serves_at or now) if under_way else never
-        return not under_way, serves_at, record.next_due or never
+        return not under_way, under_way and now - serves_at > STUCK, serves_at, record.next_due or never
 
     return tuple(sorted(records, key=key))
 

@@ -24,6 +24,19 @@ from rightsizer.domain.reason import Code, Reason
 
 SCARCE = ("p4", "p5", "p6", "trn")
 """Families of which a morning may find no instance; each needs a fallback that its owner named, or a reservation."""
+PASSING = frozenset(
+    {
+        Code.FROZEN,
+        Code.INCIDENT,
+        Code.NOT_IN_SERVICE,
+        Code.CHANGED_SINCE,
+        Code.TOO_BUSY,
+        Code.NO_DATAPOINTS,
+        Code.READ_FAILED,
+        Code.THROTTLED,
+    }
+)
+"""Refusals that end by themselves: nobody is told of them, and it is looked at again soon."""
 
 CHILD = re.compile(r"(?:ALARM|OK|INSUFFICIENT_DATA)\(\s*(?:\"([^\"]+)\"|([^)]+?))\s*\)")
 """A function of an alarm rule, by name or ARN, with or without quotes (CloudWatch API reference, PutCompositeAlarm)."""

@@ -92,9 +92,7 @@ def alarm_steps(change: Change, config: str, after: tuple[VariantCount, ...], li
         objective = max(objective, guardrail.LATENCY_FACTOR * before)
     return guardrail.rollback_alarms(
         change.id,
-        change.ref.name,
-        [v.name for v in after],
-        config,
+        guardrail.WatchedConfig(change.ref.name, config, [v.name for v in after]),
         limits.alarm_prefix,
         None if option.restores else objective,
         usual,
@@ -111,13 +109,15 @@ def choose_plan_guardrail(
 ) -> guardrail.Guardrail:
     """The guardrail of a deployment from the fleet before to the fleet after."""
     return guardrail.choose_guardrail(
-        [v.count for v in before.variants],
-        [v.count for v in after],
+        guardrail.FleetExchange(
+            [v.count for v in before.variants],
+            [v.count for v in after],
+            headroom=_headroom(inputs, before, after),
+            excluded=_excluded_guardrails(inputs, before, after),
+            usd_per_hour=_hourly(change),
+        ),
         names,
         limits.bake_s,
-        headroom=_headroom(inputs, before, after),
-        excluded=_excluded_guardrails(inputs, before, after),
-        usd_per_hour=_hourly(change),
         overlap_limit_usd=limits.usd_per_day,
     )
 

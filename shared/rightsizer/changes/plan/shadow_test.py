@@ -58,7 +58,7 @@ def plan_shadow_test(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     watched = alarm_steps(change, new.name, before.variants, limits)
     names = tuple(step.subject for step in watched)
     count = before.variants[0].count
-    guard = guardrail.choose_guardrail([count], [count], names, limits.bake_s, excluded="")
+    guard = guardrail.choose_guardrail(guardrail.FleetExchange([count], [count]), names, limits.bake_s)
     hours = test_hours(change.option)
     plan = replace(
         plan_keeping_counts(approved, new, watched, guard),
