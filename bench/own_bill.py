@@ -31,7 +31,7 @@ from functions.report.app import lambda_handler as report
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap, catalog
 from rightsizer.aws.metrics import RateLimiter
-from rightsizer.reporting.own_bill import OCCASIONS, own_bill, price, price_date, usd_of
+from rightsizer.reporting.own_bill import OCCASIONS, own_bill, plans_usd, price, price_date, usd_of
 from rightsizer.reporting.totals import ALARM_METRICS
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
@@ -246,7 +246,13 @@ def page() -> str:
     as_of = price_date()
     alarms = ALARM_METRICS * price("alarm metric")
     return TEXT.format(
-        table="\n".join(rows), prices="\n".join(prices), as_of=as_of, alarms=alarms, metrics=ALARM_METRICS
+        table="\n".join(rows),
+        prices="\n".join(prices),
+        as_of=as_of,
+        alarms=alarms,
+        metrics=ALARM_METRICS,
+        plans=plans_usd(),
+        with_plans=usd_of(own_bill(100)) + plans_usd(),
     )
 
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import catalog
 from rightsizer.aws.errors import translate_read_errors
+from rightsizer.aws.plan_use import PlanUse
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason, reason_of
@@ -272,13 +274,14 @@ def _serverless(region: str) -> ServerlessPrice | None:
 class SavingsPlans:
     """Asks for active SageMaker plans (free); only with one, Cost Explorer for their use (0.01 USD a request)."""
 
-    def __init__(self, session: Session, clock: Callable[[], datetime]) -> None:
+    def __init__(self, session: Session, clock: Callable[[], datetime], kept: PlanUse | None = None) -> None:
         self._plans: SavingsPlansClient = session.client("savingsplans", "us-east-1")
         self._explorer: CostExplorerClient = session.client("ce", "us-east-1")
         self._clock = clock
+        self._kept = kept
 
     def __call__(self) -> Commitment:
-        """The commitment of the account over the last seven whole days; ReadError when it cannot be asked.
+        """The commitment of the account over seven whole days, lately; ReadError when it cannot be asked.
 
         An account without plans of its own may be covered by those of its organisation's payer account, which
         DescribeSavingsPlans does not show: the commitment is then unknown, not zero.
@@ -287,7 +290,9 @@ class SavingsPlans:
         if not plans:
             return Commitment(Decimal(0), 0.0, known=False)
         committed = sum((Decimal(plan["commitment"]) for plan in plans), Decimal(0))
-        return Commitment(committed, self._utilisation([plan["savingsPlanArn"] for plan in plans]), known=True)
+        arns = [plan["savingsPlanArn"] for plan in plans]
+        ask = partial(self._utilisation, arns)
+        return Commitment(committed, self._kept.recall(arns, ask) if self._kept else ask(), known=True)
 
     def _active_plans(self) -> list[Any]:
         found: list[Any] = []

@@ -72,7 +72,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
     },
     "evaluate": {
         "dynamodb:PutItem": tuple(
-            _item(key) for key in ("ENDPOINT#e", "PROPOSAL#p", "EXPIRY#p", "OCCURRENCE#o", "SCORE#s")
+            _item(key) for key in ("ENDPOINT#e", "PROPOSAL#p", "EXPIRY#p", "OCCURRENCE#o", "SCORE#s", "PLANS#p")
         ),
         "dynamodb:BatchWriteItem": (_item("ENDPOINT#e"),),
         "sqs:SendMessage": (QUEUE,),

@@ -173,6 +173,7 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.messaging import EventBus
+    from rightsizer.aws.plan_use import PlanUse
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
@@ -189,7 +190,9 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
 
     @build_once
     def ports() -> flow.ReportPorts:
-        prices = OrderedPrices(price_sources(None), now, SavingsPlans(session(), now))
+        prices = OrderedPrices(
+            price_sources(None), now, SavingsPlans(session(), now, PlanUse(table(), now, writes=False))
+        )
         limits = effective_limits(settings().limits, policy_document(), Subject())
         sources = flow.ReportSources(
             account=session().account(),

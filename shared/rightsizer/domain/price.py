@@ -12,6 +12,8 @@ from rightsizer.errors import InputError
 CENT = Decimal("0.01")
 HOURS_PER_MONTH = Decimal(730)
 """AWS's own convention for monthly figures."""
+PLAN_USE_DAYS = 7
+"""So long a stack believes how much of its Savings Plans is used, a mean of seven days: AWS bills each question."""
 
 
 @dataclass(frozen=True, slots=True)
