@@ -1,7 +1,7 @@
 """Wake in Slack: a message each night with the stay as a choice, and an answer to whoever presses it, however often."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -19,14 +19,17 @@ from sandbox.sagemaker.load import Served
 from sandbox.slack import Message
 from tests.doors.scene import APPROVER, Scene, scene
 from tests.doors.test_hours import EVENING, IMAGE, TAGS
+from tests.doors.test_policy import NAME, put
 
 SEED = 23
 
 
 @contextmanager
-def asleep(*, limits: str = "{}") -> Iterator[Scene]:
+def asleep(*, limits: str = "{}", policy: Mapping[str, Any] | None = None) -> Iterator[Scene]:
     """A stack whose one endpoint sleeps since the evening; it is half past eight at night in UTC."""
-    with scene(now=EVENING, MayStop="tagged", Limits=limits) as at:
+    with scene(now=EVENING, MayStop="tagged", Limits=limits, PolicyParameter=NAME if policy else "") as at:
+        if policy:
+            put(at, policy)
         at.box.add_endpoint("chat", tags=TAGS, image=IMAGE)
         at.box.load("chat", lambda minute, kind, count: Served(0))
         at.pass_time(hours=3)
@@ -195,3 +198,22 @@ def test_one_of_three_hundred_presses_counts() -> None:
         assert sum("Ordered already" in one for one in said) == 299
         at.pass_time(minutes=10)
         assert len(record(at).wakes) == 1
+
+
+@pytest.mark.parametrize(("kind", "key"), [("owners", "search"), ("environments", "development")])
+def test_the_list_of_the_owner_or_the_environment_stands_for_the_default_one(kind: str, key: str) -> None:
+    policy = {"defaults": {"approvers": ["U0ALL"]}, kind: {key: {"approvers": ["U0ANNA"]}}}
+    with asleep(policy=policy) as at:
+        tagged = {"rightsizer:owner": "search", "environment": "dev"}
+        with at.box.gate.unrecorded():
+            found = record(at)
+            assert found.before is not None
+            before = replace(found.before, tags={**found.before.tags, **tagged})
+            HoursTable(bootstrap.table()).save(replace(found, owner="search", before=before))
+        said = press(at, user="U0ALL")
+        assert f"not on the list {kind}.{key}.approvers of the policy document" in said
+        assert waiting(at) is None
+        assert "Recorded: chat should serve by" in press(at, user="U0ANNA")
+        at.pass_time(minutes=5)
+        assert [wake.by for wake in record(at).wakes] == ["slack:U0ANNA"]
+        assert (at.refused(), at.stack.failures) == ([], [])

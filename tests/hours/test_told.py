@@ -3,10 +3,14 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rightsizer.domain.hours_record import HoursState
+from rightsizer.aws.hours import HoursTable
+from rightsizer.aws.wake_requests import WakeRequests
+from rightsizer.domain.hours_record import HoursState, Wake
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.sleep import SleepNote
+from rightsizer.errors import ThrottledError
 from rightsizer.flows.notify import tell_once
-from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, hours_world, refuse_messages
+from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, refuse_messages
 from tests.notifiers import Told
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -57,3 +61,57 @@ def test_a_process_that_dies_after_the_message_says_it_again_and_one_that_dies_b
         assert tell_once(ledger, Told(lambda _, text: told.append(text)), what, "late")
         assert tell_once(ledger, Told(lambda _, text: told.append(text)), replace(what, text="again"), "late")
         assert told == ["it does not serve"] * 3
+
+
+def click(w: HoursWorld, stay: timedelta) -> None:
+    """An order that a click in Slack leaves for the next tick."""
+    book = w.flow.ports.book
+    assert isinstance(book, HoursTable)
+    with w.box.gate.unrecorded():
+        WakeRequests(book.table).save(replace(w.record, wakes=(Wake(w.now, w.now + stay, "slack:U1"),)))
+
+
+def test_an_order_that_the_tick_refuses_since_the_limits_were_lowered_is_told_once_with_its_author() -> None:
+    with hours_world(scaled=False) as w:
+        w.until(NIGHT)
+        click(w, HOUR)
+        limits = w.flow.ports.limits
+        lowered = replace(limits, hours=replace(limits.hours, wakes_a_day=0))
+        w.flow = replace(w.flow, ports=replace(w.flow.ports, limits=lowered))
+        w.until(NIGHT + HOUR)
+        ((subject, text),) = w.told
+        assert subject == f"{NAME} was not woken"
+        assert "slack:U1 asked for it at 2026-11-02 20:00 UTC" in text
+        assert "wakes_per_day is 0; change its tag rightsizer:hours" in text
+        assert (w.state, w.record.wakes) == (HoursState.STOPPED, ())
+
+
+def test_an_order_that_no_tick_took_up_in_time_is_told() -> None:
+    with hours_world(scaled=False) as w:
+        w.until(NIGHT)
+        click(w, HOUR)
+        w.box.clock.advance(2 * HOUR)
+        w.until(w.now + 2 * TICK)
+        ((subject, text),) = w.told
+        assert (subject, w.state) == (f"{NAME} was not woken", HoursState.STOPPED)
+        assert "no tick looked at it before the stay ended at 2026-11-02 21:00 UTC" in text
+
+
+def test_a_note_of_the_night_that_could_not_be_written_is_written_at_a_later_tick() -> None:
+    shown = list[SleepNote]()
+
+    class Deaf(HoursTable):
+        def show(self, note: SleepNote) -> None:
+            if w.now < NIGHT:
+                raise ThrottledError("the table is away")
+            shown.append(note)
+
+    with hours_world(scaled=False) as w:
+        book = w.flow.ports.book
+        assert isinstance(book, HoursTable)
+        w.flow = replace(w.flow, ports=replace(w.flow.ports, book=Deaf(book.table)))
+        w.until(NIGHT - TICK)
+        assert (w.state, w.record.is_unshown, shown) == (HoursState.STOPPED, True, [])
+        w.until(NIGHT + HOUR)
+        (note,) = shown
+        assert (note.state, note.serves_at, w.record.is_unshown) == (HoursState.STOPPED, OPENS, False)

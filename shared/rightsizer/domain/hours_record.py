@@ -178,6 +178,8 @@ class HoursRecord:
     """Commands that bring it back by hand; only when handed over."""
     untold: tuple[Untold, ...] = ()
     """Messages that no channel took; each tick sends them again until one does."""
+    is_unshown: bool = False
+    """Whether the note of its state for people could not be written; each tick writes it again until it is."""
     next_due: datetime | None = None
     lease_until: datetime | None = None
     version: int = 0

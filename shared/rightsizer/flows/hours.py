@@ -48,7 +48,7 @@ from rightsizer.errors import ConflictError, InputError, RightsizerError, Unread
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.read_hours import HoursPorts, HoursReader
-from rightsizer.flows.sleep_message import sleep_note
+from rightsizer.flows.sleep_message import show_again, show_state
 from rightsizer.flows.wake import WakeOrders, take_waiting_wake
 from rightsizer.telemetry import Failure, attempt, count, logger
 
@@ -83,7 +83,7 @@ class HoursKeeper:
             self.ports.book.park(row.key, row.cause, now, catch_send_errors(self.ports.notifier))
         found = attempt("looking for endpoints with hours", "all", self.ports.account.tagged_endpoints)
         tagged = {} if isinstance(found, Failure) else found
-        waiting = (record for record in known.values() if record.holds_lock or record.untold)
+        waiting = (record for record in known.values() if record.holds_lock or record.untold or record.is_unshown)
         held = [record.ref.name for record in by_urgency(waiting, now, self.ports.limits.hours.holidays)]
         names = [*held, *(name for name in sorted(tagged) if name not in held)]
         if not isinstance(found, Failure):
@@ -149,7 +149,9 @@ class HoursKeeper:
         record = self.ports.book.load(name)
         if record is not None and record.lease_until is not None and now < record.lease_until:
             return None
-        record = self._with_waiting_wake(self._tell_again(record), now) if record is not None else None
+        if record is not None:
+            record = show_again(self.ports.book, self._tell_again(record), self.ports.limits.hours, now)
+            record = self._with_waiting_wake(record, now)
         if record is not None and record.holds_lock:
             return self._walk(record, now)
         if tagged is None:
@@ -173,7 +175,7 @@ class HoursKeeper:
         """The record with the order that a click left for it, as far as that can be read."""
         if not record.holds_lock and record.wake_at(now) is None:
             return record
-        take = partial(take_waiting_wake, self.ports.book, self.ports.limits.hours, record, now)
+        take = partial(take_waiting_wake, self.ports.book, self.ports.limits.hours, record, now, self._tell)
         return record if isinstance(taken := attempt("taking up a wake", record.ref.name, take), Failure) else taken
 
     def _as_tagged(self, record: HoursRecord, tags: Mapping[str, str]) -> HoursRecord:
@@ -334,20 +336,16 @@ class HoursKeeper:
             settled = replace(settled, stopped_times=continued_times(settled.stopped_times, live.endpoint.modified_at))
         if action.state is HoursState.HANDED_OVER:
             settled = replace(settled, stopped_times=ended_times(settled.stopped_times, now))
-        note = sleep_note(settled, demand.serves_at, self.ports.limits.hours, now)
-        attempt("noting its state", name, partial(self.ports.book.show, note))
-        return self.ports.book.save(settled)
+        return self.ports.book.save(
+            show_state(self.ports.book, settled, demand.serves_at, self.ports.limits.hours, now)
+        )
 
     def _runs_as_before(self, record: HoursRecord, action: Settle, endpoint: EndpointSight) -> bool:
         """Whether its past still speaks of it; no where that cannot be read, since it serves and nobody may wait."""
         if action.state is not HoursState.RUNNING:
             return False
-        found = attempt(
-            "comparing an endpoint with what was stopped",
-            record.ref.name,
-            partial(HoursReader(self.ports).is_as_before, record, endpoint),
-        )
-        return found is True
+        read = partial(HoursReader(self.ports).is_as_before, record, endpoint)
+        return attempt("comparing an endpoint with what was stopped", record.ref.name, read) is True
 
     def _differences(self, record: HoursRecord, before: EndpointBefore, seen: EndpointSight) -> tuple[str, ...]:
         """What differs in code and models since the stop; a comparison that fails keeps no endpoint waiting."""

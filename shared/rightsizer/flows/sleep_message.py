@@ -4,8 +4,11 @@ A stop posts a message with the choice to wake it; what follows edits that messa
 endpoint and night, and none where the endpoint is not stopped.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
+from rightsizer.changes.hours import demand_at
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.message import SleepMessage
 from rightsizer.domain.office_hours import HoursLimits
@@ -13,6 +16,8 @@ from rightsizer.domain.proposal import MessageRef
 from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import WriteRefusedError
 from rightsizer.ports.evaluation import MessageBook, Notifier
+from rightsizer.ports.hours import HoursBook
+from rightsizer.telemetry import Failure, attempt
 
 OVER = frozenset({HoursState.RUNNING.value, HoursState.HANDED_OVER.value})
 """States after which the next stop begins a message of its own."""
@@ -32,6 +37,23 @@ def sleep_note(record: HoursRecord, serves_at: datetime | None, limits: HoursLim
         owner=record.owner,
         tags=record.before.tags if record.before is not None else {},
     )
+
+
+def show_state(
+    book: HoursBook, record: HoursRecord, serves_at: datetime | None, limits: HoursLimits, now: datetime
+) -> HoursRecord:
+    """Leave the note of the record's state; returns the record, which knows where that failed. Saves nothing."""
+    note = sleep_note(record, serves_at, limits, now)
+    shown = attempt("noting its state", record.ref.name, partial(book.show, note))
+    return replace(record, is_unshown=isinstance(shown, Failure))
+
+
+def show_again(book: HoursBook, record: HoursRecord, limits: HoursLimits, now: datetime) -> HoursRecord:
+    """Leave the note that failed before; returns the record, saved where that is over. Raises what the book raises."""
+    if not record.is_unshown:
+        return record
+    shown = show_state(book, record, demand_at(record, now, limits.holidays).serves_at, limits, now)
+    return record if shown.is_unshown else book.save(shown)
 
 
 def tell_of_sleep(board: Notifier, book: MessageBook, note: SleepNote) -> None:

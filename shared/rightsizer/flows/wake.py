@@ -26,6 +26,9 @@ from rightsizer.telemetry import attempt, logger
 
 WAKE_TRIES = 3
 
+type Tell = Callable[[HoursRecord, str, str, str, datetime], HoursRecord]
+"""Tells people once: record, key, subject, text, now. Returns the record, which keeps what no channel took."""
+
 
 @dataclass(frozen=True, slots=True)
 class WakeAnswer:
@@ -158,21 +161,25 @@ def away_records(book: WakeBook, unread: list[UnreadRow]) -> tuple[HoursRecord, 
     return tuple(sorted((r for r in book.records(unread) if r.holds_lock), key=lambda r: r.ref.name))
 
 
-def take_waiting_wake(book: HoursBook, limits: HoursLimits, record: HoursRecord, now: datetime) -> HoursRecord:
+def take_waiting_wake(
+    book: HoursBook, limits: HoursLimits, record: HoursRecord, now: datetime, tell: Tell
+) -> HoursRecord:
     """Take up the order that a click left, and return the record as it is saved then.
 
-    The order is deleted, also where the limits refuse it. It counts once: killed between both writes, the next tick
-    finds it in the record. Raises what the book raises.
+    The order is deleted, also where the limits refuse it, or no tick came in time: whoever clicked is told of both. It
+    counts once: killed between both writes, the next tick finds it in the record. Raises what the book raises.
     """
     asked = book.waiting_wake(record.ref.name)
     if asked is None:
         return record
-    if asked not in record.wakes and now < asked.until:
-        woken = take_wake(record, asked, limits)
-        if isinstance(woken, Reason):  # the limits were lowered since the click
-            logger.warning("not woken", extra={"endpoint": record.ref.name, "by": asked.by, "why": woken.sentence})
-        else:
-            record = book.save(woken)
+    if asked not in record.wakes:
+        late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended at {asked.until:%Y-%m-%d %H:%M} UTC")
+        woken = take_wake(record, asked, limits) if now < asked.until else late
+        if isinstance(woken, Reason):  # also where the limits were lowered since the click
+            name, text = record.ref.name, f"{asked.by} asked for it at {asked.at:%Y-%m-%d %H:%M} UTC: {woken.sentence}"
+            logger.warning("not woken", extra={"endpoint": name, "by": asked.by, "why": woken.sentence})
+            woken = tell(record, f"wake#{asked.at.isoformat()}", f"{name} was not woken", text, now)
+        record = book.save(woken) if woken != record else record
     attempt("dropping a wake that was taken up", record.ref.name, partial(book.drop_wake, record.ref.name, asked))
     return record
 
