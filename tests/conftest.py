@@ -1,10 +1,14 @@
 """What every test shares: properties are judged by their answers, never by the clock of a busy machine."""
 
 import gc
+import os
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from rightsizer.telemetry import logger
 
 settings.register_profile("house", deadline=None, max_examples=50)
 settings.load_profile("house")
@@ -23,6 +27,30 @@ LONG = frozenset(
     }
 )
 """Files of other folders that take more than ten seconds of CPU."""
+
+
+LOUD = (
+    logger.log_level,
+    {name: os.environ.get(name) for name in ("POWERTOOLS_LOG_LEVEL", "POWERTOOLS_METRICS_DISABLED")},
+)
+"""How much is logged and counted before any test; a demo or a history in the same process makes it quiet."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_loud_as_before() -> Iterator[None]:
+    """Let no file of tests run as quiet as another one before it left the process."""
+    _make_loud()
+    yield
+    _make_loud()
+
+
+def _make_loud() -> None:
+    level, variables = LOUD
+    logger.setLevel(level)
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -83,6 +83,6 @@ def test_every_benchmark_runs_and_the_worst_exit_code_decides(tmp_path: Path) ->
     command = ["make", *old, "bench", f"RUN=sh {stub}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert log.read_text().split() == [
-        f"bench.{name}" for name in ("doors", "calls", "reading", "decide", "interruption", "report", "first")
+        f"bench.{name}" for name in ("doors", "calls", "scan", "reading", "decide", "interruption", "report", "first")
     ]
     assert "Error 3" in done.stderr

@@ -19,6 +19,9 @@ def test_the_committed_tables_are_the_output_of_the_script(tmp_path: Path) -> No
     compile_catalog(DATA, tmp_path)
     made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.csv")}
     committed = {path.relative_to(CATALOG): path.read_bytes() for path in CATALOG.rglob("*.csv")}
+    committed = {
+        path: text for path, text in committed.items() if not path.name.startswith("own_")
+    }  # of bench.own_bill
     assert made == committed
 
 

@@ -186,7 +186,7 @@ def test_a_test_that_left_the_question_open_brings_no_change() -> None:
 def test_an_evaluation_that_needs_more_instances_than_were_approved_stops_the_change() -> None:
     w = asked()
     finished(w)
-    less = OPTION.saving_usd_per_month / 2
+    less = OPTION.saving_usd_per_month / 3
     more = replace(
         OPTION, test_usd=Decimal(0), untested_risk=None, target=Target(NEW_TYPE, 2), saving_usd_per_month=less
     )

@@ -12,7 +12,7 @@ from tests.frozen.ids import ids
 from tests.frozen.rows import DATA, TEXT, detail_of, differences, read, row_of
 
 KINDS = {
-    "HOURS",
+    "ASLEEP", "HOURS",
     "ACCOUNT", "BUDGET", "CHANGE", "CONTROL", "ENDPOINT", "ENTRY", "EXPIRY", "GROUP", "LAST", "LOCK", "MESSAGE",
     "OCCURRENCE", "ONCE", "POOL", "PROPOSAL", "SPOT",
 }  # fmt: skip

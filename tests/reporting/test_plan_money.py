@@ -9,6 +9,7 @@ import pytest
 from rightsizer.domain.money import OPEN, Stage
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of, stage_change_ids
 from rightsizer.render.report_tables import could_be_saved
+from rightsizer.reporting.plan_money import Ends, plan_parts
 from rightsizer.reporting.totals import Records, make_report
 from tests.samples import NOW, option, proposal
 
@@ -86,3 +87,9 @@ def test_the_changes_of_a_plan_are_known_by_the_approval_and_by_the_test_before_
     first = change_id_of(APPROVED, again=again)
     assert stage_change_ids(replace(APPROVED, change_id=first))[0] == first
     assert stage_change_ids(replace(APPROVED, change_id="c-other")) == ()
+
+
+def test_a_proposal_without_a_plan_has_one_saving_and_none_before_it_was_made() -> None:
+    ends = Ends({})
+    assert [(part.number, part.usd_per_month) for part in plan_parts(ASKED, ends, NOW - 7 * DAY, NOW)] == [(1, FIRST)]
+    assert plan_parts(ASKED, ends, MADE - 14 * DAY, MADE - 7 * DAY) == (), "it was made after that window"

@@ -91,7 +91,7 @@ def test_the_grouped_alarm_has_a_contributor_for_each_idle_series(box: Sandbox) 
 
 
 def test_the_idle_alarm_of_the_stack_fires_though_points_are_late_and_one_is_missing(box: Sandbox) -> None:
-    idle = dict(stack().of("AWS::CloudWatch::Alarm")["GpuIdleAlarm"])
+    idle = dict(stack(Extras="grouped-alarm").of("AWS::CloudWatch::Alarm")["GpuIdleAlarm"])
     start = box.clock.now - timedelta(hours=3)
     levels = [1.0] * 20 + [float("nan")] + [1.0] * 14  # the last five minutes have not come yet
     box.put_series("idle", "AllTraffic", "GPUUtilization", start, 300, levels)

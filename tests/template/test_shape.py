@@ -53,7 +53,11 @@ def test_the_environment_sets_every_setting_and_no_unknown_one(door: str, deploy
     given = deployed.function(door)["Environment"]["Variables"]
     ours = {name for name in given if name.startswith("RIGHTSIZER_")}
     known = {f"RIGHTSIZER_{name.upper()}" for name in Settings.__dataclass_fields__ if name != "misread"}
-    alone = {"report": {"RIGHTSIZER_FUNCTIONS", "RIGHTSIZER_BILL"}, "propose": {"RIGHTSIZER_PICTURE_FUNCTION"}}
+    alone = {
+        "report": {"RIGHTSIZER_FUNCTIONS", "RIGHTSIZER_BILL"},
+        "propose": {"RIGHTSIZER_PICTURE_FUNCTION"},
+        "respond": {"RIGHTSIZER_MAY_STOP"},
+    }
     assert ours == known - {name for other, names in alone.items() if other != door for name in names}
 
 

@@ -186,7 +186,7 @@ def _apply_gate(
     test_candidates = tuple(with_test(u, context.policy.risk_propose) for u in options.unsure[:3])
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"{fleet(best.target)} ({best.kind.value}) can serve the same load for"
+        f"{fleet(best.target)}{_kind_words(best.kind)} can serve the same load for"
         f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}",
     )
     found = replace(
@@ -198,6 +198,12 @@ def _apply_gate(
         gate_reason=why,
     )
     return _with_replay(found, context)
+
+
+def _kind_words(kind: OptionKind) -> str:
+    """What the fleet alone does not show; empty for another type or count."""
+    plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT)
+    return "" if kind in plain else f" ({kind.value.replace('-', ' ')})"
 
 
 def _unused_gpus(context: EvaluationContext) -> str:

@@ -45,7 +45,7 @@ th[aria-sort=ascending] button::after{content:" \\2191"}
 th[aria-sort=descending] button::after{content:" \\2193"}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .nowrap{white-space:nowrap}
-.why{min-width:240px}.name{overflow-wrap:anywhere;min-width:150px;max-width:220px}
+.why{min-width:215px}.name{overflow-wrap:anywhere;min-width:140px;max-width:220px}
 .tag{display:inline-block;padding:1px 8px;border-radius:99px;border:1px solid var(--rule)}
 .tag{font-size:.8rem;white-space:nowrap}
 .tag.good{color:var(--good);border-color:currentColor}.tag.bad{color:var(--bad);border-color:currentColor}
