@@ -223,7 +223,9 @@ def test_no_fleet_grows_beyond_what_the_owner_had_for_a_load_that_it_carried() -
     found = judged([*before, *strained], 13, [changed(3, 13, "proven")])
     assert count_of(found) == 15.0
     grown = [replace(d, requests=(2 * PER_SLOT,) * SLOTS) for d in strained]
-    assert count_of(judged([*before, *grown], 13, [changed(3, 13, "proven")])) > 15.0
+    found = judged([*before, *grown], 13, [changed(3, 13, "proven")])
+    assert (count_of(found), found.gate) == (15.0, Gate.APPLY), "no tag allows more by itself"
+    assert found.options[1].usd_per_month > found.options[0].usd_per_month, "the rest is named behind it"
 
 
 def test_growth_for_the_budget_comes_before_a_test_that_would_take_a_day() -> None:

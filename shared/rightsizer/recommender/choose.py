@@ -27,7 +27,7 @@ from rightsizer.recommender.fleet_size import (
     minimum_refusal,
 )
 from rightsizer.recommender.gate import ask_person, decide_restore
-from rightsizer.recommender.growth import recommend_growth
+from rightsizer.recommender.growth import beyond_owner_reason, owner_usd, recommend_growth
 from rightsizer.recommender.growth_need import growth_need
 from rightsizer.recommender.late_requests import (
     BUDGET,
@@ -166,14 +166,7 @@ def _apply_gate(
         and best.saving_usd_per_month <= 0
         and (context.is_strained or _is_larger(context, best))
     ):
-        larger = growth_reason(context)
-        verdict, why = decide_restore(context.endpoint, larger)
-        stays = minimum_refusal(context, best)
-        if stays is not None:
-            verdict, why = ask_person(context.endpoint, stays)
-        kept = () if stays is not None else (replace(best, restores=True),)
-        grown = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=kept)
-        return _with_replay(replace(grown, gate=verdict, gate_reason=why), context)
+        return _with_replay(_grow_our_fleet(base, context, best), context)
     until = (
         late_budget_refusal(context) if best.kind is not OptionKind.SCALE_TO_ZERO else None
     )  # asleep, it serves nobody worse
@@ -204,6 +197,34 @@ def _kind_words(kind: OptionKind) -> str:
     """What the fleet alone does not show; empty for another type or count."""
     plain = (OptionKind.INSTANCE_TYPE, OptionKind.INSTANCE_COUNT, OptionKind.TYPE_AND_COUNT)
     return "" if kind in plain else f" ({kind.value.replace('-', ' ')})"
+
+
+def _grow_our_fleet(base: Recommendation, context: EvaluationContext, best: Option) -> Recommendation:
+    """More for a fleet that a change of ours made too small: by itself no more than its owner had, or allowed."""
+    larger = growth_reason(context)
+    verdict, why = decide_restore(context.endpoint, larger)
+    beyond = beyond_owner_reason(context, best) if verdict is Gate.APPLY else None
+    option = replace(best, restores=True)
+    if (stays := minimum_refusal(context, best)) is not None:
+        verdict, why = ask_person(context.endpoint, stays)
+        return replace(
+            base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(), gate=verdict, gate_reason=why
+        )
+    if beyond is not None:
+        option = replace(best, growth_usd=best.usd_per_month - owner_usd(context))
+        if context.usd_per_month < owner_usd(context):
+            return _with_rest(recommend_previous_configuration(base, context, larger), option, beyond)
+        verdict, why = Gate.PROPOSE, beyond
+    return replace(
+        base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why
+    )
+
+
+def _with_rest(back: Recommendation, rest: Option, why: Reason) -> Recommendation:
+    """The owner's fleet that comes back, with the larger one behind it that a person is asked about."""
+    note = f"a first step: the load needs {fleet(rest.target)}{_kind_words(rest.kind)}; {why.sentence}"
+    first = tuple(replace(option, notes=(*option.notes, note)) for option in back.options)
+    return replace(back, options=(*first, rest))
 
 
 def _unused_gpus(context: EvaluationContext) -> str:

@@ -128,6 +128,26 @@ def added_usd(context: EvaluationContext, option: Option) -> Decimal | None:
     return None if price is None else option.usd_per_month - monthly_cost(price, first.from_count)
 
 
+def beyond_owner_reason(context: EvaluationContext, option: Option) -> Reason | None:
+    """Why automatic mode may not give a fleet of ours more than ran before our changes; None where it may.
+
+    What ran then comes back without a question. Beyond it the owner's tag has to allow all that is added.
+    """
+    if option.usd_per_month <= owner_usd(context):
+        return None
+    first, added = first_growth(context.inputs.history.endpoint), option.usd_per_month - owner_usd(context)
+    if first is not None and (known := added_usd(context, option)) is not None:
+        added = known
+    refused = growth_refusal(context.endpoint.tags, added)
+    return None if refused is None else Reason(refused.code, f"needs your approval: {refused.sentence}")
+
+
+def owner_usd(context: EvaluationContext) -> Decimal:
+    """US dollars a month of the fleet before our changes; 0 where its type has no price."""
+    price = context.inputs.prices.find(context.reference.name)
+    return monthly_cost(price, sum(context.reference_counts) / 24) if price is not None else Decimal(0)
+
+
 def first_growth(history: Sequence[PastChange]) -> PastChange | None:
     """The first growth that is in force: what ran before it is what its owner gave."""
     return next((past for past in history if past.grows and past.is_in_force), None)
