@@ -56,6 +56,9 @@ class Scene:
     bill: str = ""
     """``cost-explorer``, or the address of the bill's export in S3; empty in a stack that reads no bill."""
 
+    row: str = f"PROPOSAL#{NOBODY}"
+    """Key of a partition of which the role may read a row; there need not be one."""
+
     def arn(self, service: str, resource: str) -> str:
         """ARN of something of this account and Region."""
         return f"arn:{self.session.partition}:{service}:{self.session.region}:{self.account}:{resource}"
@@ -353,9 +356,7 @@ READS: Mapping[str, Read] = {
     ),
     "dynamodb:GetItem": Read(
         "reading the table",
-        lambda s: _DYNAMODB(s).get_item(
-            TableName=s.table, Key={"pk": {"S": f"PROPOSAL#{NOBODY}"}, "sk": {"S": "PROPOSAL"}}
-        ),
+        lambda s: _DYNAMODB(s).get_item(TableName=s.table, Key={"pk": {"S": s.row}, "sk": {"S": "PROPOSAL"}}),
     ),
     "dynamodb:BatchGetItem": Read(
         "reading rows of endpoints together",
