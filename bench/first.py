@@ -30,7 +30,7 @@ from bench.canned import KINDS, Canned, Recorded, seed, unwatched
 from rightsizer.aws.metrics import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3DailyUsage
 from rightsizer.domain.usage import SIGNALS, KeptUsage
-from rightsizer.flows.evaluate import SPARE
+from rightsizer.flows.turns import SPARE
 from rightsizer.recommender.usage_cache import page_of
 from sandbox.account import Sandbox
 from sandbox.artefact import ON_THE_ACCOUNTS_CLOCK

@@ -1,6 +1,6 @@
 """What Search tells is believed where a listing or a configuration agrees with it; everything else is described."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -93,3 +93,10 @@ def test_many_long_names_are_asked_within_the_limits_of_a_request(box: Sandbox, 
     assert all(len(each["Value"]) <= VALUE_LENGTH for one in filters for each in one)
     assert [name for one in filters for each in one for name in each["Value"].split(",")] == names
     assert all(sum(len(each["Value"].split(",")) for each in one) <= RECORDS for one in filters)
+
+
+def test_a_model_without_a_time_is_described(account: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = SearchReader(account.client("sagemaker"))
+    record = {"Model": {"ModelName": "m", "PrimaryContainer": {"Image": "i"}}}
+    monkeypatch.setattr(reader, "_records", lambda *_: [record])
+    assert reader.models({"m": datetime(2026, 11, 1, tzinfo=UTC)}) == {}

@@ -15,7 +15,7 @@ from functions.evaluate.app import lambda_handler as evaluate
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap
 from rightsizer.aws.metrics import CloudWatchMetrics, RateLimiter
-from rightsizer.flows.evaluate import Turns, divide_time
+from rightsizer.flows.turns import Turns, divide_time
 from sandbox.account import Sandbox
 
 ENDPOINTS = 8
@@ -94,7 +94,7 @@ def account() -> Iterator[tuple[Sandbox, str]]:
     with Sandbox() as box:
         seed(box, ENDPOINTS)
         variables = deploy(box)
-        with patch.dict(os.environ, variables | quiet), patch("rightsizer.flows.evaluate.FIRST_DAYS", 28):
+        with patch.dict(os.environ, variables | quiet), patch("rightsizer.flows.turns.FIRST_DAYS", 28):
             bootstrap.reset()
             bootstrap.set_clock(lambda: box.clock.now)
             at = box.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")

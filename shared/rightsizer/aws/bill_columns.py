@@ -1,6 +1,7 @@
 """The columns of AWS's bills, and how a row under them becomes a charge: CUR 2.0 (and CUR), FOCUS 1.0 and later."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -42,7 +43,7 @@ def _moment(text: str) -> datetime:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class BillColumns:
+class BillColumns(ABC):
     """Reads the rows of one file, and remembers how far the bill goes.
 
     `before` is what read the file before it.
@@ -78,9 +79,9 @@ class BillColumns:
         """Whether a file with these columns is of this format."""
         return cls.mark in {cls.head(one) for one in heads}
 
+    @abstractmethod
     def line(self, cells: BillRow) -> BilledCharge | None:
         """The charge of a row; None where it is of another service."""
-        raise NotImplementedError
 
     def nature(self) -> BillNature:
         """Format, days and end of the bill, by the rows so far."""

@@ -55,7 +55,7 @@ class PlanUse:
         try:
             return read_if_readable(self._table.get(key, "USE"), _kept)
         except RightsizerError as error:
-            logger.warning("the kept use of the Savings Plans was not read", problem=str(error))
+            logger.warning("the kept use of the Savings Plans was not read", extra={"problem": str(error)})
             return None
 
     def _claim(self, key: str, kept: _KeptUse, now: datetime) -> bool:
@@ -68,7 +68,7 @@ class PlanUse:
         except ConflictError:
             return False
         except RightsizerError as error:
-            logger.warning("the kept use of the Savings Plans was not claimed", problem=str(error))
+            logger.warning("the kept use of the Savings Plans was not claimed", extra={"problem": str(error)})
         return True
 
     def _write(self, key: str, kept: _KeptUse) -> None:
@@ -77,7 +77,7 @@ class PlanUse:
         try:
             self._table.put(_item(key, kept))
         except RightsizerError as error:
-            logger.warning("the use of the Savings Plans was not kept", problem=str(error))
+            logger.warning("the use of the Savings Plans was not kept", extra={"problem": str(error)})
 
 
 def _item(key: str, kept: _KeptUse) -> Item:

@@ -52,7 +52,8 @@ class SearchReader:
             for model in records
             if (name := model.get("ModelName", "")) in named
             and (model.get("PrimaryContainer") or model.get("Containers"))
-            and model["CreationTime"] <= named[name]
+            and (made := model.get("CreationTime")) is not None
+            and made <= named[name]
         }
 
     def _records(self, resource: str, property_name: str, names: Sequence[str]) -> list[ApiAnswer]:

@@ -85,11 +85,12 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.s3 import S3DailyUsage
-    from rightsizer.flows.evaluate import NotDone, RecommendationSink, divide_time
+    from rightsizer.flows.evaluate import NotDone, RecommendationSink
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.read_usage import UsageCache
     from rightsizer.flows.sweep import pages_of, send_pages
+    from rightsizer.flows.turns import divide_time
 
     ports, policy = reading_ports(session(), store().history), _account_policy()
     ports = replace(ports, hours=HoursTable(table()).of_endpoints, document=policy_document())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rightsizer.domain.proposal import Decision, ProposalMoved
     from rightsizer.domain.sleep import SleepMoved
     from rightsizer.domain.trigger import Click, Trigger
-    from rightsizer.flows.report import WrittenReport
+    from rightsizer.flows.report import ReportSources, WrittenReport
     from rightsizer.flows.respond import Answer
 
 
@@ -169,18 +169,9 @@ def _deciders(
 @build_per_policy
 def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
-    from rightsizer.aws.account import LambdaUse
-    from rightsizer.aws.hours import HoursTable
-    from rightsizer.aws.ledger import HistoryTable, SavingsTable
     from rightsizer.aws.messaging import EventBus
-    from rightsizer.aws.plan_use import PlanUse
-    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
     from rightsizer.bootstrap.channels import board, notifier
-    from rightsizer.domain.policy import Policy
-    from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
-    from rightsizer.domain.report import Stack
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
@@ -190,29 +181,10 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
 
     @build_once
     def ports() -> flow.ReportPorts:
-        prices = OrderedPrices(
-            price_sources(None), now, SavingsPlans(session(), now, PlanUse(table(), now, writes=False))
-        )
-        limits = effective_limits(settings().limits, policy_document(), Subject())
-        sources = flow.ReportSources(
-            account=session().account(),
-            region=session().region,
-            store=store(),
-            ledger=SavingsTable(table()),
-            past=HistoryTable(table()),
-            own=LambdaUse(session().client("cloudwatch"), settings().functions),
-            stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
-            policy=effective_policy(
-                Policy(minimum_saving_usd=settings().minimum_saving_usd), policy_document(), Subject()
-            ),
-            misread=misread(),
-            bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
-            charges=(lambda: bill_reader(session(), settings().bill, IN_STACK_S)) if settings().bill else None,
-        )
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
         announce = EventBus(session().client("events")).report_stored
-        return flow.ReportPorts(sources, files, board(), notifier(), formats, report_json.line, announce)
+        return flow.ReportPorts(_report_sources(), files, board(), notifier(), formats, report_json.line, announce)
 
     def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):
@@ -222,3 +194,34 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
         return written
 
     return write
+
+
+def _report_sources() -> ReportSources:
+    from rightsizer.aws.account import LambdaUse
+    from rightsizer.aws.hours import HoursTable
+    from rightsizer.aws.ledger import HistoryTable, SavingsTable
+    from rightsizer.aws.plan_use import PlanUse
+    from rightsizer.aws.prices import OrderedPrices, SavingsPlans
+    from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
+    from rightsizer.domain.policy import Policy
+    from rightsizer.domain.policy_document import Subject, effective_limits, effective_policy
+    from rightsizer.domain.report import Stack
+    from rightsizer.flows.report import ReportSources
+
+    plans = SavingsPlans(session(), now, PlanUse(table(), now, writes=False))
+    prices = OrderedPrices(price_sources(None), now, plans)
+    limits = effective_limits(settings().limits, policy_document(), Subject())
+    own = Policy(minimum_saving_usd=settings().minimum_saving_usd)
+    return ReportSources(
+        account=session().account(),
+        region=session().region,
+        store=store(),
+        ledger=SavingsTable(table()),
+        past=HistoryTable(table()),
+        own=LambdaUse(session().client("cloudwatch"), settings().functions),
+        stack=Stack(settings().arch == "arm64", settings().grouped_alarm),
+        policy=effective_policy(own, policy_document(), Subject()),
+        misread=misread(),
+        bill=bill_ports(session(), prices, HoursTable(table()), hours_zone(limits)),
+        charges=(lambda: bill_reader(session(), settings().bill, IN_STACK_S)) if settings().bill else None,
+    )

@@ -33,9 +33,9 @@ and an autoscaled fleet is offered with three times that room (`recommender.opti
 COVERED = Decimal("0.5")
 """Share of the approved saving that a newer fleet must still save for the approval to cover it.
 
-A look a day later often needs an instance more, and of four instances three in place of two keep half of the saving.
-Whoever agreed to the type at that saving need not be asked again for that; a plan that lost more than half of its worth
-is another one, as a step is that saves less than half of the best one (`recommender.allowed_step`).
+A look a day later often needs an instance more: who agreed to two in place of four keeps half of the saving with
+three, and need not be asked again for that. A plan that lost more than half of its worth is another one, as a step is
+that saves less than half of the best one (`recommender.allowed_step`).
 """
 
 

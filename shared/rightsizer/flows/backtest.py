@@ -16,8 +16,9 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
-from rightsizer.flows.evaluate import CHUNK, EvaluatePorts, ProgressWatcher, read_surroundings
+from rightsizer.flows.evaluate import EvaluatePorts, ProgressWatcher, read_surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
+from rightsizer.flows.turns import CHUNK
 from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.telemetry import logger

@@ -5,7 +5,6 @@ evaluation queue asks for: endpoints by name, each at most once in twenty hours 
 saved. The work is done in turns, so that an invocation ends in time: what was not begun is named, and done elsewhere.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -29,6 +28,7 @@ from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.errors import RightsizerError
 from rightsizer.flows.read_components import read_components
 from rightsizer.flows.read_usage import Usage, UsageCache, UsageReader, with_stopped_times
+from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import (
     ComponentReader,
     EndpointSummary,
@@ -51,46 +51,8 @@ ONCE_IN = timedelta(hours=20)
 FULL_ONCE_IN = timedelta(hours=3)
 """The same for the full sweep. A page of which one endpoint failed comes again three times, half an hour apart; the
 others of it are done and are left out."""
-CHUNK = 250
-"""Endpoints that are read and judged together at most."""
 PART = 25
 """Recommendations that are saved together."""
-FIRST_DAYS, MOST_DAYS = 350, 3_500
-"""Days of one endpoint in the first turn at most (1.6 million datapoints), and in a later one (310 MiB of digests)."""
-QUICK_S = 5.0
-"""A turn that took less is followed by one of twice the size."""
-SPARE = 0.55
-"""Share of an invocation's time that no turn is meant to use; with 0.5 one ended 6 s after half of its time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """How work is divided."""
-
-    left: Callable[[], float] = lambda: math.inf
-    """Seconds that are left; infinite where nothing ends by itself."""
-    first: int = 25
-    """Items of the first turn: what they need is not known yet."""
-    most: int = CHUNK
-    reserve: float = 60.0
-    """Seconds that are left when the last turn ends, if it takes as long as the one before."""
-    together: int = CHUNK  # items of a turn whose metrics are read together: fewer let progress be told sooner
-
-    def divide[T](self, items: Sequence[T]) -> Iterator[tuple[Sequence[T], bool]]:
-        """The items in turns, each with whether time is left; without time, all the rest.
-
-        The caller works on what it is given before it asks for more: that is what is timed.
-        """
-        size, done, last = (self.most if math.isinf(self.left()) else self.first), 0, 0.0
-        while done < len(items):
-            before = self.left()
-            if before < self.reserve + last:
-                yield items[done:], False
-                return
-            yield items[done : done + size], True
-            done += size
-            last = before - self.left() if math.isfinite(before) else 0.0
-            size = min(2 * size, self.most) if last < QUICK_S else max(1, min(size, self.first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +72,8 @@ class EvaluatePorts:
     """Digests of complete days from earlier evaluations; without it everything is read."""
     document: PolicyDocument = field(default_factory=PolicyDocument)
     """What differs from the account's policy for an endpoint."""
-    components: ComponentReader | None = None  # without it inference components are not judged
+    components: ComponentReader | None = None
+    """Describes inference components; without it they are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +244,10 @@ def _results_in_parts(
     """The results, `PART` at a time; none of one turn together with those of the next."""
     if not summaries:
         return
-    around, told = read_surroundings(ports, summaries[0].ref.region, watcher), set[Reason]()
-    for some, timely in (turns := turns or Turns()).divide(summaries):
+    around = read_surroundings(ports, summaries[0].ref.region, watcher)
+    told: set[Reason] = set()
+    turns = turns or Turns()
+    for some, timely in turns.divide(summaries):
         if not timely:
             yield [Unobserved(one.ref, NO_TIME) for one in some]
             continue
@@ -362,9 +327,8 @@ def _report_read_problems(usage: Iterable[Usage], watcher: ProgressWatcher) -> N
 
 def _unread(usage: Usage | None) -> tuple[NoMetrics, ...]:
     """The variants of which nothing could be read."""
-    return tuple(
-        one for one in (usage.variants if isinstance(usage, EndpointUsage) else (usage,)) if isinstance(one, NoMetrics)
-    )
+    some = usage.variants if isinstance(usage, EndpointUsage) else (usage,)
+    return tuple(one for one in some if isinstance(one, NoMetrics))
 
 
 def read_surroundings(ports: EvaluatePorts, region: str, watcher: ProgressWatcher) -> Surroundings:
@@ -389,9 +353,3 @@ def _failure_reason(doing: str, failed: Failure) -> Reason:
     if isinstance(failed.error, RightsizerError):
         return reason_of(failed.error)
     return Reason(Code.UNKNOWN_FAILURE, f"{doing} {failed}")
-
-
-def divide_time(lookback_days: int, left: Callable[[], float]) -> Turns:
-    """Turns of an invocation: they leave `SPARE` of the time unused, whatever the look-back is."""
-    first, most = max(1, FIRST_DAYS // lookback_days), max(1, min(CHUNK, MOST_DAYS // lookback_days))
-    return Turns(left, first, most, SPARE * left())

@@ -20,6 +20,7 @@ from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import count as plural
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.ports.hours import HoursBook, WakeBook
 from rightsizer.telemetry import attempt, logger
@@ -50,7 +51,7 @@ class WakeAnswer:
 def wake_text(answer: WakeAnswer, limits: HoursLimits, time_text: Callable[[datetime], str]) -> str:
     """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
     name, times, most = answer.record.ref.name, answer.times, limits.wakes_a_day
-    left = f"{answer.wakes_left} of {most} wake{'' if most == 1 else 's'} in 24 hours left"
+    left = f"{answer.wakes_left} of {plural(most, 'wake')} in 24 hours left"
     if times is None:
         return f"Not recorded: {name}: {answer.reason.sentence if answer.reason else 'nothing to do'}."
     until = max(w.until for w in answer.record.wakes)

@@ -1,4 +1,6 @@
-"""The port to what an account holds and pays beside its endpoints; an adapter in `rightsizer.aws` keeps its promises.
+"""Ports to what an account holds and pays beside its endpoints, and to what rightsizer itself uses there.
+
+Adapters in `rightsizer.aws` keep their promises.
 
 Every method may raise ReadError or a subclass. Times are aware UTC; money is US dollars.
 """

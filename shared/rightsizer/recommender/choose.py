@@ -202,22 +202,18 @@ def _kind_words(kind: OptionKind) -> str:
 def _grow_our_fleet(base: Recommendation, context: EvaluationContext, best: Option) -> Recommendation:
     """More for a fleet that a change of ours made too small: by itself no more than its owner had, or allowed."""
     larger = growth_reason(context)
-    verdict, why = decide_restore(context.endpoint, larger)
-    beyond = beyond_owner_reason(context, best) if verdict is Gate.APPLY else None
-    option = replace(best, restores=True)
+    base = replace(base, finding=Finding.UNDER_PROVISIONED, reason=larger)
     if (stays := minimum_refusal(context, best)) is not None:
         verdict, why = ask_person(context.endpoint, stays)
-        return replace(
-            base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(), gate=verdict, gate_reason=why
-        )
-    if beyond is not None:
-        option = replace(best, growth_usd=best.usd_per_month - owner_usd(context))
-        if context.usd_per_month < owner_usd(context):
-            return _with_rest(recommend_previous_configuration(base, context, larger), option, beyond)
-        verdict, why = Gate.PROPOSE, beyond
-    return replace(
-        base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why
-    )
+        return replace(base, options=(), gate=verdict, gate_reason=why)
+    verdict, why = decide_restore(context.endpoint, larger)
+    beyond = beyond_owner_reason(context, best) if verdict is Gate.APPLY else None
+    if beyond is None:
+        return replace(base, options=(replace(best, restores=True),), gate=verdict, gate_reason=why)
+    dearer = replace(best, growth_usd=best.usd_per_month - owner_usd(context))
+    if context.usd_per_month < owner_usd(context):
+        return _with_rest(recommend_previous_configuration(base, context, larger), dearer, beyond)
+    return replace(base, options=(dearer,), gate=Gate.PROPOSE, gate_reason=beyond)
 
 
 def _with_rest(back: Recommendation, rest: Option, why: Reason) -> Recommendation:

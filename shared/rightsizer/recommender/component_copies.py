@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents
+from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents, UnreadComponent
 from rightsizer.domain.endpoint import Endpoint, Mode, Variant
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import (
@@ -136,7 +136,9 @@ def _excluded(found: Recommendation, why: Reason) -> Excluded:
     return Excluded(found.instance_type or found.kind.value, why, OptionKind.COPIES)
 
 
-def copy_room(endpoint: Endpoint, components: Sequence[object], inputs: AccountInputs) -> CopyRoom | Reason:
+def copy_room(
+    endpoint: Endpoint, components: Sequence[Component | UnreadComponent], inputs: AccountInputs
+) -> CopyRoom | Reason:
     """Room that the copies take on their instances; why it is not known: then nothing is packed."""
     if len(endpoint.variants) != 1:
         return Reason(Code.OTHER_KIND, "it has several variants, and its components are not split by them")
@@ -146,9 +148,9 @@ def copy_room(endpoint: Endpoint, components: Sequence[object], inputs: AccountI
         return Reason(Code.NO_SPECIFICATION, f"the hardware of {variant.instance_type or 'its pools'} is not known")
     sizes: dict[str, Sizes] = {}
     for one in components:
-        if not isinstance(one, Component):
-            name = getattr(one, "name", "")
-            return Reason(Code.READ_FAILED, f"component {name} could not be read, so what its copies take is unknown")
+        if isinstance(one, UnreadComponent):
+            text = f"component {one.name} could not be read, so what its copies take is unknown"
+            return Reason(Code.READ_FAILED, text)
         if one.sight.base_component:
             continue
         needs = one.sight.needs
@@ -281,9 +283,7 @@ def _option(
         in_place=True,
         restarts=False,
         notes=(f"{span}: copies are packed by what they reserve, and AWS does not show which instance holds which",),
-        facts={
-            "instances given back": span,
-        },
+        facts={"instances given back": span},
         not_checked=NOT_CHECKED,
     )
 

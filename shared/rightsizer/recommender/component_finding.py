@@ -1,7 +1,7 @@
 """Judge each inference component of an endpoint by its own metrics, with the copies that carry its peak.
 
-A copy is asked for no more requests at once than it served at once in the look-back, and never for more than one where
-it never had two. AWS does not say how many one copy can serve.
+AWS does not say how many requests one copy can serve at once. So a component of which a copy had one request after
+another may get fewer copies, and one of which a copy had several at once keeps them all.
 """
 
 import math
@@ -120,7 +120,7 @@ def needed_copies(one: Component, usage: ComponentUsage, policy: Policy) -> int 
     if needs is not None and needs.accelerators > 0 and usage.gpu is None:
         return Reason(Code.NO_GPU_METRICS, "no GPU utilisation of it was published, and unknown is not idle")
     room = 1 + max(policy.load_small_sample / math.sqrt(max(usage.days, 1.0)), policy.down_with_growth)
-    at_once = copies * usage.concurrency * room / max(1.0, usage.concurrency)
+    at_once = copies * min(usage.concurrency, 1.0) * room
     busy = copies * room * max((spread.p99 for spread in (usage.gpu, usage.cpu) if spread is not None), default=0.0)
     by_load = 1 if busy <= policy.rho_one else max(2, math.ceil(busy / policy.rho_many - 1e-9))
     return max(1, by_load, math.ceil(at_once - 1e-9))

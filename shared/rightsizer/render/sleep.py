@@ -1,13 +1,14 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
+from rightsizer.domain.reason import count
 from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
 
 
 def line(note: SleepNote) -> str:
     """Where the endpoint stands, in one sentence without its mark: ``chat sleeps until 2026-11-03 07:00 UTC``."""
-    hour = f"{note.serves_at:%Y-%m-%d %H:%M} UTC" if note.serves_at is not None else "a time that nobody named"
+    hour = f"{note.serves_at:%Y-%m-%d %H:%M} UTC" if note.serves_at is not None else "somebody wakes it"
     match note.state:
         case HoursState.STOPPED | HoursState.STOPPING:
             return f"{note.endpoint} sleeps by its office hours until {hour}"
@@ -56,6 +57,4 @@ def wake_menu(note: SleepNote) -> Block:
 def stay_text(minutes: int) -> str:
     """``2 hours``, ``1 hour``, ``90 minutes``."""
     hours, rest = divmod(minutes, 60)
-    if rest:
-        return f"{minutes} minutes"
-    return f"{hours} hour{'' if hours == 1 else 's'}"
+    return count(minutes, "minute") if rest else count(hours, "hour")

@@ -12,8 +12,9 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
-from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, Turns, recommendations
+from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
+from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import EndpointSummary
 
 TURN, TOGETHER = 100, 10
