@@ -66,7 +66,10 @@ def _account(seed: str, now: datetime, region: str) -> Iterator[tuple[Sandbox, d
         with with_history(now, _say, region) as (history, stack):
             yield (
                 history.box,
-                {"slack": lambda: slack_page(history.slack.messages), "report": lambda: report_page(stack)},
+                {
+                    "slack": lambda: slack_page(history.slack.messages, history.slack.files),
+                    "report": lambda: report_page(stack),
+                },
             )
         return
     with Sandbox(now=now, region=region) as box:

@@ -240,7 +240,7 @@ class Demo:
             path.write_bytes(s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read())
             found.append(path)
         messages = self.out / "slack.html"
-        messages.write_text(page(slack.messages))
+        messages.write_text(page(slack.messages, slack.files))
         return [*sorted(found), messages]
 
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:

@@ -36,7 +36,7 @@ dialog{display:block;position:static;margin:16px auto;max-width:520px;border:1px
 HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
 
 
-def page(messages: Sequence[Message], files: Sequence[File] = (), modals: Sequence[Modal] = ()) -> str:
+def page(messages: Sequence[Message], files: Sequence[File], modals: Sequence[Modal] = ()) -> str:
     """One HTML file, self-contained, oldest message first; each thread below its message, then the open modals."""
     pictures = {one.id: one.content for one in files}
     threads = {one.ts: [each for each in messages if each.thread == one.ts] for one in messages}

@@ -95,6 +95,12 @@ def test_one_change_is_proven_one_rolled_back_one_approved_by_a_signed_click(dem
     assert approved["search-embeddings"] == "policy"
 
 
+def test_every_picture_of_the_slack_page_is_drawn(demo: Ran) -> None:
+    shown = (demo.out / "slack.html").read_text().split("data:image/png;base64,")[1:]
+    assert len(shown) > 10
+    assert all(picture.startswith("iVBOR") for picture in shown), "a PNG begins so"
+
+
 def test_the_rollback_names_the_alarm(demo: Ran) -> None:
     told = next(one for one in demo.report["occurrences"] if one["kind"] == "change-rolled-back")
     assert told["subject"] == "image-tagging"

@@ -95,7 +95,7 @@ def test_a_message_of_ten_seconds_has_four_blocks() -> None:
     assert [block["type"] for block in blocks] == ["section", "image", "actions", "context"]
     image = blocks[1]
     assert image["slack_file"] == {"id": "F0PICTURE1"}
-    assert "chat-7b over 14 days: GPU use, GPU memory and p95 latency" in image["alt_text"]
+    assert "chat-7b over 14 days: GPU use, GPU memory and p95 latency, with the limits of ml." in image["alt_text"]
 
 
 def test_the_message_ends_with_what_was_measured() -> None:

@@ -7,7 +7,7 @@ def message(*blocks: dict[str, object]) -> Message:
 
 
 def test_a_name_that_looks_like_html_is_shown_and_not_obeyed() -> None:
-    assert "<script>" not in page([message({"type": "header", "text": {"type": "plain_text", "text": "<script>"}})])
+    assert "<script>" not in page([message({"type": "header", "text": {"type": "plain_text", "text": "<script>"}})], [])
     assert mrkdwn("&lt;b&gt;") == "&lt;b&gt;"
     assert mrkdwn("<b>") == "&lt;b&gt;"
 
@@ -19,10 +19,10 @@ def test_bold_code_and_blocks_of_code_are_drawn() -> None:
 
 def test_buttons_keep_their_style_and_an_unknown_block_is_named() -> None:
     button = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}, "style": "primary"}
-    drawn = page([message({"type": "actions", "elements": [button]}, {"type": "video"})])
+    drawn = page([message({"type": "actions", "elements": [button]}, {"type": "video"})], [])
     assert '<button class="primary">Approve</button>' in drawn
     assert "[video]" in drawn
 
 
 def test_a_message_without_blocks_is_its_text() -> None:
-    assert "saves $5 a month" in page([message()])
+    assert "saves $5 a month" in page([message()], [])

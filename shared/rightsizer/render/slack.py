@@ -71,9 +71,10 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
 def picture_text(proposal: Proposal) -> str:
     """Text of the picture for a screen reader."""
     found = proposal.recommendation
-    days = f"{found.evidence.days:.0f} days" if found.evidence else "the past days"
+    days = sentences.count(round(found.evidence.days), "day") if found.evidence else "the past days"
     option = found.chosen_option
-    then = f", and what {sentences.change(option)} could take" if option is not None else ""
+    type_then = option.target.instance_type if option is not None else ""
+    then = f", with the limits of {type_then}" if type_then not in ("", found.instance_type) else ""
     return f"{proposal.ref.name} over {days}: GPU use, GPU memory and p95 latency{then}"
 
 
