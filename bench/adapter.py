@@ -227,7 +227,7 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
 def is_slow_by_habit(view: View, objective_s: float) -> bool:
     """Whether the fleet of today would ring the latency alarm of a change on each of the days that the product reads.
 
-    The product then sets the alarm at twice those half hours. The referee's guard knows no threshold and is switched off.
+    The product then sets the alarm at twice those half hours. The referee's guard knows no threshold: it is off there.
     """
     start = DAY_0 + timedelta(days=view.days[-HABIT_DAYS].day if len(view.days) >= HABIT_DAYS else 0)
     days = view.days[-HABIT_DAYS:]
