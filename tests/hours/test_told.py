@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from rightsizer.aws.hours import HoursTable
 from rightsizer.aws.wake_requests import WakeRequests
 from rightsizer.domain.hours_record import HoursState, Wake
@@ -10,7 +12,7 @@ from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.sleep import SleepNote
 from rightsizer.errors import ThrottledError
 from rightsizer.flows.notify import tell_once
-from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, refuse_messages
+from tests.hours.world import CLOSES, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, refuse_messages, whole
 from tests.notifiers import Told
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -26,6 +28,35 @@ def test_a_morning_without_capacity_is_told_as_soon_as_a_channel_takes_it() -> N
         assert [subject for subject, _ in w.told] == [f"{NAME} does not serve yet, 2026-11-03 07:00 UTC"]
         w.until(OPENS + HOUR)
         assert len(w.told) == 1, "once a channel took it, it is not said again"
+
+
+@pytest.mark.parametrize("fails_first", [False, True])
+@pytest.mark.parametrize(
+    ("service", "operation"),
+    [("cloudwatch", "DescribeAlarms"), ("application-autoscaling", "DescribeScalableTargets")],
+)
+def test_alarms_and_autoscaling_that_cannot_be_read_keep_no_endpoint_from_its_morning(
+    service: str, operation: str, fails_first: bool
+) -> None:
+    with hours_world() as w:
+        before = whole(w.box)
+        w.until(NIGHT)
+        if fails_first:
+            w.box.world.fleet.scarce.add(KIND)
+            w.until(OPENS - 40 * MINUTE)
+            assert w.box.status(NAME) == "Creating"
+        w.box.fail(service, operation, "ThrottlingException", times=1e9)
+        w.until(OPENS - 20 * MINUTE)
+        w.box.world.fleet.scarce.clear()
+        w.until(OPENS + 10 * MINUTE)
+        assert w.box.status(NAME) == "InService", "a creation needs neither alarms nor autoscaling"
+        assert w.state is HoursState.STARTING, "they are put back once they can be read"
+        ((_, text),) = w.told
+        assert "put-scaling-policy" in text
+        assert "enable-alarm-actions" in text
+        w.box.gate.heal()
+        w.until(OPENS + HOUR)
+        assert (w.state, whole(w.box)) == (HoursState.RUNNING, before)
 
 
 def test_what_was_handed_over_while_no_channel_answered_is_told_later_with_the_commands() -> None:

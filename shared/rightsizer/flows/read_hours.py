@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from rightsizer.changes import preflight
@@ -24,6 +25,7 @@ from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
 from rightsizer.ports.changes import Changer, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, Notifier, QuotaReader, RecommendationStore
 from rightsizer.ports.hours import HoursAccount, HoursBook
+from rightsizer.telemetry import Failure, attempt
 
 PERIOD_S = 300
 ALIVE_SHARE = 0.5
@@ -53,13 +55,18 @@ class HoursReader:
     ports: HoursPorts
 
     def live_hours(self, record: HoursRecord) -> LiveHours:
-        """The endpoint with what hangs on it, as far as the record stored it. ReadError."""
+        """The endpoint with what hangs on it, as far as the record stored it. ReadError.
+
+        An endpoint that does not serve yet is created without its alarms and autoscaling: where these cannot be read,
+        they are left out, and nobody waits for them.
+        """
         before, changer = record.before, self.ports.changer
         seen = changer.endpoint(record.ref.name)
         if before is None:
             return LiveHours(LiveState(seen))
         names = [str(alarm["AlarmName"]) for alarm in before.alarms]
-        alarms = changer.alarms(names) if names else {}
+        rises = _is_on_its_way(record, seen)
+        alarms = self._beside("the alarms", record, partial(changer.alarms, names), rises) if names else {}
         if isinstance(seen, Gone):
             config = changer.config(before.config_name)
             fallback = changer.config(before.fallback_config) if before.fallback_config else None
@@ -70,9 +77,17 @@ class HoursReader:
             models = self.ports.account.models([m.name for m in before.models]) if starts else {}
             problem = model_problem(before, models) if starts else ""
             return LiveHours(state, config is not None, replaced, spare, problem)
-        scaling = changer.scaling(record.ref.name, [v.name for v in seen.variants]) if before.scaling else ()
+        read = partial(changer.scaling, record.ref.name, [v.name for v in seen.variants])
+        scaling = self._beside("the autoscaling", record, read, rises) if before.scaling else ()
         tags = dict(changer.tags(record.ref)) if seen.status == "InService" else {}
         return LiveHours(LiveState(seen, scaling=scaling, alarms=alarms), tags=tags)
+
+    def _beside[T](self, what: str, record: HoursRecord, read: Callable[[], T], rises: bool) -> T | None:
+        """What was read beside an endpoint; None where that failed and the endpoint does not serve yet."""
+        if not rises:
+            return read()
+        found = attempt(f"reading {what} of an endpoint that is being started", record.ref.name, read)
+        return None if isinstance(found, Failure) else found
 
     def stop_input(self, record: HoursRecord, tags: Mapping[str, str], now: datetime) -> StopInput | Reason:
         """Everything that a stop is refused by; a reason where the endpoint is gone. ReadError."""
@@ -182,6 +197,13 @@ class HoursReader:
         read = [w for w in windows if isinstance(w, MetricWindow)]
         last = max((at for w in read if (at := _last_of(w)) is not None), default=None)
         return last, all(_alive_share(w) >= ALIVE_SHARE for w in read)
+
+
+def _is_on_its_way(record: HoursRecord, seen: EndpointSight | Gone) -> bool:
+    """Whether the next move only creates it, waits for it, or deletes what could not be created."""
+    if isinstance(seen, Gone):
+        return record.state is HoursState.STOPPED or (record.state is HoursState.STARTING and record.serving_at is None)
+    return record.state is HoursState.STARTING and seen.status in ("Creating", "Deleting", "Failed")
 
 
 def _own_config(record: HoursRecord, seen: EndpointSight) -> str:

@@ -75,8 +75,10 @@ def has_effect(step: Step, live: LiveState) -> bool:
     """Whether AWS already shows what the step would bring about."""
     match step.kind:
         case StepKind.SILENCE_ALARMS | StepKind.SOUND_ALARMS:
+            if live.alarms is None:
+                return False  # not looked at
             wanted = step.kind is StepKind.SOUND_ALARMS
-            found = [(live.alarms or {}).get(name) for name in step.params["AlarmNames"]]
+            found = [live.alarms.get(name) for name in step.params["AlarmNames"]]
             return all(a is None or bool(a.body.get("ActionsEnabled", True)) is wanted for a in found)
         case StepKind.DELETE_ENDPOINT:
             return isinstance(live.endpoint, Gone)
