@@ -131,7 +131,7 @@ class Apply:
         return decided if before is None else before.ended_at
 
     def stage_hold(self, proposal: Proposal, now: datetime) -> Reason | None:
-        """Why the next stage of an approved plan does not begin yet; None where it may, or where none is next.
+        """Reason that the next stage of an approved plan does not begin yet; None where it may.
 
         It waits for an evaluation of what runs now, and for the rest between two changes. No change is made for it
         until then, since a change holds the endpoint: office hours would stop it on none of those nights. An approval
