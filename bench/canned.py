@@ -22,6 +22,8 @@ from sandbox.server import GatedApplication
 
 KINDS = 2
 """Endpoints unlike each other; every further one is like one of them."""
+UNLIMITED = 1_000_000_000
+"""A quota of datapoints a second that nothing reaches."""
 PERIOD_S, VARIANT = 300, "AllTraffic"
 UTILISATIONS = "GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "MemoryUtilization"
 
@@ -30,28 +32,31 @@ type Start = Callable[..., Any]
 type Recorded = dict[tuple[str, ...], tuple[str, int]]
 
 
-def seed(box: Sandbox, endpoints: int, days: int) -> None:
-    """Endpoints whose metrics fill the look-back and today: a day's rise and fall, with chance."""
+def seed(box: Sandbox, endpoints: int, days: int, period_s: int = PERIOD_S) -> None:
+    """Endpoints whose metrics fill the look-back and today: a day's rise and fall, with chance.
+
+    `period_s`: seconds from one datapoint to the next; above `PERIOD_S` there are gaps.
+    """
     end = box.clock.now.replace(hour=0, minute=0, second=0, microsecond=0)
-    start, points = end - timedelta(days=days), (days + 1) * 86400 // PERIOD_S
+    start, points = end - timedelta(days=days), (days + 1) * 86400 // period_s
     box.set_quota("ml.g5.2xlarge", endpoints)
     for number in range(endpoints):
         box.add_endpoint(f"endpoint-{number:05}", instance_type="ml.g5.2xlarge", created=start - timedelta(days=9))
     for number in range(min(KINDS, endpoints)):
         name, chance = f"endpoint-{number:05}", random.Random(number)
-        load = [1.2 + math.sin(math.tau * at * PERIOD_S / 86400) + chance.random() / 5 for at in range(points)]
+        load = [1.2 + math.sin(math.tau * at * period_s / 86400) + chance.random() / 5 for at in range(points)]
         for metric in UTILISATIONS:
             mean = [at * chance.uniform(14, 18) for at in load]
             highest = [at * 1.3 for at in mean]
-            box.put_series(name, VARIANT, metric, start, PERIOD_S, mean, samples=5.0, maximum=highest)
-        box.put_series(name, VARIANT, "Invocations", start, PERIOD_S, [float(round(250 * at)) for at in load])
-        box.put_series(name, VARIANT, "Invocation5XXErrors", start, PERIOD_S, [0.0] * points)
+            box.put_series(name, VARIANT, metric, start, period_s, mean, samples=5.0, maximum=highest)
+        box.put_series(name, VARIANT, "Invocations", start, period_s, [float(round(250 * at)) for at in load])
+        box.put_series(name, VARIANT, "Invocation5XXErrors", start, period_s, [0.0] * points)
         mean = [60_000 * at * chance.uniform(0.9, 1.1) for at in load]
         shares = {"p50": 0.9, "p90": 1.4, "p95": 1.7, "p99": 2.6}
         quantiles = {name: [at * share for at in mean] for name, share in shares.items()}
         samples = [250 * at for at in load]
         box.put_series(
-            name, VARIANT, "ModelLatency", start, PERIOD_S, mean, samples=samples, percentiles=quantiles
+            name, VARIANT, "ModelLatency", start, period_s, mean, samples=samples, percentiles=quantiles
         )  # fmt: skip
 
 

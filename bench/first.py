@@ -26,14 +26,13 @@ from typing import Any
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from bench.calls import deploy
-from bench.canned import KINDS, Canned, Recorded, seed, unwatched
+from bench.canned import KINDS, PERIOD_S, UNLIMITED, Canned, Recorded, seed, unwatched
 from rightsizer.aws.metrics import INVOCATIONS, QUOTA, SHARE
 from rightsizer.aws.s3 import S3DailyUsage
 from rightsizer.domain.usage import SIGNALS, KeptUsage
 from rightsizer.flows.turns import SPARE
 from rightsizer.recommender.usage_cache import page_of
 from sandbox.account import Sandbox
-from sandbox.artefact import ON_THE_ACCOUNTS_CLOCK
 from sandbox.runtime import BuiltFunction, ExecutionEnvironment
 from sandbox.stack import stack
 
@@ -44,6 +43,20 @@ DELIVERIES = 4
 """Of a message before it is a dead letter (maxReceiveCount of the template)."""
 BATCH = 10
 """Messages of a batch (BatchSize of the template)."""
+START = """
+import runpy
+from datetime import datetime
+from rightsizer import bootstrap
+now = datetime.fromisoformat("{now}")
+bootstrap.set_clock(lambda: now)
+{more}
+runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
+"""
+"""Starts the runtime client at an hour: asked of the account for each look, it would be calls and CPU of nobody's."""
+UNPACED = """
+from rightsizer.aws.metrics import RateLimiter
+RateLimiter.take = lambda self, points: None
+"""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -59,7 +72,7 @@ class Cost:
 class Process:
     """One function in a process of its own, which stays warm."""
 
-    def __init__(self, door: str, url: str, variables: dict[str, str], days: int) -> None:
+    def __init__(self, door: str, url: str, variables: dict[str, str], days: int, start: str) -> None:
         described = stack().function(door)
         self.memory, self.timeout = described["MemorySize"], described["Timeout"]
         folder = ROOT / "functions" / door
@@ -71,7 +84,7 @@ class Process:
             function,
             Path(sys.executable),
             url,
-            start=("-c", ON_THE_ACCOUNTS_CLOCK),
+            start=("-c", start),
             **(variables | quiet | limits | {"PYTHONPATH": path}),
         )
 
@@ -122,11 +135,14 @@ class Account:
     url: str
     variables: dict[str, str]
     days: int
+    is_paced: bool = True
+    """Whether CloudWatch has a quota here, and the functions keep below it."""
     open: list[Process] = field(default_factory=list)
 
     def process(self, door: str) -> Process:
-        """A cold function."""
-        self.open.append(Process(door, self.url, self.variables, self.days))
+        """A cold function, whose clock stands."""
+        start = START.format(now=self.box.clock.now.isoformat(), more="" if self.is_paced else UNPACED)
+        self.open.append(Process(door, self.url, self.variables, self.days, start))
         return self.open[-1]
 
     def sweep(self) -> Cost:
@@ -166,15 +182,17 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def account(endpoints: int, days: int, recorded: Recorded, quota: int = QUOTA) -> Iterator[Account]:
-    """A fresh account with so many endpoints."""
+def account(
+    endpoints: int, days: int, recorded: Recorded, quota: int = QUOTA, period_s: int = PERIOD_S
+) -> Iterator[Account]:
+    """A fresh account with so many endpoints, a datapoint every `period_s`; `UNLIMITED` has no quota and no pace."""
     with Sandbox() as box:
-        seed(box, endpoints, days)
+        seed(box, endpoints, days, period_s)
         variables, canned = deploy(box), Canned(box, recorded, quota)
         server = make_server("127.0.0.1", 0, canned, threaded=True, request_handler=_Quiet)
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         serving.start()
-        made = Account(box, canned, f"http://127.0.0.1:{server.server_port}", variables, days)
+        made = Account(box, canned, f"http://127.0.0.1:{server.server_port}", variables, days, quota < UNLIMITED)
         try:
             yield made
         finally:

@@ -1,8 +1,9 @@
 """Calls, CPU, memory and stored bytes of several sizes: `python -m bench.growth --endpoints 100 --endpoints 1000`.
 
 Each fleet is swept and evaluated for the first time, again on the next day, and scanned from a terminal. Functions and
-command run in processes of their own against the server of `bench.first`, whose endpoints have every datapoint of two
-weeks: CPU and memory are those of the product alone. The exponent between two sizes is the slope on paper with two
+command run in processes of their own against the server of `bench.first`: CPU and memory are those of the product
+alone. Endpoints have a datapoint an hour of two weeks, with `--full` every five minutes; CloudWatch has no quota and
+the functions wait for none, so that 10,000 take minutes. The exponent between two sizes is the slope on paper with two
 logarithmic scales. The command fails where one is above `STEEPEST`. `--picture` draws the table.
 """
 
@@ -17,19 +18,23 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from bench.canned import Recorded
+from bench.canned import PERIOD_S, UNLIMITED, Recorded
 from bench.first import BATCH, ROOT, Account, account, evaluated
 from rightsizer.reporting.own_bill import own_bill, usd_of
 
 STEEPEST = 1.05
 DAYS = 14
+THIN_S = 3600
+"""Seconds between two datapoints of an endpoint without `--full`."""
 SCAN = """
 import sys
 from datetime import datetime
 from rightsizer import bootstrap
+from rightsizer.aws.metrics import RateLimiter
 from rightsizer.terminal.run import run
 now = datetime.fromisoformat(sys.argv[1])
 bootstrap.set_clock(lambda: now)
+RateLimiter.take = lambda self, points: None
 sys.exit(run(sys.argv[2:]))
 """
 
@@ -117,13 +122,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the table; the exit code says whether nothing grows too fast."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoints", type=int, action="append", help="a size; given again, another one")
+    parser.add_argument("--full", action="store_true", help="every datapoint of two weeks")
     parser.add_argument("--picture", type=Path, help="write an SVG there")
     given = parser.parse_args(arguments)
     recorded: Recorded = {}
     found: dict[str, list[Row]] = {"first evaluation": [], "next day": [], "scan": []}
     print(f"{'endpoints':>9}  {'course':<18}{'calls':>9}{'CPU s':>9}{'MiB':>7}", flush=True)
     for size in sorted(given.endpoints or [20, 100]):
-        with account(size, DAYS, recorded) as of:
+        with account(size, DAYS, recorded, UNLIMITED, PERIOD_S if given.full else THIN_S) as of:
             found["first evaluation"].append(evaluation(of, size))
             of.box.clock.advance(timedelta(days=1))
             found["next day"].append(evaluation(of, size))

@@ -26,12 +26,27 @@ def test_the_day_after_is_read_on_top_of_what_is_kept(capsys: pytest.CaptureFixt
     assert "3 endpoints of 1 days kept: 1 invocations" in capsys.readouterr().out
 
 
+def test_functions_ask_for_nothing_that_aws_would_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answer = list[str](), Canned._answered
+
+    def noted(server: Canned, environ: dict[str, Any], start: Any) -> Any:
+        asked.append(environ["PATH_INFO"])
+        return answer(server, environ, start)
+
+    monkeypatch.setattr(Canned, "_answered", noted)
+    with first.account(2, 1, {}) as of:
+        of.sweep()
+        first.evaluated(of, 1, first.BATCH)
+        assert of.server.requests == len(asked) > 0
+    assert not [path for path in asked if path.startswith("/sandbox/")], "they would count as calls"
+
+
 @pytest.mark.parametrize(
     ("wall_s", "peak_mib", "held"),
     [(150.0, 884.0, True), (151.0, 100.0, False), (1.0, 885.0, False)],
 )
 def test_less_than_a_factor_of_two_is_a_failure(wall_s: float, peak_mib: float, held: bool) -> None:
-    function = first.Process("evaluate", "http://127.0.0.1:9", {}, 63)
+    function = first.Process("evaluate", "http://127.0.0.1:9", {}, 63, first.START)
     assert (function.timeout, function.memory) == (300, 1769), "the cases above are for these"
     try:
         costs = [first.Cost(1.0, 1.0, 1.0), first.Cost(wall_s, 1.0, peak_mib)]

@@ -1,5 +1,6 @@
 """A workload from plain data, such as a YAML file or flags. Errors name the field, the value and what is expected."""
 
+import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
@@ -7,7 +8,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rightsizer.advice.workload import ModelKind, Workload
+from rightsizer.advice.workload import Model, ModelKind, Workload
 from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
 
@@ -23,7 +24,7 @@ ALIASES: Mapping[str, Mapping[str, Any]] = {
 def workload_of(described: Mapping[str, Any]) -> Workload:
     """The workload that plain data describes; InputError names what is wrong with it.
 
-    The kind of a model that is known by name need not be given.
+    The kind need not be given where the name or the framework tells it.
 
     Example:
         >>> workload_of({"task": "training", "model": {"kind": "llm", "parameters": 13e9}}).model.kind.value
@@ -37,10 +38,35 @@ def workload_of(described: Mapping[str, Any]) -> Workload:
     made = _object(Workload, whole, "workload")
     assert isinstance(made, Workload)
     model = whole.get("model")
-    found = made.model.architecture or made.model.network
-    if found and isinstance(model, Mapping) and model.get("kind") is None:
-        return replace(made, model=replace(made.model, kind=ModelKind(found.kind)))
+    kind = _kind_of(made.model)
+    if kind is not None and isinstance(model, Mapping) and model.get("kind") is None:
+        return replace(made, model=replace(made.model, kind=kind))
     return made
+
+
+CLASSICAL = (
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "sklearn",
+    "scikitlearn",
+    "kmeans",
+    "linearlearner",
+    "lda",
+    "pca",
+    "randomcutforest",
+)
+"""Frameworks and algorithms that train no network, in small letters without signs."""
+
+
+def _kind_of(model: Model) -> ModelKind | None:
+    """The kind that the name or the framework tells; None where neither does. Sizes in billions are language models."""
+    found = model.architecture or model.network
+    if found:
+        return ModelKind(found.kind)
+    if re.sub(r"[^a-z]", "", model.framework.lower()) in CLASSICAL:
+        return ModelKind.CLASSICAL
+    return ModelKind.LLM if (model.size_of_name or 0) >= 1e9 else None
 
 
 def _joined(described: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,15 @@ from decimal import Decimal
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.market import Market, Offer, class_of, dollars
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import ModelKind, Task, TrackedRun, Workload
+from rightsizer.advice.workload import Task, TrackedRun, Workload
 
 
 def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     """Notes that belong to the description and to no single option."""
-    limits = workload.constraints
+    limits, size = workload.constraints, workload.model.size_of_name
+    if size is not None:
+        text = f"{size / 1e9:g} billion parameters are read from the name {workload.model.name}: check them"
+        yield AdviceReason(text, "description")
     if limits.shares_fleet_with_application:
         text = "give inference a fleet of its own: application and model need different CPU and memory"
         yield AdviceReason(text, Rule.SEPARATE_FLEETS)
@@ -81,7 +84,7 @@ def _beats(other: TrackedRun, each: TrackedRun) -> bool:
 def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
     """What the description does not tell, and which measurement or figure would settle it."""
     model = workload.model
-    if model.size is None and model.memory_gib is None and model.kind is not ModelKind.CLASSICAL:
+    if not model.has_size:
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
     if workload.task.is_training and workload.data.tokens is None and workload.data.known_hours is None:
         yield "the duration of a run: give data.tokens, or run a hundred steps and read the seconds a step"

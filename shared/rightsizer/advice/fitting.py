@@ -115,4 +115,6 @@ def _shown(need: Need, usable_gib: float, host_gib: float = 0.0) -> Memory:
     if host_gib:
         parts.append(("operating system and server", host_gib))
     needed = need.gib + host_gib
-    return Memory(tuple(parts), needed, usable_gib, f"{needed:.1f} of {usable_gib:g} GiB usable for one copy")
+    words = f"{needed:.1f} of {usable_gib:g} GiB usable for one copy"
+    guess = "" if need.is_known else "; the size of the model is not known, and this is a guess"
+    return Memory(tuple(parts), needed, usable_gib, words + guess)

@@ -11,6 +11,8 @@ from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Task, Workload
 
+SMALL_TABLE_GIB = 8
+"""Memory of the smallest compute-optimised type that is advised; a table within it leaves arithmetic to decide."""
 DEAREST = 2.0
 """A type may cost so many times the cheapest one by the hour, where its vCPUs are cheaper."""
 
@@ -75,7 +77,13 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
     for offer in offers:
         if offer.hourly <= limit:
             smallest.setdefault(offer.type.family, offer)
-    ranked = sorted(smallest.values(), key=lambda each: (each.hourly / each.type.vcpu, each.hourly))
+    bound = workload.task.is_training and needed > SMALL_TABLE_GIB
+
+    def order(each: Offer) -> tuple[float, ...]:
+        """Classical training over a large table is bound by memory, so compute-optimised types come last (rule C2)."""
+        return (bound and each.hardware is HardwareClass.CPU_COMP, each.hourly / each.type.vcpu, each.hourly)
+
+    ranked = sorted(smallest.values(), key=order)
     return [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
 
 

@@ -77,11 +77,11 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A model that is no language model and no text encoder, by published figures."""
+    """A model without an entry among the architectures, by published figures."""
 
     name: str
     kind: str
-    """``vision``, or ``deep-learning`` for speech and diffusion."""
+    """``vision``, ``deep-learning`` for speech and diffusion, or ``llm`` where only the size is kept."""
     parameters: float
     gflop: float | None
     """Operations of one item in units of 10^9; a multiplication and an addition are two. None where not published."""
@@ -110,6 +110,21 @@ def find_network(name: str) -> Network | None:
     """The network that a name means, also as ``microsoft/resnet-50`` or ``resnet50``; else None."""
     plain = _bare(name)
     return next((each for key, each in networks().items() if _bare(key) == plain), None)
+
+
+def size_in_name(name: str) -> float | None:
+    """Parameters that a name tells, as ``falcon-40b`` and ``GPT-Neo-2.7B`` do; None where it tells none for certain.
+
+    ``8x7b`` counts as eight times seven, an upper bound. ``17B-16E`` tells only the parameters of one token's experts.
+    """
+    plain = name.lower().rsplit("/", 1)[-1].replace("_", "-")
+    if re.search(r"\d[bm]-\d+e\b", plain):
+        return None
+    found = re.search(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", plain)
+    if found is None:
+        return None
+    size = float(found[1] or 1) * float(found[2]) * (1e9 if found[3] == "b" else 1e6)
+    return size if 1e6 <= size <= 1e14 else None
 
 
 def _bare(name: str) -> str:

@@ -17,9 +17,10 @@ from rightsizer.advice.answer import (
 from rightsizer.advice.fitting import Need, Placement, need_of, placements
 from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
+from rightsizer.advice.memory import Precision
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
-from rightsizer.advice.throughput import Interval
+from rightsizer.advice.throughput import EIGHT_BIT_DOUBLES, Interval
 from rightsizer.advice.workload import Constraints, Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.hardware import TRANSFORM_FAMILIES
@@ -234,6 +235,7 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
         untried = accelerated and each.offer.hardware.is_cpu and not _surely_meets(each, workload)
         memory = each.offer.hardware is HardwareClass.CPU_MEM
         price = each.per_work if batch and each.speed is not None else in_service(each)
+        other = other or _unpacks_fp8(each, workload)
         return (untried, other, bool(each.speed and not each.speed.meets), memory, price)
 
     def cheapest(each: Candidate) -> tuple[float, ...]:
@@ -248,6 +250,13 @@ def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidat
         return (each.offer.hardware.is_cpu, latency, -chip.fp16_tflops if chip else 0.0, each.monthly)
 
     return {Goal.COST: cheapest, Goal.PERFORMANCE: fastest}.get(workload.objectives.goal, balanced)
+
+
+def _unpacks_fp8(each: Candidate, workload: Workload) -> bool:
+    """Whether the weights are FP8 and the GPU computes none (rule S7)."""
+    chip = each.offer.type.accelerator
+    able = chip is None or chip.compute_capability is None or chip.compute_capability >= EIGHT_BIT_DOUBLES
+    return workload.model.precision is Precision.FP8 and not able
 
 
 def _surely_meets(each: Candidate, workload: Workload) -> bool:
@@ -286,10 +295,12 @@ def _option(each: Candidate, workload: Workload, reference: Candidate | None) ->
 def _action(each: Candidate, workload: Workload) -> Action:
     limits = workload.objectives
     has_limit = any(x is not None for x in (limits.p95_ms, limits.first_token_ms, limits.tokens_per_second))
+    if not workload.model.has_size:
+        return Action.UNKNOWN
     if each.offer.hardware.is_neuron:
         return Action.PROPOSE
     untried = each.offer.hardware.is_cpu and workload.model.kind is not ModelKind.CLASSICAL
-    return Action.TEST if has_limit or untried else Action.APPLY
+    return Action.TEST if has_limit or untried or _unpacks_fp8(each, workload) else Action.APPLY
 
 
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
@@ -311,6 +322,9 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0) and workload.model.size:
         yield AdviceReason(f"{chip.model} has no BF16: serve in FP16 and compare the answers", Rule.NO_BF16)
+    if chip and _unpacks_fp8(each, workload):
+        text = f"{chip.model} computes no FP8: the server must unpack such weights to 16 bits, so try it first"
+        yield AdviceReason(text, Rule.NO_FP8)
     if each.speed and not each.speed.meets:
         yield AdviceReason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:

@@ -15,6 +15,7 @@ from rightsizer.advice.answer import (
     Refused,
 )
 from rightsizer.advice.market import TRAINING, Market, dollars
+from rightsizer.advice.memory import Method
 from rightsizer.advice.plans import TrainingPlan, joins_nodes, operations, plan_of, smallest_plan, training_model
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
@@ -51,9 +52,16 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
 def _is_tied(first: TrainingPlan, plans: Sequence[TrainingPlan], workload: Workload) -> bool:
     """Whether the first plan came first by its hour and not by the price of an operation."""
     by_hour = workload.objectives.goal in (Goal.PERFORMANCE, Goal.EXPERIMENT)
-    if by_hour or (workload.model.size or 0) < SMALL_MODEL:
+    if by_hour or _hour_decides(workload):
         return False
     return any(each is not first and each.usd_per_exaflop <= TIE * first.usd_per_exaflop for each in plans)
+
+
+def _hour_decides(workload: Workload) -> bool:
+    """Whether the price of an hour ranks the plans: small models, and adapters over data of unknown size (rule T3)."""
+    goals = workload.objectives
+    adapters = workload.model.method is not Method.FULL and workload.data.tokens is None
+    return (workload.model.size or 0) < SMALL_MODEL or (adapters and goals.deadline_hours is None)
 
 
 def _plans(workload: Workload, market: Market) -> tuple[list[TrainingPlan], list[Refused]]:
@@ -125,7 +133,7 @@ def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
 def _rank_key(workload: Workload) -> Callable[[TrainingPlan], tuple[float, ...]]:
     """Sort key of single plans: late ones last, then the goal."""
     deadline, tokens, objective = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
-    small = (workload.model.size or 0) < SMALL_MODEL
+    small = _hour_decides(workload)
 
     def key(plan: TrainingPlan) -> tuple[float, ...]:
         late = bool(deadline and tokens and plan.hours(operations(workload.model, tokens)).middle > deadline)
@@ -144,7 +152,7 @@ def _ranked(plans: Sequence[TrainingPlan], workload: Workload) -> list[TrainingP
     ordered = sorted(plans, key=key)
     if not ordered or objective in (Goal.PERFORMANCE, Goal.EXPERIMENT):
         return _neuron_last(ordered) if objective is Goal.EXPERIMENT else ordered
-    if (workload.model.size or 0) >= SMALL_MODEL:
+    if not _hour_decides(workload):
         lowest = min(each.usd_per_exaflop for each in ordered)
 
         def tied(each: TrainingPlan) -> tuple[float, ...]:
@@ -176,7 +184,7 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
     option = AdvisedOption(
         Hosting.JOB,
         purchase,
-        Action.PROPOSE if offer.hardware.is_neuron else Action.APPLY,
+        _action(plan, workload),
         offer.hardware,
         offer.type.name,
         plan.nodes,
@@ -190,6 +198,12 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
         measure="run a hundred steps and compare seconds a step, loss and memory",
     )
     return _on_trainium(option, plan, baseline) if offer.hardware.is_neuron else option
+
+
+def _action(plan: TrainingPlan, workload: Workload) -> Action:
+    if not workload.model.has_size:
+        return Action.UNKNOWN
+    return Action.PROPOSE if plan.offer.hardware.is_neuron else Action.APPLY
 
 
 def _known_hours(workload: Workload) -> Interval | None:
@@ -218,6 +232,9 @@ def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     yield AdviceReason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
     price = f"USD {dollars(offer.hourly)} an hour each in {offer.price.region}, {offer.price.basis}"
     yield AdviceReason(f"{price} of {offer.price.as_of}", "price snapshot")
+    if workload.model.method is not Method.FULL and _hour_decides(workload):
+        text = "adapters learn from few tokens: without their number the cheaper hour comes first; give data.tokens"
+        yield AdviceReason(text, Rule.ADAPTERS_BY_HOUR)
     if plan.nodes > 1:
         yield AdviceReason("EFA networking is required between the nodes", Rule.EFA)
     chip = offer.type.accelerator

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rightsizer.advice.memory import Method, Precision
-from rightsizer.advice.models import Architecture, Network, find_architecture, find_network
+from rightsizer.advice.models import Architecture, Network, find_architecture, find_network, size_in_name
 from rightsizer.domain.checks import finite
 from rightsizer.domain.environment import Environment
 from rightsizer.errors import InputError
@@ -124,9 +124,22 @@ class Model:
 
     @property
     def size(self) -> float | None:
-        """Parameters as given or as the known model has them; None when only an artefact size is known."""
+        """Parameters as given, as the known model has them, or as its name tells; None when none of them does."""
         found = self.architecture or self.network
-        return self.parameters if self.parameters is not None else (found.parameters if found else None)
+        if self.parameters is not None:
+            return self.parameters
+        return found.parameters if found else self.size_of_name
+
+    @property
+    def size_of_name(self) -> float | None:
+        """Parameters that only the name of an unknown model tells; None where something better is known."""
+        known = self.parameters is not None or self.memory_gib is not None or self.architecture or self.network
+        return None if known or not self.name else size_in_name(self.name)
+
+    @property
+    def has_size(self) -> bool:
+        """Whether anything tells the size; a classical model counts as small."""
+        return self.kind is ModelKind.CLASSICAL or self.size is not None or self.memory_gib is not None
 
 
 @dataclass(frozen=True, slots=True)

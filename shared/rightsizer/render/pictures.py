@@ -98,7 +98,7 @@ def line_chart_png(chart: LineChart) -> bytes:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(chart.title)
-    axes.set_xlabel(chart.horizontal)
+    axes.set_xlabel(chart.horizontal, loc="left")  # the foot stands at the right
     axes.set_ylabel(chart.vertical)
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
