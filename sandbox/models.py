@@ -16,7 +16,7 @@ from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.client import ClientCreator
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
-from moto.core import responses
+from moto.core import common_models, responses
 from moto.dynamodb.models.dynamo_type import DynamoType
 
 _accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
@@ -106,6 +106,17 @@ def _signed(signer: SigV4Auth, request: Any) -> Any:
     return "" if type(signer) in (SigV4Auth, S3SigV4Auth) else _canonical(signer, request)
 
 
+def _made(kind: Any, *_given: Any, **_named: Any) -> Any:
+    """An object of moto's. moto remembers each one for ever, which only S3 reads again when an account is left.
+
+    Each transaction copies its table, so that a month of an account with a few rows would fill the machine's memory.
+    """
+    made = object.__new__(kind)
+    if kind.__module__.startswith("moto.s3."):
+        kind.instances_tracked.append(made)
+    return made
+
+
 @cache
 def share() -> None:
     """Let all sessions of the process share what they read."""
@@ -122,5 +133,6 @@ def share() -> None:
         (SigV4Auth, "canonical_request", _signed),
         (DynamoType, "cast_value", property(_value)),
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
+        (common_models.BaseModel, "__new__", staticmethod(_made)),
     ):
         patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache")).start()

@@ -67,6 +67,15 @@ def an_option(**changes: Any) -> Option:
     return replace(made, **changes)
 
 
+class Proposals(dict[str, Proposal]):
+    """The proposals by id; called, those in such a state, as the store names them."""
+
+    def __call__(
+        self, states: tuple[ProposalState, ...], unread: list[UnreadRow] | None = None
+    ) -> tuple[Proposal, ...]:
+        return tuple(one for one in self.values() if one.state in states)
+
+
 @dataclass
 class Kept:
     """Journal, store, ledger and past of one account, with the conditions that DynamoDB would put on a write."""
@@ -78,7 +87,7 @@ class Kept:
     lasting: dict[str, str] = field(default_factory=dict)
     budgets: dict[str, tuple[int, Decimal]] = field(default_factory=dict)
     frozen: Switch = field(default_factory=Switch)
-    proposals: dict[str, Proposal] = field(default_factory=dict)
+    proposals: Proposals = field(default_factory=Proposals)
     newest: Recommendation | None = None
     unreadable: bool = False
     """Whether a newer release wrote the newest judgement."""
@@ -366,7 +375,7 @@ def world(
     }
     made = samples.recommendation(NAME, **(fields | judged))
     proposal = replace(_approved(made, by), **(proposed or {}))
-    kept = Kept(account, proposals={proposal.id: proposal}, newest=made)
+    kept = Kept(account, proposals=Proposals({proposal.id: proposal}), newest=made)
     books, told = cast("Any", kept), Told([])
     apply = Apply(
         journal=books,

@@ -11,7 +11,7 @@ from rightsizer import wire
 from rightsizer.changes.stages import change_id_of_next, option_of_stage, proposal_of, proven_stage
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
-from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalMoved, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.flows import apply_orders
@@ -63,12 +63,16 @@ def second(w: World) -> Change:
 
 def on(w: World, hours: float) -> Change:
     """Ticks of a quarter of an hour after the first stage; the change of the second one."""
+    waits(w, hours)
+    return second(w)
+
+
+def waits(w: World, hours: float) -> None:
+    """Ticks of a quarter of an hour."""
     for _ in range(int(hours * 4)):
         w.advance(timedelta(minutes=15))
-        if w.shown().state is ProposalState.APPROVED:
-            w.start()
+        apply_orders.start_lost_approvals(w.apply, w.now)
         w.apply.tick(w.now)
-    return second(w)
 
 
 def hours_of(w: World) -> list[int]:
@@ -86,13 +90,30 @@ def test_a_proven_stage_brings_the_proposal_back_as_approved_and_people_hear_wha
     assert w.apply.approved_since(w.shown()) == change.journal[-1].at
 
 
-def test_the_next_stage_waits_for_an_evaluation_of_what_runs_now() -> None:
+def test_the_next_stage_waits_for_an_evaluation_of_what_runs_now_and_holds_no_endpoint_meanwhile() -> None:
     w = planned()
     proven(w)
-    waiting = on(w, 30)
-    assert waiting.state is ChangeState.PLANNED
-    assert "waits for an evaluation of what runs now" in waiting.outcome
-    assert not w.account.targets
+    told = len(w.told)
+    waits(w, 30)
+    held = w.apply.stage_hold(w.shown(), w.now)
+    assert held is not None
+    assert held.sentence.endswith("stage 2 waits for an evaluation of what runs now")
+    w.kept.unreadable = True
+    assert w.apply.stage_hold(w.shown(), w.now) is not None
+    assert w.kept.holder_of(NAME) == "", "office hours stop it meanwhile"
+    assert (w.shown().state, len(w.told), w.account.targets) == (ProposalState.APPROVED, told, {})
+
+
+def test_what_the_stream_says_of_a_proven_stage_begins_no_change_that_would_only_wait() -> None:
+    w = planned()
+    proven(w)
+    move = ProposalMoved("1", w.shown())
+    assert apply_orders.start_approved(w.apply, [move], w.now) == []
+    assert w.kept.holder_of(NAME) == ""
+    seen(w, LATER)
+    w.advance(w.apply.limits.cooldown)
+    assert apply_orders.start_approved(w.apply, [move], w.now) == []
+    assert w.kept.holder_of(NAME) == second(w).id
 
 
 def test_the_next_stage_begins_as_the_newest_evaluation_sizes_it_and_is_proven() -> None:
@@ -126,8 +147,11 @@ def test_the_next_stage_rests_as_long_after_the_first_one_as_any_change() -> Non
     w = planned()
     first = proven(w)
     seen(w, LATER)
-    change = on(w, 48)
+    waits(w, w.apply.limits.cooldown / timedelta(hours=1) - 1)
+    assert w.kept.holder_of(NAME) == "", "office hours stop it meanwhile"
+    change = on(w, 25)
     assert change.turned_at is not None
+    assert not any("started late" in subject for subject, _ in w.told), "it was not late"
     assert change.turned_at - first.journal[-1].at >= w.apply.limits.cooldown
 
 
@@ -241,12 +265,25 @@ def test_after_the_rest_was_stopped_what_stands_is_asked_back_too() -> None:
 def test_a_stage_that_waits_for_more_than_a_week_ends_the_plan() -> None:
     w = planned()
     first = proven(w)
+    seen(w, LATER)
+    w.advance(w.apply.limits.cooldown)
+    w.freeze()
     w.start()
     w.advance(PATIENCE + timedelta(hours=1))
     w.apply.tick(w.now)
     assert second(w).state is ChangeState.REFUSED
     assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
     assert "it waited 7 days" in w.shown().outcome
+
+
+def test_a_stage_that_no_evaluation_judges_for_a_week_ends_the_plan_too() -> None:
+    w = planned()
+    first = proven(w)
+    waits(w, PATIENCE / timedelta(hours=1) + 1)
+    assert (w.shown().state, w.shown().change_id) == (ProposalState.PROVEN, first.id)
+    assert w.shown().outcome.startswith("Stage 1 was proven on ")
+    assert w.shown().outcome.endswith("this ends the plan, and stage 1 stands")
+    assert w.told[-1][0] == f"{NAME}: approval expired"
 
 
 def test_an_approval_of_which_no_stage_began_ends_as_before() -> None:

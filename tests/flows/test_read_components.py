@@ -3,19 +3,21 @@
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.components import SageMakerComponents
+from rightsizer.aws.components import SageMakerComponents, copies
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.session import Session
 from rightsizer.dimensions import DIMENSIONS
-from rightsizer.domain.component import Component, ComponentUsage, ReadComponents, UnreadComponent
+from rightsizer.domain.component import Component, ComponentUsage, ReadComponents, UnreadComponent, copies_refusal
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, ScalableTarget
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.errors import ReadError
 from rightsizer.flows.evaluate import Evaluated, permission_for
 from rightsizer.flows.read_components import read_components
 from rightsizer.recommender.proposal import proposal_for
@@ -87,6 +89,36 @@ def test_one_that_cannot_be_described_is_told_and_the_other_is_read(box: Sandbox
     lost = [one for one in found if isinstance(one, UnreadComponent)]
     assert [one.reason.code for one in lost] == [Code.PERMISSION_MISSING]
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("left_out", ["CurrentCopyCount", "RuntimeConfig"])
+def test_copies_that_aws_does_not_tell_are_unknown_and_not_none(box: Sandbox, left_out: str) -> None:
+    service = box.world.components
+    whole = service.DescribeInferenceComponent
+
+    def without(params: Any) -> Any:
+        answer = whole(params)
+        held = answer if left_out == "RuntimeConfig" else answer["RuntimeConfig"]
+        del held[left_out]
+        return answer
+
+    with patch.object(service, "DescribeInferenceComponent", without):
+        found = read(box)
+        with pytest.raises(ReadError, match="does not say how many copies run"):
+            copies(box.client("sagemaker"), ["chat"])
+        assert copies(box.client("sagemaker"), ["tone"]) == {"tone": 0}, "an adapter has none of its own"
+    assert not isinstance(found, Reason)
+    lost = [one for one in found if isinstance(one, UnreadComponent)]
+    assert [(one.name, one.reason.code) for one in lost] == [("chat", Code.READ_FAILED)]
+
+
+def test_tags_that_cannot_be_read_are_told_as_that_and_not_as_absent(box: Sandbox) -> None:
+    box.gate.fail("sagemaker", "ListTags", "AccessDeniedException", DENIED, times=9)
+    box.gate.fail("resourcegroupstaggingapi", "GetResources", "AccessDeniedException", DENIED, times=9)
+    refused = copies_refusal(parts(box)["chat"].sight, may_be_untagged=True)
+    assert refused is not None
+    assert refused.code is Code.PERMISSION_MISSING
+    assert "the tags of component chat could not be read" in refused.sentence
 
 
 def test_metrics_that_cannot_be_read_leave_the_rest_known(box: Sandbox) -> None:

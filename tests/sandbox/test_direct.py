@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
+from moto.dynamodb.models.dynamo_type import Item
+from moto.dynamodb.models.table import Table
 
 from sandbox import direct
 from sandbox.account import Sandbox
@@ -170,3 +172,13 @@ def test_times_are_in_utc(box: Sandbox) -> None:
     found = READS["endpoint"](box)["CreationTime"]
     assert isinstance(found, datetime)
     assert found.tzinfo is UTC
+
+
+def test_what_a_transaction_copies_is_not_kept_for_ever() -> None:
+    with Sandbox() as box:
+        table = box.client("dynamodb")
+        create_table(table)
+        for _ in range(3):
+            table.transact_write_items(TransactItems=[{"Put": {"TableName": "t", "Item": ROW}}])
+        assert vars(Item)["instances_tracked"] == vars(Table)["instances_tracked"] == []
+        assert table.get_item(TableName="t", Key=KEY)["Item"] == ROW

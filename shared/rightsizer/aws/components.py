@@ -44,7 +44,7 @@ def copies(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, i
         for name in names:
             answer = sagemaker.describe_inference_component(InferenceComponentName=name)
             settled = answer["InferenceComponentStatus"] in ("InService", "Failed")
-            found[name] = answer.get("RuntimeConfig", {}).get("CurrentCopyCount", 0) if settled else MOVING
+            found[name] = _running_copies(answer, name) if settled else MOVING
     return found
 
 
@@ -86,10 +86,7 @@ class SageMakerComponents:
                 found.append(UnreadComponent(name, reason_of(error)))
             else:
                 found += [seen] if seen is not None else []
-        found = [
-            c if isinstance(c, UnreadComponent) else replace(c, tags=_known_tags(self._tags.list_tags(c.arn)))
-            for c in found
-        ]
+        found = [c if isinstance(c, UnreadComponent) else _with_tags(c, self._tags.list_tags(c.arn)) for c in found]
         resources = [component_resource_id(c.name) for c in found if isinstance(c, ComponentSight)]
         try:
             targets = self._scaling.read(resources)
@@ -104,9 +101,9 @@ class SageMakerComponents:
         ]
 
 
-def _known_tags(tags: Tags | Reason) -> Tags:
-    """The tags; none where they could not be read: then nobody allowed a change."""
-    return {} if isinstance(tags, Reason) else tags
+def _with_tags(seen: ComponentSight, tags: Tags | Reason) -> ComponentSight:
+    """The component with its tags, or with why they could not be read: then nobody is known to allow a change."""
+    return replace(seen, tags_unread=tags) if isinstance(tags, Reason) else replace(seen, tags=tags)
 
 
 def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
@@ -130,8 +127,16 @@ def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:
         failure_reason=answer.get("FailureReason", ""),
         unknown_fields=(*answer.get(UNKNOWN, ()), *(path for each in shown for path in unknown_paths(each))),
         variant=answer.get("VariantName", ""),
-        current=answer.get("RuntimeConfig", {}).get("CurrentCopyCount", 0),
+        current=_running_copies(answer, name),
     )
+
+
+def _running_copies(answer: Mapping[str, Any], name: str) -> int:
+    """Copies that run. Raises ReadError where AWS does not say it: that is not none. An adapter has no copies."""
+    said: int | None = (answer.get("RuntimeConfig") or {}).get("CurrentCopyCount")
+    if said is not None or (answer.get("Specification") or {}).get("BaseInferenceComponentName"):
+        return said or 0
+    raise ReadError(f"looking at inference component {name}: AWS's answer does not say how many copies run; try later")
 
 
 def _images(shown: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

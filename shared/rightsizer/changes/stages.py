@@ -109,13 +109,12 @@ def sized_sentence(change: Change, newest: Recommendation) -> str:
     )
 
 
-def unjudged_reason(change: Change, newest: Recommendation | None) -> Reason | None:
-    """Reason that a later stage waits for an evaluation of what runs now; None elsewhere."""
-    before = change.stage_before
+def unjudged_reason(before: ProvenStage | None, endpoint: str, newest: Recommendation | None) -> Reason | None:
+    """Reason that the stage after that one waits for an evaluation of what runs now; None elsewhere."""
     if before is None or (newest is not None and newest.evaluated_at > before.ended_at):
         return None
-    text = f"stage {before.number} of {change.ref.name} was proven at {before.ended_at:%Y-%m-%d %H:%M} UTC"
-    return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; stage {number_of(change)} waits for an evaluation of what runs now")
+    text = f"stage {before.number} of {endpoint} was proven at {before.ended_at:%Y-%m-%d %H:%M} UTC"
+    return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; stage {before.number + 1} waits for an evaluation of what runs now")
 
 
 def next_stage_text(change: Change) -> str:

@@ -103,6 +103,8 @@ class ComponentSight:
     unknown_fields: tuple[str, ...] = ()
     """Paths that this program does not know: such a specification is never sent back."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    tags_unread: Reason | None = None
+    """Why its tags could not be read; None where they were, or were not asked for."""
     variant: str = ""
     current: int = 0
     """Copies that run."""
@@ -201,6 +203,9 @@ type ReadComponents = tuple[Component | UnreadComponent, ...] | Reason
 
 def copies_refusal(seen: ComponentSight, *, may_be_untagged: bool) -> Reason | None:
     """Why the tags of the component itself speak against other copies; those of its endpoint do not stand for them."""
+    if (unread := seen.tags_unread) is not None:
+        text = f"the tags of component {seen.name} could not be read, so nobody is known to allow other copies"
+        return Reason(unread.code, f"{text}: {unread.sentence}")
     if owner := owner_of(seen.tags):
         text = f"{owner} owns component {seen.name}; its next deployment would undo the change"
         return Reason(Code.OWNED_BY_STACK, text)

@@ -14,8 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
-from rightsizer.changes.stages import change_id_of_next, proposal_of, proven_stage, stages_approved
+from rightsizer.changes.stages import change_id_of_next, proposal_of, proven_stage, stages_approved, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest, ProvenStage
+from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.office_hours import StoppedTime
@@ -24,7 +25,8 @@ from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
-from rightsizer.domain.proposal import Proposal, ProposalState, change_id_of
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
 from rightsizer.flows.begin_change import ChangeStarter
@@ -127,6 +129,31 @@ class Apply:
         before = answer.stage or answer.test
         decided = proposal.decision.at if proposal.decision else proposal.created_at
         return decided if before is None else before.ended_at
+
+    def stage_hold(self, proposal: Proposal, now: datetime) -> Reason | None:
+        """Why the next stage of an approved plan does not begin yet; None where it may, or where none is next.
+
+        It waits for an evaluation of what runs now, and for the rest between two changes. No change is made for it
+        until then, since a change holds the endpoint: office hours would stop it on none of those nights. An approval
+        that waited for `PATIENCE` is held no longer, so that it ends. Raises ReadError where the tags cannot be read.
+        """
+        answer = self.answer_to(proposal)
+        if answer.stage is None or answer.change is not None or now - answer.stage.ended_at > PATIENCE:
+            return None
+        try:
+            newest = self.store.recommendation(proposal.ref.name)
+        except UnreadableError as error:
+            return Reason(Code.JUDGEMENT_UNKNOWN, f"the newest recommendation cannot be read: {error}")
+        unjudged = unjudged_reason(answer.stage, proposal.ref.name, newest)
+        if unjudged is not None:
+            return unjudged
+        rests_from = self.journal.last_change_at(proposal.ref.name)
+        option = proposal_of(proposal, answer.stage).recommendation.chosen_option
+        urgent = option is not None and (option.restores or option.grows)
+        rests = self._limits_for(proposal.ref, proposal.recommendation.owner).cooldown
+        if urgent or rests_from is None or now - rests_from >= rests:
+            return None
+        return Reason(Code.COOLDOWN, f"the last change of this endpoint was at {rests_from:%Y-%m-%d %H:%M} UTC")
 
     def answer_to(self, proposal: Proposal) -> ApprovalAnswer:
         """The change that answers the present approval, or comes next, with what went before it."""
@@ -275,18 +302,20 @@ class Apply:
         Raises ReadError where its tags, which say its environment and owner, cannot be read before it begins. One that
         began goes on as in production.
         """
+        return self._limits_for(change.ref, change.owner, began=change.before is not None)
+
+    def _limits_for(self, ref: EndpointRef, owner: str, *, began: bool = False) -> ChangeLimits:
         if not self.policy:
             return self.limits
         tags: Mapping[str, str] = {}
-        owner = change.owner
         if self.policy.asks_for_subject:
             try:
-                tags = self.changer.tags(change.ref)
+                tags = self.changer.tags(ref)
                 owner = named_owner(tags)
             except ReadError:
-                if change.before is None:
+                if not began:
                     raise
-        subject = self.policy.subject(change.ref.name, tags, owner)
+        subject = self.policy.subject(ref.name, tags, owner)
         return effective_limits(self.limits, self.policy, subject)
 
     def _note_unreadable(self, change_id: str, error: Failure, now: datetime) -> Change | None:

@@ -80,6 +80,8 @@ def _act_on_proposal(apply: Apply, proposal: Proposal, sequence: str, now: datet
         if proposal.asked_back_by:  # first: it stops what an approval would begin
             change = start_rollback(apply, proposal, now)
         elif proposal.state is ProposalState.APPROVED:
+            if apply.stage_hold(proposal, now) is not None:
+                return []  # the ticks look at it again
             change = apply.start(proposal.id, now)
             count(ChangesStarted=1)
         else:
@@ -295,12 +297,17 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if known is not None:
         apply.store.follow(proposal.id, shown_proposal_state(known), shown_change_id(known), shown_outcome(known))
         return None
-    since = apply.approved_since(proposal)
+    held = apply.stage_hold(proposal, now)
+    if held is not None:
+        logger.info("the next stage waits", extra={"proposal": proposal.id, "why": held.sentence})
+        return None
+    since, stage = apply.approved_since(proposal), apply.answer_to(proposal).stage
     late = now - since
     if late > PATIENCE:
+        what = f"Stage {stage.number} was proven" if stage is not None else "It was approved"
         text = (
-            f"It was approved on {since:%Y-%m-%d %H:%M} UTC and could not be started within "
-            f"{PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
+            f"{what} on {since:%Y-%m-%d %H:%M} UTC and {'the next one ' if stage is not None else ''}could not be "
+            f"started within {PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
         apply.end_unbegun(proposal, ProposalState.EXPIRED, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval expired", text)
@@ -309,7 +316,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
         apply.store.follow(proposal.id, ProposalState.WITHDRAWN, "", "it recommends no option, so nothing can be done")
         return None
     change = apply.start(proposal.id, now)
-    if late > LATE:
+    if late > LATE and stage is None:
         text = f"the approval of {since:%Y-%m-%d %H:%M} UTC was found by the tick and is carried out now"
         _tell_once(apply, LateDecision(proposal, since, f"{proposal.ref.name}: started late"), text, now)
     return change

@@ -243,7 +243,7 @@ def recommendation_against(store: RecommendationStore, change: Change, proposal:
         text = f"the shadow test of {name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC ({change.after.result})"
         wait = "the change waits for an evaluation that knows what it measured, within a day"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; {wait}")
-    if (unjudged := unjudged_reason(change, newest)) is not None:
+    if (unjudged := unjudged_reason(change.stage_before, change.ref.name, newest)) is not None:
         return unjudged
     stage = _stage_now(change, decided, newest)
     if isinstance(stage, Reason):
@@ -281,7 +281,8 @@ def with_covered_fleet(store: RecommendationStore, change: Change, proposal: Pro
 def _stage_now(change: Change, decided: Recommendation, newest: Recommendation | None) -> Option | Reason | None:
     """A later stage as the newest recommendation sizes it, or why it may not begin; None where it waits, or is none."""
     approved = decided.chosen_option
-    if approved is None or newest is None or change.stage_before is None or unjudged_reason(change, newest):
+    before = change.stage_before
+    if approved is None or newest is None or before is None or unjudged_reason(before, change.ref.name, newest):
         return None
     return option_of_stage(approved, decided.variant, newest)
 
