@@ -60,7 +60,7 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved], Sequen
 @build_per_policy
 def picture() -> Callable[[str], bool]:
     """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
-    from time import sleep
+    import time
 
     from rightsizer.aws.message_book import Messages
     from rightsizer.aws.metrics import CloudWatchMetrics
@@ -78,7 +78,7 @@ def picture() -> Callable[[str], bool]:
         raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
     store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
     ports = flow.PicturePorts(
-        store, book, metrics, catalogue(), draw, picture_text, known, board(), sleep, figure_class
+        store, book, metrics, catalogue(), draw, picture_text, known, board(), time.sleep, figure_class
     )
     return lambda proposal: flow.show_picture(ports, proposal)
 
