@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from sandbox.account import Sandbox
-from sandbox.history import REGION, with_history
+from sandbox.history import ASLEEP, REGION, with_history
 from sandbox.pages import Page, report_page
 from sandbox.server import listen
 from sandbox.slack_page import page as slack_page
@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
             print(f"cannot listen on 127.0.0.1:{options.port}: {error.strerror}; choose another --port")
             return 1
         with server:
-            _welcome(box, f"http://127.0.0.1:{server.server_port}", list(pages), time.monotonic() - began)
+            welcome(box, f"http://127.0.0.1:{server.server_port}", list(pages), time.monotonic() - began)
             server.serve_forever()  # werkzeug returns from it on Ctrl-C
             print(f"\n# {len(box.calls)} requests served; everything is forgotten")
     return 0
@@ -86,12 +86,14 @@ def _say(text: str) -> None:
     print(f"# {text} ...", file=sys.stderr, flush=True)
 
 
-def _welcome(box: Sandbox, url: str, pages: list[str], seconds: float) -> None:
+def welcome(box: Sandbox, url: str, pages: list[str], seconds: float) -> None:
     """What to paste, what to look at, and what to type next."""
     names = f"AWS_ENDPOINT_URL={url} AWS_REGION={box.region} AWS_DEFAULT_REGION={box.region}"
     path = 'PATH="$PWD/.venv/bin:$PATH"' if pages else ""
     print(f"export {names} AWS_ACCESS_KEY_ID=sandbox AWS_SECRET_ACCESS_KEY=sandbox {path}".rstrip(), flush=True)
-    print(f"# {len(box.world.fleet.endpoints)} endpoints in {box.region}, ready after {seconds:.0f} s.", flush=True)
+    there = box.world.fleet.endpoints
+    asleep = f" and {ASLEEP}, asleep by its office hours," if pages and ASLEEP not in there else ""
+    print(f"# {len(there)} endpoints{asleep} in {box.region}, ready after {seconds:.0f} s.", flush=True)
     for name in pages:
         print(f"# {url}/sandbox/{name}", flush=True)
     if pages:

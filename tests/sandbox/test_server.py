@@ -12,7 +12,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from sandbox.__main__ import welcome
 from sandbox.account import Sandbox
+from sandbox.history import ASLEEP
 from sandbox.server import serve
 
 
@@ -101,3 +103,14 @@ def test_each_answer_has_one_date_and_it_is_the_accounts(box: Sandbox, url: str)
     assert answer["ResponseMetadata"]["HTTPHeaders"]["date"] == "Wed, 04 Nov 2026 09:00:00 GMT"
     with urllib.request.urlopen(f"{url}/sandbox/clock") as own:
         assert own.headers.get_all("date") == ["Wed, 04 Nov 2026 09:00:00 GMT"]
+
+
+def test_the_welcome_counts_what_runs_and_names_what_sleeps(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    box.add_endpoint(ASLEEP)
+    box.add_endpoint("chat")
+    welcome(box, "http://127.0.0.1:1", ["slack"], 18.4)
+    assert "# 2 endpoints in eu-west-1, ready after 18 s." in capsys.readouterr().out
+    del box.world.fleet.endpoints[ASLEEP]
+    welcome(box, "http://127.0.0.1:1", ["slack"], 18.4)
+    said = f"# 1 endpoints and {ASLEEP}, asleep by its office hours, in eu-west-1, ready after 18 s."
+    assert said in capsys.readouterr().out
