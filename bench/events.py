@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.mutants import spoilt
 from rightsizer import intake, wire
-from rightsizer.aws.proposals import GATHERING
+from rightsizer.aws.message_book import GATHERING
 from rightsizer.domain.capacity_change import CapacityChangeMoved
 from rightsizer.domain.proposal import ProposalMoved
 from rightsizer.domain.trigger import NoTrigger

@@ -59,11 +59,20 @@ def published(message: Message) -> dict[str, Any]:
     return dict(json.loads(said["Message"]))
 
 
-@pytest.mark.parametrize("message", [Notice("a", "b"), ProposalMessage(proposal()), ReportMessage(REPORT)])
-def test_mail_gets_the_text_and_the_chat_its_form(message: Message) -> None:
+@pytest.mark.parametrize(
+    ("message", "event"),
+    [
+        (Notice("a", "b"), "rightsizer.notice"),
+        (ProposalMessage(proposal()), "rightsizer.proposal"),
+        (ReportMessage(REPORT), "rightsizer.report"),
+    ],
+)
+def test_mail_gets_the_text_and_the_chat_its_form(message: Message, event: str) -> None:
     forms = published(message)
     assert forms.keys() == {"default", "https"}
-    SCHEMA.validate(json.loads(forms["https"]))
+    form = json.loads(forms["https"])
+    SCHEMA.validate(form)
+    assert form["metadata"]["eventType"] == event, "a name that filters rely on"
     client = mock.Mock()
     Topic(client, "arn").post(message)
     assert client.publish.call_args.kwargs["Message"] == forms["default"], "without a chat the text alone"

@@ -13,7 +13,7 @@ from rightsizer.aws import decisions
 from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.journal import UNREAD_LOCK, TableJournal
 from rightsizer.aws.ledger import HistoryTable
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST

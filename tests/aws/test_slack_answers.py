@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from rightsizer.aws import decisions
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table, epoch
 from rightsizer.bootstrap.deciders import require_decider
@@ -205,3 +205,6 @@ def test_new_proposals_are_gathered_once_though_several_count_at_once(table: Tab
             book.swap_gathering(replace(one, version=2), version)
     book.swap_gathering(replace(one, ts="1.0", channel="C1", claimed_at=NOW, version=2), 1)
     assert book.gathering() == replace(one, ts="1.0", channel="C1", claimed_at=NOW, version=2)
+    assert book.gathering("C0ADS") is None
+    book.swap_gathering(one, 0, "C0ADS")
+    assert book.gathering("C0ADS") == one

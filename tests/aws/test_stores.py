@@ -17,7 +17,7 @@ from moto import mock_aws
 
 from rightsizer import wire
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange, PastEnd

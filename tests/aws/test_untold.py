@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.aws.proposals import MOST, Messages
+from rightsizer.aws.message_book import Messages
+from rightsizer.aws.proposals import MOST
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalState
@@ -63,6 +64,15 @@ def test_a_proposal_that_was_told_is_left_alone(client: Any) -> None:
     asked = ask(client)
     Messages(Table(client, "t")).remember(MessageRef(asked.id, "C1", "1.0", "pending|"))
     assert (again(client), again(client, everything=True)) == (0, 0)
+
+
+def test_a_proposal_whose_event_was_refused_is_written_again_each_hour_until_it_was_sent(client: Any) -> None:
+    asked, book = ask(client), Messages(Table(client, "t"))
+    book.remember(MessageRef(asked.id, "C1", "1.0", "pending|", event_due=True))
+    assert book.message(asked.id) == MessageRef(asked.id, "C1", "1.0", "pending|", event_due=True)
+    assert again(client) == 1
+    book.remember(MessageRef(asked.id, "C1", "1.0", "pending|"))
+    assert again(client) == 0
 
 
 def test_a_message_that_shows_an_earlier_state_is_found_once_a_day(client: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer.channels.routing import RoutedSlack
 from rightsizer.domain.environment import Environment, EnvironmentReading
-from rightsizer.domain.message import Message, Notice, ProposalMessage
+from rightsizer.domain.message import Digest, Message, Notice, ProposalMessage
 from rightsizer.domain.proposal import MessageRef
 from rightsizer.errors import WriteRefusedError
 from tests.policies import document
@@ -91,26 +91,35 @@ def test_what_no_channel_would_take_goes_up() -> None:
         routed([], "invalid_auth").post(message("ads"))
 
 
-def test_a_proposal_of_another_channel_than_the_digests_stands_by_itself() -> None:
+def test_a_proposal_is_posted_where_its_digest_stands() -> None:
+    log: list[tuple[str, str]] = []
+    board = routed(log)
+    posted = board.post(Digest((), channel="C0ADS"))
+    board.post(replace(message("ads"), thread=posted.ts, thread_channel=posted.channel))
+    board.post(Digest(()))
+    assert log == [("post", "C0ADS"), ("post", "C0ADS"), ("post", "C0STACK")]
+
+
+def test_a_refused_channel_is_stood_in_for_with_its_digest_and_the_threads_in_it() -> None:
     log: list[tuple[str, str]] = []
     threads: list[str] = []
 
     class Threaded(Posted):
         def post(self, message: Message) -> MessageRef:
-            assert isinstance(message, ProposalMessage)
-            threads.append(message.thread)
-            return super().post(message)
+            posted = super().post(message)
+            threads.append(message.thread if isinstance(message, ProposalMessage) else "digest")
+            return posted
 
-    def make(name: str) -> Any:
-        return Threaded(name, log)
+    board = RoutedSlack(lambda name: Threaded(name, log, "is_archived"), "C0STACK", document(SAID))  # type: ignore[arg-type, return-value]  # a stand-in
+    posted = board.post(Digest((), channel="C0ADS"))
+    assert posted.channel == "C0STACK"
+    board.post(replace(message("ads"), thread=posted.ts, thread_channel=posted.channel))
+    assert log == [("post", "C0STACK"), ("post", "C0STACK")]
+    assert threads == ["digest", posted.ts]
+    board.post(replace(message("ads"), thread=posted.ts, thread_channel="C0ADS"))
+    assert threads[-1] == "", "a thread does not reach into another channel"
 
-    board = RoutedSlack(make, "C0STACK", document(SAID))
-    for owner in ("ads", "search"):
-        board.post(replace(message(owner), thread="5.0"))
-    assert log == [("post", "C0ADS"), ("post", "C0STACK")]
-    assert threads == ["", "5.0"], "a thread does not reach into another channel"
 
-
-def test_only_proposals_of_the_channel_of_digests_join_one() -> None:
+def test_each_channel_has_digests_of_its_own() -> None:
     known = routed([])
-    assert [known.joins_digest(message(owner).proposal) for owner in ("ads", "search")] == [False, True]
+    assert [known.digest_of(message(owner).proposal) for owner in ("ads", "search")] == ["C0ADS", ""]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table
 from rightsizer.domain.endpoint import EndpointRef, Mode

@@ -16,7 +16,8 @@ from typing import Any
 from rightsizer.aws import decisions
 from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.journal import TableJournal
-from rightsizer.aws.proposals import Messages, Proposals
+from rightsizer.aws.message_book import Messages
+from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.table import Table
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.proposal import Decision, ProposalState

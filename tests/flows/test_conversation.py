@@ -9,9 +9,7 @@ from rightsizer.domain.message import DigestLine, Gathering, ProposalMessage
 from rightsizer.domain.proposal import Decision, ProposalMoved, ProposalState
 from rightsizer.errors import ReadError, RightsizerError, ThrottledError, WriteRefusedError
 from rightsizer.flows.digest import FEW, thread_for
-from rightsizer.flows.propose import ProposePorts, propose
 from tests.flows.test_propose import Spy, moved
-from tests.notifiers import Told
 from tests.samples import NOW, proposal
 
 
@@ -90,18 +88,18 @@ def test_those_of_the_next_batch_join_the_digest_and_those_of_the_next_hour_do_n
     spy.tell(*(replace(one, sequence=f"{one.sequence}b") for one in many(10)))
     assert spy.updates == ["10 new proposals could save $41,405 a month"]
     assert len(spy.posts) == 1 + 10
-    assert spy.gathered is not None
     later = NOW + timedelta(minutes=31)
-    assert thread_for(spy, spy, [DigestLine("p-x", "x", proposal().recommendation.saving_usd_per_month)], later) == ""
+    line = DigestLine("p-x", "x", proposal().recommendation.saving_usd_per_month)
+    assert thread_for(spy, spy, [line], later).ts == ""
 
 
 def test_a_second_invocation_waits_for_the_digest_that_the_first_one_posts() -> None:
     line = [DigestLine(f"p-{n}", "x", proposal().recommendation.saving_usd_per_month) for n in range(FEW + 1)]
-    spy = Spy(gathered=Gathering(NOW, tuple(line), claimed_at=NOW, version=3))
+    spy = Spy(gatherings={"": Gathering(NOW, tuple(line), claimed_at=NOW, version=3)})
     assert sorted(spy.tell(*many(2))) == ["0", "1"], "they come again"
     assert spy.posts == []
     after = NOW + timedelta(minutes=2)
-    assert thread_for(spy, spy, line, after) == "1.0", "who claimed it is dead"
+    assert thread_for(spy, spy, line, after).ts == "1.0", "who claimed it is dead"
 
 
 def test_a_digest_that_slack_refuses_leaves_each_to_itself() -> None:
@@ -169,8 +167,7 @@ def test_a_post_whose_rest_failed_is_drawn_when_it_comes_again() -> None:
 def test_a_digest_that_slack_does_not_take_now_is_posted_by_the_next_try(error: RightsizerError) -> None:
     spy = Spy(fail_once={"post": error})
     assert sorted(spy.tell(*many(7))) == [str(n) for n in range(7)], "they come again with their digest"
-    assert spy.gathered is not None
-    assert spy.gathered.claimed_at is None
+    assert spy.gatherings[""].claimed_at is None
     assert spy.tell(*many(7)) == []
     assert spy.posts[0].startswith("7 new proposals")
     assert len(spy.posts) == 8
@@ -183,18 +180,4 @@ def test_what_was_told_at_that_version_is_in_no_digest_when_the_stream_is_read_a
     spy = Spy(known=spy.known)  # another day
     assert spy.tell(*rows, *(replace(one, sequence=f"{one.sequence}n") for one in many(6)[4:])) == []
     assert len(spy.posts) == 2, "six rows, of which two are new: no digest"
-    assert spy.gathered is not None
-    assert len(spy.gathered.lines) == 2
-
-
-def test_a_proposal_of_another_channel_is_no_line_of_the_digest() -> None:
-    spy = Spy()
-
-    def tell(count: int) -> list[str]:
-        ports = ProposePorts(spy, Told(spy.publish), spy, spy, spy, spy, joins_digest=lambda one: one.id > "p-1")
-        return propose(ports, many(count), NOW)
-
-    assert tell(FEW + 2) == []
-    assert len(spy.posts) == FEW + 2, "five of this channel: no digest"
-    assert tell(FEW + 3) == []
-    assert spy.posts[FEW + 2].startswith("6 new proposals")
+    assert len(spy.gatherings[""].lines) == 2

@@ -51,10 +51,10 @@ class Studio:
     def remember(self, message: MessageRef) -> None:
         raise AssertionError("the picture changes nothing of what propose knows")
 
-    def gathering(self) -> Gathering | None:
+    def gathering(self, name: str = "") -> Gathering | None:
         raise AssertionError
 
-    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+    def swap_gathering(self, gathering: Gathering, version: int, name: str = "") -> None:
         raise AssertionError
 
     def park(self, *given: object) -> bool:

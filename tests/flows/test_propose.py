@@ -30,7 +30,7 @@ class Spy:
     events: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
     fail_once: dict[str, Exception] = field(default_factory=dict)
-    gathered: Gathering | None = None
+    gatherings: dict[str, Gathering] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     replies: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
@@ -70,14 +70,15 @@ class Spy:
     def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
         self.known[proposal_id] = replace(self.known[proposal_id], picture=file)
 
-    def gathering(self) -> Gathering | None:
-        return self.gathered
+    def gathering(self, name: str = "") -> Gathering | None:
+        return self.gatherings.get(name)
 
-    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+    def swap_gathering(self, gathering: Gathering, version: int, name: str = "") -> None:
         self._may_fail("swap")
-        if (self.gathered.version if self.gathered else 0) != version:
+        known = self.gatherings.get(name)
+        if (known.version if known else 0) != version:
             raise ConflictError("somebody was faster")
-        self.gathered = gathering
+        self.gatherings[name] = gathering
 
     def person(self, owner: str) -> str:
         self._may_fail("person")

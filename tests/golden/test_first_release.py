@@ -19,7 +19,7 @@ from rightsizer.aws import s3
 from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.journal import TableJournal, change_item, revive_change
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.spot_store import InterruptionTable
 from rightsizer.aws.table import Table, from_dynamodb

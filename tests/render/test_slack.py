@@ -111,6 +111,14 @@ def test_the_message_ends_with_what_was_measured() -> None:
     assert actions(blocks) == ["rightsizer_rollback"]
 
 
+def test_what_was_rolled_back_is_announced_as_no_saving() -> None:
+    measured = Decimal(412)
+    back = replace(proposal(), state=ProposalState.ROLLED_BACK, outcome="An alarm.", measured_usd_per_month=measured)
+    assert proposal_text(back) == (
+        "chat-7b runs as before; the plan was to run on 1 × ml.g5.xlarge. Rolled back. An alarm."
+    )
+
+
 def test_what_was_measured_of_a_plan_is_held_against_each_stage_and_the_whole() -> None:
     """The measured figure is of the stages that stand, so the estimate of stage 1 alone would be another sum."""
     first, second = option(saving_usd_per_month=Decimal(1000)), option(saving_usd_per_month=Decimal(400))

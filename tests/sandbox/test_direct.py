@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
+from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import Item
 from moto.dynamodb.models.table import Table
 
@@ -182,3 +183,29 @@ def test_what_a_transaction_copies_is_not_kept_for_ever() -> None:
             table.transact_write_items(TransactItems=[{"Put": {"TableName": "t", "Item": ROW}}])
         assert vars(Item)["instances_tracked"] == vars(Table)["instances_tracked"] == []
         assert table.get_item(TableName="t", Key=KEY)["Item"] == ROW
+
+
+def test_a_refused_transaction_leaves_rows_and_stream_as_they_were() -> None:
+    put = {"Put": {"TableName": "t", "Item": ROW}}
+    never = {
+        "ConditionCheck": {
+            "TableName": "t",
+            "Key": KEY | {"sk": {"S": "other"}},
+            "ConditionExpression": "attribute_exists(pk)",
+        }
+    }
+    with Sandbox() as box:
+        table = box.client("dynamodb")
+        create_table(table)
+        backend = dynamodb_backends[box.account][box.region]
+        backend.tables["t"].set_stream_specification({"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
+        table.transact_write_items(TransactItems=[put])
+        with pytest.raises(ClientError, match="TransactionCanceled"):
+            table.transact_write_items(TransactItems=[{"Delete": {"TableName": "t", "Key": KEY}}, never])
+        assert table.get_item(TableName="t", Key=KEY)["Item"] == ROW
+        shard = backend.tables["t"].stream_shard
+        assert shard is not None
+        assert [one.record["eventName"] for one in shard.items] == ["INSERT"]
+        assert shard.table is backend.tables["t"]
+        table.transact_write_items(TransactItems=[{"Delete": {"TableName": "t", "Key": KEY}}])
+        assert [one.record["eventName"] for one in shard.items] == ["INSERT", "REMOVE"]

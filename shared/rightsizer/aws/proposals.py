@@ -1,15 +1,14 @@
-"""Proposals on the table: find, list, decide, follow the change, expire; and the place of each message.
+"""Proposals on the table: find, list, decide, follow the change, expire.
 
-A proposal of which the message was lost, because the stream that brings it to `propose` gave up or was switched off, is
-written once more, unchanged but for its version, so that the stream carries it again. The keys of messages (port
-`MessageBook`) do not begin with PROPOSAL#, so that the stream does not feed itself.
+A proposal of which the message was lost, because the stream that brings it to `propose` gave up or was switched off, or
+whose event was refused, is written once more, unchanged but for its version, so that the stream carries it again. The
+keys of messages (`rightsizer.aws.message_book`) do not begin with PROPOSAL#, so that the stream does not feed itself.
 """
 
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -34,9 +33,8 @@ from rightsizer.aws.table import (
     whole_number,
 )
 from rightsizer.domain.capacity_change import CapacityChange
-from rightsizer.domain.message import Gathering
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import STOPPABLE, UNDOABLE, MessageRef, Proposal, ProposalState, shown_state
+from rightsizer.domain.proposal import STOPPABLE, UNDOABLE, Proposal, ProposalState, shown_state
 from rightsizer.errors import ConflictError
 from rightsizer.telemetry import Failure, attempt, logger
 
@@ -51,16 +49,12 @@ OURS = frozenset(
 """Attributes of a proposal's item that this program writes."""
 NOT_ASKED: dict[str, Any] = {"asked_back_by": "", "asked_back_at": None}
 """Fields of a proposal's document that no order to go back is in."""
-OURS_OF_MESSAGES = frozenset({"pk", "sk", "channel", "ts", "shown", "version", "owner", "thread"})
-"""Attributes of a message's item that this program writes."""
 EXPIRY, EXPIRY_DAYS = "EXPIRY", 2
 LATELY = timedelta(hours=6)
 """How far back an hourly sweep looks for ended proposals; what several of them missed the daily one closes."""
 QUIET = timedelta(hours=1)
 """The stream itself tries for an hour (template.yaml, MaximumRecordAgeInSeconds)."""
 NEW, RECENT = timedelta(days=2), timedelta(days=30)
-PICTURE, GATHERING = "MESSAGE#picture#", "MESSAGE#digest"
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 MOST = 25
 """At a time: a channel that is down must not fill the queue of dead letters."""
 
@@ -264,10 +258,11 @@ class Proposals:
 
     def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
         """Leave a proposal that cannot be read, and tell of it once; whether people know."""
-        return _park(self._table, proposal_id, cause, now, tell)
+        return park_proposal(self._table, proposal_id, cause, now, tell)
 
 
-def _park(table: Table, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+def park_proposal(table: Table, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
+    """Leave a proposal that cannot be read, and tell of it once; whether people know."""
     return Parking(table).park(f"{PREFIX}{proposal_id}", SORT, cause, now, tell)
 
 
@@ -300,7 +295,8 @@ def _rows(table: Table, start: datetime, end: datetime) -> Iterator[Row]:
 
 def _send_row_again(table: Table, row: Row, lagging: bool) -> int:
     message = table.get(f"MESSAGE#{text(row, 'pk').removeprefix(PREFIX)}", "MESSAGE")
-    if message is not None and not lagging:
+    owes_event = message is not None and "event_due" in message
+    if message is not None and not lagging and not owes_event:
         return 0
     after = read_if_readable(row, _next_version)
     if after is None:
@@ -309,7 +305,7 @@ def _send_row_again(table: Table, row: Row, lagging: bool) -> int:
     back, revision = body.get("asked_back_by", ""), decisions.revision_of(body)
     shown = shown_state(text(after, "state"), str(body.get("outcome", "")), back, revision)
     known = read_if_readable(message, lambda found: text(found, "shown"))
-    return _write_next_version(table, after) if known != shown else 0
+    return _write_next_version(table, after) if known != shown or owes_event else 0
 
 
 def _next_version(row: Row) -> Row:
@@ -325,76 +321,3 @@ def _write_next_version(table: Table, after: Row) -> int:
     except ConflictError:
         return 0  # it moved at this moment, and the stream has it
     return 1
-
-
-class Messages:
-    """Keeps the promises of `ports.evaluation.MessageBook`."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._unknown: dict[str, Row] = {}
-        """Attributes of a later release, by the key of each row that has some."""
-
-    def message(self, proposal_id: str) -> MessageRef | None:
-        """Where the proposal was posted; None also where that cannot be read, so that it is posted anew."""
-        key = f"MESSAGE#{proposal_id}"
-        found = self._table.get(key, "MESSAGE")
-        self._unknown.pop(key, None)
-        if unknown := unknown_attributes(found or {}, OURS_OF_MESSAGES):
-            self._unknown[key] = unknown
-        known = read_if_readable(found, _revive)
-        if known is None or not known.ts:
-            return known
-        kept = self._table.get(f"{PICTURE}{proposal_id}", "MESSAGE")
-        is_its = kept is not None and kept.get("ts") == known.ts
-        return replace(known, picture=text(kept, "file")) if kept is not None and is_its else known
-
-    def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
-        """Store the picture of the message that was posted at `ts`. Its row is its own: nobody else writes it."""
-        row: Row = {"pk": f"{PICTURE}{proposal_id}", "sk": "MESSAGE", "ts": ts, "file": file}
-        self._table.put(row)
-
-    def gathering(self) -> Gathering | None:
-        """New proposals of the latest half hour; None also where they cannot be read."""
-        row = self._table.get(GATHERING, "MESSAGE")
-        if row is None:
-            return None
-        known = read_if_readable(row, lambda found: noun_of(Gathering, found))
-        return replace(known or Gathering(LONG_AGO), version=whole_number(row, "version"))
-
-    def swap_gathering(self, gathering: Gathering, version: int) -> None:
-        """Store it where the stored one has that version, 0 for none. ConflictError."""
-        row: Row = {
-            "pk": GATHERING,
-            "sk": "MESSAGE",
-            "version": gathering.version,
-            "doc": wire.dump_stored(gathering),
-        }
-        if version:
-            self._table.swap(row, version)
-        else:
-            self._table.put(row, unless="pk")
-
-    def remember(self, message: MessageRef) -> None:
-        """Store the place and contents of a message, with what its row held beyond when it was read."""
-        row: Row = {
-            "pk": f"MESSAGE#{message.proposal_id}",
-            "sk": "MESSAGE",
-            "channel": message.channel,
-            "ts": message.ts,
-            "shown": message.shown,
-            "version": message.version,
-        }
-        row |= {name: said for name, said in (("owner", message.owner), ("thread", message.thread)) if said}
-        self._table.put(self._unknown.get(f"MESSAGE#{message.proposal_id}", {}) | row)
-
-    def park(self, proposal_id: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> bool:
-        """Leave a proposal that cannot be read, and tell of it once; whether people know."""
-        return _park(self._table, proposal_id, cause, now, tell)
-
-
-def _revive(row: Row) -> MessageRef:
-    proposal_id = text(row, "pk").removeprefix("MESSAGE#")
-    version = whole_number(row, "version") if "version" in row else 0
-    owner, thread = (text(row, name) if name in row else "" for name in ("owner", "thread"))
-    return MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version, owner, thread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import sleep
+import time
 from typing import TYPE_CHECKING
 
 from rightsizer.bootstrap import build_once, build_per_policy, misread, now, policy_document, session, settings
@@ -64,4 +64,4 @@ def _slack_channel(channel: str) -> Slack:
 
     known = settings()
     secret = SlackSecret(session().client("secretsmanager"), known.slack_secret, now)
-    return Slack(lambda: secret.keys().bot_token, channel, sleep, known.slack_endpoint)
+    return Slack(lambda: secret.keys().bot_token, channel, time.sleep, known.slack_endpoint)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 @build_per_policy
 def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved], Sequence[SleepMoved]], list[str]]:
     """The flow of the propose door: records of the stream in, the sequences to deliver again out."""
+    from rightsizer.aws.message_book import Messages
     from rightsizer.aws.messaging import EventBus, PictureOrders
-    from rightsizer.aws.proposals import Messages
     from rightsizer.aws.s3 import BucketReports
     from rightsizer.bootstrap.channels import board, notifier, routed_slack, slack
     from rightsizer.channels.pages import StoredDetailsPages
@@ -53,17 +53,18 @@ def propose() -> Callable[[Sequence[ProposalMoved | CapacityChangeMoved], Sequen
     draw = PictureOrders(session().client("lambda"), drawn_by).start if drawn_by else None
     ports = flow.ProposePorts(board(), notifier(), Messages(table()), pages, events, slack(), draw)
     if (routed := routed_slack()) is not None:
-        ports = replace(ports, joins_digest=routed.joins_digest)
+        ports = replace(ports, digest_of=routed.digest_of)
     return lambda moves, sleeps: [*flow.propose(ports, moves, now()), *flow.tell_sleeps(ports, sleeps)]
 
 
 @build_per_policy
 def picture() -> Callable[[str], bool]:
     """The flow of the picture door: the id of a proposal in, whether its message shows a picture now out."""
-    from time import sleep
+    import time
 
+    from rightsizer.aws.message_book import Messages
     from rightsizer.aws.metrics import CloudWatchMetrics
-    from rightsizer.aws.proposals import Messages, Proposals
+    from rightsizer.aws.proposals import Proposals
     from rightsizer.bootstrap import catalogue
     from rightsizer.bootstrap.channels import board, slack
     from rightsizer.errors import SettingsError
@@ -77,7 +78,7 @@ def picture() -> Callable[[str], bool]:
         raise SettingsError("the function picture needs Slack: RIGHTSIZER_SLACK_SECRET and RIGHTSIZER_SLACK_CHANNEL")
     store, book, metrics = Proposals(table()), Messages(table()), CloudWatchMetrics(session(), workers=1)
     ports = flow.PicturePorts(
-        store, book, metrics, catalogue(), draw, picture_text, known, board(), sleep, figure_class
+        store, book, metrics, catalogue(), draw, picture_text, known, board(), time.sleep, figure_class
     )
     return lambda proposal: flow.show_picture(ports, proposal)
 

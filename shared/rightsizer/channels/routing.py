@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rightsizer.domain.environment import Environment
-from rightsizer.domain.message import Message, ProposalMessage, SleepMessage
+from rightsizer.domain.message import Digest, Message, ProposalMessage, SleepMessage
 from rightsizer.domain.policy_document import PolicyDocument, Subject, channel_for
 from rightsizer.errors import WriteRefusedError
 from rightsizer.telemetry import logger
@@ -34,15 +34,16 @@ class RoutedSlack:
     def post(self, message: Message) -> MessageRef:
         """Post the message in the channel of its owner or environment."""
         wanted = self.channel_of(message)
-        if isinstance(message, ProposalMessage) and message.thread and wanted != self._common:
-            message = replace(message, thread="")  # the digest stands in another channel
+        if isinstance(message, ProposalMessage) and message.thread:
+            wanted = message.thread_channel or wanted  # its digest may have been refused where it belonged
         try:
             return self._channel(wanted).post(message)
         except WriteRefusedError as error:
             if wanted == self._default or error.code not in REFUSED:
                 raise
             logger.warning("a channel of the policy document is refused", extra={"channel": wanted, "why": str(error)})
-            return self._channel(self._default).post(message)
+            alone = replace(message, thread="") if isinstance(message, ProposalMessage) else message
+            return self._channel(self._default).post(alone)
 
     def update(self, ref: MessageRef, message: Message) -> None:
         """Replace a message where it was posted."""
@@ -53,15 +54,18 @@ class RoutedSlack:
         if isinstance(message, SleepMessage):
             note = message.note
             return channel_for(self._policy, self._policy.subject(note.endpoint, note.tags, note.owner), self._default)
+        if isinstance(message, Digest) and message.channel:
+            return message.channel
         if not isinstance(message, ProposalMessage):
             return self._common
         found = message.proposal.recommendation
         environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
         return channel_for(self._policy, Subject(environment, found.owner), self._default)
 
-    def joins_digest(self, proposal: Proposal) -> bool:
-        """Whether the proposal belongs to the channel of digests, so that it can stand in the thread of one."""
-        return self.channel_of(ProposalMessage(proposal)) == self._common
+    def digest_of(self, proposal: Proposal) -> str:
+        """Name of the digests that the proposal belongs to: its channel, or empty where that is nobody's own."""
+        wanted = self.channel_of(ProposalMessage(proposal))
+        return "" if wanted == self._common else wanted
 
     @property
     def _common(self) -> str:

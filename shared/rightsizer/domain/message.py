@@ -29,6 +29,8 @@ class ProposalMessage:
     """Id of the uploaded picture; empty while there is none."""
     thread: str = ""
     """Time of the message in whose thread it is posted; empty where it stands by itself."""
+    thread_channel: str = ""
+    """Channel of that message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,10 @@ class DigestLine:
     endpoint: str
     saving_usd_per_month: Decimal
     """Negative for growth."""
+    state: str = "pending"
+    """Of the proposal (`ProposalState`), as it moves."""
+    measured_usd_per_month: Decimal | None = None
+    """What its change saves as it was measured; None until it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +90,13 @@ class Digest:
     lines: tuple[DigestLine, ...]
     misread: tuple[str, ...] = ()
     """As in `ProposalMessage`."""
+    channel: str = ""
+    """The channel of the policy document that its proposals go to; empty for the one that is nobody's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """New proposals of one half hour."""
+    """New proposals of one half hour and channel, and where their digest stands."""
 
     began_at: datetime
     lines: tuple[DigestLine, ...] = ()

@@ -197,6 +197,8 @@ class MessageRef:
     """Time of the digest in whose thread the message stands; empty where it stands by itself."""
     picture: str = ""
     """Id of the file with the picture of its two weeks; empty until one is uploaded."""
+    event_due: bool = False
+    """Whether EventBridge refused the event of what the message shows, so that it is still to be sent."""
 
 
 _REVISION = "|revision "

@@ -1,7 +1,8 @@
 """Post a proposal that was written or moved, and let its message follow until the end.
 
 At least once: a record that fails after the post and before the note of it is posted again, and its event is sent
-again. Everything else is done once, because the message book knows what the message shows.
+again. Everything else is done once, because the message book knows what the message shows. An event that is refused is
+noted there too: the next hourly sweep brings the proposal here again, and its event is sent then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice,
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
 from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import RightsizerError, WriteRefusedError
-from rightsizer.flows.digest import thread_for
+from rightsizer.flows.digest import STOOD_DOWN, follow, thread_for
 from rightsizer.flows.notify import catch_send_errors
 from rightsizer.flows.sleep_message import tell_of_sleep
 from rightsizer.ports.evaluation import Conversation, DetailsPages, EventSink, MessageBook, Notifier
@@ -72,8 +73,8 @@ class ProposePorts:
     """Slack's threads and its directory of people; None where the stack has no Slack."""
     draw: Callable[[str], None] | None = None
     """Starts the drawing of a proposal's picture and waits for nothing; None where nothing is drawn."""
-    joins_digest: Callable[[Proposal], bool] = lambda _: True
-    """Whether the proposal is posted in the channel of digests: one of another channel stands by itself there."""
+    digest_of: Callable[[Proposal], str] = lambda _: ""
+    """Name of the digests that the proposal belongs to: each channel of the policy document has its own."""
 
 
 def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeMoved], now: datetime) -> list[str]:
@@ -83,21 +84,53 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
     the stream gives up. It is counted, and people are told once.
     """
     fresh, failed = _fresh_proposals(ports, moves)
-    thread: str | Failure = ""
-    if fresh:
-        lines = [DigestLine(i, one.ref.name, one.recommendation.saving_usd_per_month) for i, one in fresh.items()]
-        thread = attempt("gathering proposals", "digest", partial(thread_for, ports.board, ports.book, lines, now))
+    threads = _threads(ports, fresh, now)
+    told: list[tuple[Proposal, MessageRef]] = []
     for move in moves:
         if move.sequence in failed:
             continue
-        if isinstance(thread, Failure) and _id_of(move) in fresh:
+        under = threads.get(_id_of(move), STOOD_DOWN)
+        if isinstance(under, Failure):
             failed.append(move.sequence)  # it comes again with its digest
             continue
-        under = thread if isinstance(thread, str) and _id_of(move) in fresh else ""
         done = attempt("telling a proposal", move.sequence, partial(_try_move, ports, move, now, under))
         if isinstance(done, Failure) or not done:
             failed.append(move.sequence)
+        elif isinstance(done, MessageRef) and isinstance(move, ProposalMoved) and move.proposal is not None:
+            told.append((move.proposal, done))
+    _renew_digests(ports, told)
     return failed
+
+
+def _threads(ports: ProposePorts, fresh: Mapping[str, Proposal], now: datetime) -> dict[str, MessageRef | Failure]:
+    """The digest that each new proposal is posted under, by id."""
+    named: dict[str, list[Proposal]] = {}
+    for one in fresh.values():
+        named.setdefault(ports.digest_of(one), []).append(one)
+    threads: dict[str, MessageRef | Failure] = {}
+    for name, some in named.items():
+        lines = [_digest_line(one) for one in some]
+        gather = partial(thread_for, ports.board, ports.book, lines, now, name)
+        under = attempt("gathering proposals", "digest", gather)
+        threads |= {one.id: under for one in some}
+    return threads
+
+
+def _digest_line(one: Proposal) -> DigestLine:
+    saving = one.recommendation.saving_usd_per_month
+    return DigestLine(one.id, one.ref.name, saving, str(one.state), one.measured_usd_per_month)
+
+
+def _renew_digests(ports: ProposePorts, told: Sequence[tuple[Proposal, MessageRef]]) -> None:
+    """Let the digests follow the proposals in their threads; one that fails is renewed with the next move."""
+    moved: dict[tuple[str, str, str], dict[str, DigestLine]] = {}
+    for one, ref in told:
+        if ref.thread:
+            place = (ports.digest_of(one), ref.channel, ref.thread)
+            moved.setdefault(place, {})[one.id] = _digest_line(one)
+    for (name, channel, ts), lines in moved.items():
+        digest = MessageRef("", channel, ts, "")
+        attempt("renewing a digest", ts, partial(follow, ports.board, ports.book, digest, lines, name))
 
 
 def tell_sleeps(ports: ProposePorts, moves: Sequence[SleepMoved]) -> list[str]:
@@ -127,12 +160,12 @@ def _fresh_proposals(
     failed: list[str] = []
     for move in moves if ports.people is not None else ():
         asked = _new_proposal(move)
-        if asked is None or not ports.joins_digest(asked):
+        if asked is None:
             continue
         known = attempt("looking up a message", move.sequence, partial(ports.book.message, asked.id))
         if isinstance(known, Failure):
             failed.append(move.sequence)
-        elif known is None or not 0 < move.version <= known.version:
+        elif known is None or (not _is_half_told(known) and not 0 < move.version <= known.version):
             fresh[asked.id] = asked
     return fresh, failed
 
@@ -149,34 +182,41 @@ def _new_proposal(move: ProposalMoved | CapacityChangeMoved) -> Proposal | None:
     return asked if is_new else None
 
 
-def _try_move(ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime, thread: str = "") -> bool:
-    """Whether people know of the move."""
+def _is_half_told(known: MessageRef) -> bool:
+    """Whether the message was posted, and what belongs to it failed afterwards: it is not posted again for that."""
+    return bool(known.ts) and not known.shown
+
+
+def _try_move(
+    ports: ProposePorts, move: ProposalMoved | CapacityChangeMoved, now: datetime, thread: MessageRef
+) -> MessageRef | bool:
+    """Where the message stands that tells the move; or whether people know of it."""
     if isinstance(move, ProposalMoved) and move.problem:
         logger.error("a stream record is malformed", problem=move.problem, sequence=move.sequence)
         count(RecordsMalformed=1)
         return not move.id or ports.book.park(move.id, move.problem, now, catch_send_errors(ports.notifier))
     asked = move.capacity_change if isinstance(move, CapacityChangeMoved) else move.proposal
-    if asked is not None:
-        tell(ports, asked, move.before, move.version, thread)
-    return True
+    return tell(ports, asked, move.before, move.version, thread) if asked is not None else True
 
 
-def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int, thread: str = "") -> None:
-    """Post or update the message of one proposal, and publish the text where the state is worth one.
+def tell(
+    ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int, thread: MessageRef = STOOD_DOWN
+) -> MessageRef | bool:
+    """Post or update the message of one proposal, and publish its text where that is due; where it stands.
 
     A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
     """
     known = ports.book.message(proposal.id)
     if known and 0 < version < known.version:
-        return
-    shown = _shown_state(proposal)
-    reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, known)
+        return True
+    shown, half_told = _shown_state(proposal), known is not None and _is_half_told(known)
+    reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, known) and not half_told
     if known and known.shown == shown and not reopened:
-        return
-    if known is None and before is proposal.state:
+        _announce_late(ports, proposal, replace(known, version=max(version, known.version)))
+        return known
+    if (known is None or half_told) and before is proposal.state:
         before = None  # an earlier record was lost: nobody has heard of this state
-    if before is not proposal.state and isinstance(proposal, Proposal):
-        _announce(ports.events, proposal)
+    sent = before is proposal.state or not isinstance(proposal, Proposal) or _announce(ports.events, proposal)
     current = None if reopened else known
     if current is not None and current.picture and shown_revision(current.shown) != shown_revision(shown):
         ports.book.keep_picture(current.proposal_id, current.ts, "")  # it is of the option that was asked about before
@@ -187,9 +227,10 @@ def tell(ports: ProposePorts, proposal: Asked, before: ProposalState | None, ver
         ports.notifier.post(message)
     if current is not None and before is not proposal.state and isinstance(message, ProposalMessage):
         _say_in_thread(ports, posted, message)
-    ports.book.remember(replace(posted, shown=shown, version=version))
+    ports.book.remember(replace(posted, shown=shown, version=version, event_due=not sent))
     if posted.ts and isinstance(message, ProposalMessage) and _needs_picture(posted, current, shown):
         _start_drawing(ports, proposal.id)
+    return posted
 
 
 def _needs_picture(posted: MessageRef, known: MessageRef | None, shown: str) -> bool:
@@ -207,7 +248,7 @@ def _was_asked_before(before: ProposalState | None, known: MessageRef | None) ->
 
 
 def _with_people(
-    ports: ProposePorts, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None, thread: str
+    ports: ProposePorts, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None, thread: MessageRef
 ) -> ProposalMessage | CapacityChangeMessage:
     """The message with its owner's Slack id, its picture, and the thread that it stands in."""
     if ports.people is None or not isinstance(message, ProposalMessage):
@@ -221,7 +262,7 @@ def _with_people(
         _tell_once(ports, error, REFUSED_LOOKUP)
     except RightsizerError as error:
         logger.warning("the owner could not be looked up", extra={"error": str(error), "proposal": message.proposal.id})
-    return replace(message, owner=owner, thread=thread)
+    return replace(message, owner=owner, thread=thread.ts, thread_channel=thread.channel)
 
 
 def _say_in_thread(ports: ProposePorts, ref: MessageRef, message: ProposalMessage) -> None:
@@ -303,13 +344,21 @@ def _is_worth_text(proposal: Asked, before: ProposalState | None) -> bool:
     return proposal.state in TOLD_BY_TEXT and before is not proposal.state
 
 
-def _announce(events: EventSink, proposal: Proposal) -> None:
-    """One event for each new state, before anything that may fail for long; people are told whether it went or not."""
+def _announce(events: EventSink, proposal: Proposal) -> bool:
+    """Whether the event of the new state was sent, before anything that may fail for long; people are told anyway."""
     try:
         events.proposal_moved(proposal)
     except RightsizerError as error:
         count(EventsLost=1)
         logger.warning("the event was not sent", extra={"error": str(error), "proposal": proposal.id})
+        return False
+    return True
+
+
+def _announce_late(ports: ProposePorts, proposal: Asked, known: MessageRef) -> None:
+    """Send the event that was refused when the message took this state."""
+    if known.event_due and isinstance(proposal, Proposal) and _announce(ports.events, proposal):
+        ports.book.remember(replace(known, event_due=False))
 
 
 def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | CapacityChangeMessage:

@@ -342,11 +342,11 @@ class MessageBook(Protocol):
         """Store the uploaded picture of the message that was posted at `ts`."""
         ...
 
-    def gathering(self) -> Gathering | None:
-        """New proposals of the latest half hour; None where none were gathered."""
+    def gathering(self, name: str = "") -> Gathering | None:
+        """New proposals of the digest of that name; None where none were gathered."""
         ...
 
-    def swap_gathering(self, gathering: Gathering, version: int) -> None:
+    def swap_gathering(self, gathering: Gathering, version: int, name: str = "") -> None:
         """Store it where the stored one has that version, 0 for none. ConflictError."""
         ...
 

@@ -7,7 +7,15 @@ that breaks it is dropped without a word. The guide names no lengths that could 
 from collections.abc import Iterator
 from typing import Any
 
-from rightsizer.domain.message import CapacityChangeMessage, Message, ProposalMessage, ReportMessage
+from rightsizer.domain.message import (
+    CapacityChangeMessage,
+    Digest,
+    Message,
+    Notice,
+    ProposalMessage,
+    ReportMessage,
+    SleepMessage,
+)
 from rightsizer.render import blocks
 
 LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_STEP, LONGEST_KEYWORD = 250, 8_000, 350, 75
@@ -27,10 +35,27 @@ def custom_notification(message: Message, subject: str, body: str) -> dict[str, 
         content["nextSteps"] = steps
     if words := [blocks.escape(word, LONGEST_KEYWORD) for word in _keywords(message) if word]:
         content["keywords"] = words
-    metadata = {"summary": content["title"], "eventType": f"rightsizer-{type(message).__name__}"}
+    metadata = {"summary": content["title"], "eventType": f"rightsizer.{_event_type(message)}"}
     if thread := _thread(message):
         metadata["threadId"] = thread
     return {"version": "1.0", "source": "custom", "content": content, "metadata": metadata}
+
+
+def _event_type(message: Message) -> str:
+    """What filters of the chat may rely on: these names do not change with the code (docs/slack.md)."""
+    match message:
+        case ProposalMessage():
+            return "proposal"
+        case CapacityChangeMessage():
+            return "capacity-change"
+        case ReportMessage():
+            return "report"
+        case Digest():
+            return "digest"
+        case SleepMessage():
+            return "office-hours"
+        case Notice():
+            return "notice"
 
 
 def _thread(message: Message) -> str:

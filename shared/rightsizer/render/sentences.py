@@ -327,7 +327,9 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         case ProposalState.PROVEN:
             words = "Changed and proven."
         case ProposalState.ROLLED_BACK:
-            words = "Rolled back: the endpoint runs as it did before the change."
+            words = (
+                "Rolled back." if proposal.outcome else "Rolled back: the endpoint runs as it did before the change."
+            )
         case ProposalState.HANDED_OVER:
             words = "Handed over to a person: rightsizer changes nothing more here."
         case unreachable:

@@ -33,6 +33,20 @@ from rightsizer.render.blocks import (
 from rightsizer.render.target import later_text
 
 NOTHING = Decimal(0)
+DIGEST_WORDS = {
+    "approved": "approved",
+    "applying": "being changed",
+    "applied": "changed and watched",
+    "proven": "changed and proven",
+    "rejected": "rejected",
+    "snoozed": "snoozed",
+    "expired": "nobody answered in time",
+    "withdrawn": "withdrawn",
+    "rolled-back": "rolled back",
+    "handed-over": "needs a person",
+}
+"""How a proposal stands, in its line of a digest; one that waits needs no word."""
+ENDED_WITHOUT_SAVING = frozenset({"rejected", "snoozed", "expired", "withdrawn", "rolled-back"})
 MOST_LINES = 15
 """Proposals that a digest names; the others are counted."""
 
@@ -89,9 +103,16 @@ def standing_line(proposal: Proposal) -> str:
 
 
 def digest_line(digest: Digest) -> str:
-    """The notification of a digest: ``7 new proposals could save $12,300 a month``."""
-    saving = sum((max(one.saving_usd_per_month, NOTHING) for one in digest.lines), NOTHING)
-    return f"{len(digest.lines)} new proposals could save {sentences.monthly_price(saving)}"
+    """The notification of a digest: ``7 new proposals could save $12,300 a month``, then how many of them wait."""
+    waiting = [one for one in digest.lines if one.state == ProposalState.PENDING]
+    saving = sum((max(one.saving_usd_per_month, NOTHING) for one in waiting), NOTHING)
+    money = sentences.monthly_price(saving)
+    if len(waiting) == len(digest.lines):
+        return f"{len(waiting)} new proposals could save {money}"
+    if not waiting:
+        return f"None of {len(digest.lines)} proposals waits for an answer any more"
+    waits = "waits for its answer" if len(waiting) == 1 else "wait for an answer"
+    return f"{len(waiting)} of {len(digest.lines)} proposals {waits} and could save {money}"
 
 
 def digest_blocks(digest: Digest) -> list[Block]:
@@ -112,7 +133,12 @@ def digest_item(line: DigestLine) -> str:
     """One proposal of a digest: ``chat-7b: saves $390 a month``."""
     money = sentences.monthly_price(abs(line.saving_usd_per_month))
     said = f"saves {money}" if line.saving_usd_per_month >= 0 else f"needs more, which costs {money}"
-    return f"{one_line(line.endpoint, 100)}: {said}"
+    if line.measured_usd_per_month is not None:
+        said = f"measured: {sentences.monthly_price(line.measured_usd_per_month)}"
+    elif line.state in ENDED_WITHOUT_SAVING:
+        said = ""
+    standing = DIGEST_WORDS.get(line.state, "")
+    return f"{one_line(line.endpoint, 100)}: {', '.join(filter(None, (standing, said)))}"
 
 
 def _first_line(proposal: Proposal, owner: str) -> str:
@@ -141,6 +167,8 @@ def _waits(proposal: Proposal) -> bool:
 
 def _headline_words(proposal: Proposal) -> str:
     found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    if option is not None and proposal.state is ProposalState.ROLLED_BACK:
+        return f"{proposal.ref.name} runs as before; the plan was to {sentences.change(option)}"
     if proposal.measured_usd_per_month is not None:
         saved = sentences.monthly_price(proposal.measured_usd_per_month)
         estimated = sentences.money(found.saving_usd_per_month)

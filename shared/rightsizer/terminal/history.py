@@ -11,7 +11,7 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
-from rightsizer.aws.proposals import Messages
+from rightsizer.aws.message_book import Messages
 from rightsizer.bootstrap.changes import Desk
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.changes.stages import change_id_of_next, proven_stage
