@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
 PAGE = (ROOT / "docs" / "release.md").read_text()
 HEADING = re.compile(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", re.MULTILINE)
-KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+KINDS = ["Breaking", "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 
 def headings(text: str) -> list[tuple[str, str]]:
@@ -69,12 +69,12 @@ def test_the_commands_of_the_checklist_give_the_changelog_and_the_version_their_
         subprocess.run(line, shell=True, cwd=tmp_path, check=True)
     before = headings((ROOT / "CHANGELOG.md").read_text())
     top, (version, day), *rest = headings((tmp_path / "CHANGELOG.md").read_text())
-    assert (top, version, rest) == (before[0], "0.2.0", before[1:])
+    assert (top, version, rest) == (before[0], "0.3.0", before[1:])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
-    assert '__version__ = "0.2.0"\n' in (tmp_path / "shared/rightsizer/__init__.py").read_text()
-    assert "`0.2.x`" in (tmp_path / "SECURITY.md").read_text()
+    assert '__version__ = "0.3.0"\n' in (tmp_path / "shared/rightsizer/__init__.py").read_text()
+    assert "`0.3.x`" in (tmp_path / "SECURITY.md").read_text()
     subprocess.run(others[-1], shell=True, cwd=tmp_path, check=True)
-    assert '__version__ = "0.3.0.dev0"\n' in (tmp_path / "shared/rightsizer/__init__.py").read_text()
+    assert '__version__ = "0.4.0.dev0"\n' in (tmp_path / "shared/rightsizer/__init__.py").read_text()
 
 
 def not_installed(page: str) -> list[str]:
