@@ -34,6 +34,7 @@ def test_an_unforeseen_error_at_one_of_three_approvals_fails_that_record_and_the
         return SimpleNamespace(id=f"change of {name}", state="preflight", outcome="")
 
     apply = create_autospec(Apply, instance=True)
+    apply.stage_hold.return_value = None
     apply.start.side_effect = start
     with patch.object(telemetry, "count") as counted:
         assert start_approved(apply, [approved(name) for name in THREE], NOW) == [f"sequence of {spoilt}"]
