@@ -3,8 +3,9 @@
 Each fleet is swept and evaluated for the first time, again on the next day, and scanned from a terminal. Functions and
 command run in processes of their own against the server of `bench.first`: CPU and memory are those of the product
 alone. Endpoints have a datapoint an hour of two weeks, with `--full` every five minutes; CloudWatch has no quota and
-the functions wait for none, so that 10,000 take minutes. The exponent between two sizes is the slope on paper with two
-logarithmic scales. The command fails where one is above `STEEPEST`. `--picture` draws the table.
+the functions wait for none: they compute, and no time passes for anything else. The exponent between two sizes is the
+slope on paper with two logarithmic scales. The command fails where one is above `STEEPEST`. `--picture` draws the
+table.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rightsizer.changes.preflight import cooldown_deferral
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.changes.stages import change_id_of_next, proposal_of, proven_stage, stages_approved, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest, ProvenStage
@@ -71,6 +72,12 @@ class ApprovalAnswer:
     stage: ProvenStage | None = None
     """The stage of the plan that went before it."""
 
+    def waits_since(self, proposal: Proposal) -> datetime:
+        """Since when the approval waits for its change: the decision, or the end of what went before it."""
+        before = self.stage or self.test
+        decided = proposal.decision.at if proposal.decision else proposal.created_at
+        return decided if before is None else before.ended_at
+
 
 @dataclass(frozen=True, slots=True)
 class Apply:
@@ -125,10 +132,7 @@ class Apply:
 
     def approved_since(self, proposal: Proposal) -> datetime:
         """Since when the approval waits for its change: the decision, or the end of the test or stage before it."""
-        answer = self.answer_to(proposal)
-        before = answer.stage or answer.test
-        decided = proposal.decision.at if proposal.decision else proposal.created_at
-        return decided if before is None else before.ended_at
+        return self.answer_to(proposal).waits_since(proposal)
 
     def stage_hold(self, proposal: Proposal, now: datetime) -> Reason | None:
         """Reason that the next stage of an approved plan does not begin yet; None where it may.
@@ -147,13 +151,12 @@ class Apply:
         unjudged = unjudged_reason(answer.stage, proposal.ref.name, newest)
         if unjudged is not None:
             return unjudged
-        rests_from = self.journal.last_change_at(proposal.ref.name)
         option = proposal_of(proposal, answer.stage).recommendation.chosen_option
-        urgent = option is not None and (option.restores or option.grows)
-        rests = self._limits_for(proposal.ref, proposal.recommendation.owner).cooldown
-        if urgent or rests_from is None or now - rests_from >= rests:
+        if option is None:
             return None
-        return Reason(Code.COOLDOWN, f"the last change of this endpoint was at {rests_from:%Y-%m-%d %H:%M} UTC")
+        cooldown = self._limits_for(proposal.ref, proposal.recommendation.owner).cooldown
+        rests = cooldown_deferral(option, self.journal.last_change_at(proposal.ref.name), cooldown, now)
+        return None if rests is None else Reason(Code.COOLDOWN, rests.sentence)
 
     def answer_to(self, proposal: Proposal) -> ApprovalAnswer:
         """The change that answers the present approval, or comes next, with what went before it."""

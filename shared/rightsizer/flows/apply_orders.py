@@ -301,7 +301,8 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if held is not None:
         logger.info("the next stage waits", extra={"proposal": proposal.id, "why": held.sentence})
         return None
-    since, stage = apply.approved_since(proposal), apply.answer_to(proposal).stage
+    answer = apply.answer_to(proposal)
+    since, stage = answer.waits_since(proposal), answer.stage
     late = now - since
     if late > PATIENCE:
         what = f"Stage {stage.number} was proven" if stage is not None else "It was approved"

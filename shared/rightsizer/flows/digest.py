@@ -25,7 +25,7 @@ FEW = 5
 TOGETHER = timedelta(minutes=30)
 CLAIM = timedelta(minutes=1)
 SWAPS = 5
-STOOD_DOWN = MessageRef("", "", "", "")
+NO_DIGEST = MessageRef("", "", "", "")
 """Where proposals stand by themselves."""
 MOST = 500
 """Proposals of one digest, so that its row stays far below DynamoDB's 400 KiB; the next ones begin another."""
@@ -111,7 +111,7 @@ def _post(board: Notifier, book: MessageBook, whole: Gathering, name: str) -> Me
         raise
     if posted is None or not posted.ts:
         _free(book, whole, name)
-        return STOOD_DOWN
+        return NO_DIGEST
     stands = replace(whole, channel=posted.channel, ts=posted.ts, version=whole.version + 1)
     book.swap_gathering(stands, whole.version, name)
     return posted
@@ -124,7 +124,7 @@ def _free(book: MessageBook, whole: Gathering, name: str) -> None:
 
 def _update(board: Notifier, whole: Gathering, name: str) -> MessageRef:
     if not whole.ts:
-        return STOOD_DOWN
+        return NO_DIGEST
     stands = MessageRef("", whole.channel, whole.ts, "")
     try:
         board.update(stands, Digest(whole.lines, channel=name))

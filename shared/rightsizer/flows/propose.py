@@ -15,7 +15,7 @@ from rightsizer.domain.message import CapacityChangeMessage, DigestLine, Notice,
 from rightsizer.domain.proposal import MessageRef, Proposal, ProposalMoved, ProposalState, shown_revision, shown_state
 from rightsizer.domain.sleep import SleepMoved, SleepNote
 from rightsizer.errors import RightsizerError, WriteRefusedError
-from rightsizer.flows.digest import STOOD_DOWN, follow, thread_for
+from rightsizer.flows.digest import NO_DIGEST, follow, thread_for
 from rightsizer.flows.notify import catch_send_errors
 from rightsizer.flows.sleep_message import tell_of_sleep
 from rightsizer.ports.evaluation import Conversation, DetailsPages, EventSink, MessageBook, Notifier
@@ -89,7 +89,7 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
     for move in moves:
         if move.sequence in failed:
             continue
-        under = threads.get(_id_of(move), STOOD_DOWN)
+        under = threads.get(_id_of(move), NO_DIGEST)
         if isinstance(under, Failure):
             failed.append(move.sequence)  # it comes again with its digest
             continue
@@ -200,7 +200,7 @@ def _try_move(
 
 
 def tell(
-    ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int, thread: MessageRef = STOOD_DOWN
+    ports: ProposePorts, proposal: Asked, before: ProposalState | None, version: int, thread: MessageRef = NO_DIGEST
 ) -> MessageRef | bool:
     """Post or update the message of one proposal, and publish its text where that is due; where it stands.
 

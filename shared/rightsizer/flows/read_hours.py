@@ -65,8 +65,8 @@ class HoursReader:
         if before is None:
             return LiveHours(LiveState(seen))
         names = [str(alarm["AlarmName"]) for alarm in before.alarms]
-        rises = _is_on_its_way(record, seen)
-        alarms = self._beside("the alarms", record, partial(changer.alarms, names), rises) if names else {}
+        starting = _is_being_started(record, seen)
+        alarms = self._read_beside("the alarms", record, partial(changer.alarms, names), starting) if names else {}
         if isinstance(seen, Gone):
             config = changer.config(before.config_name)
             fallback = changer.config(before.fallback_config) if before.fallback_config else None
@@ -78,13 +78,13 @@ class HoursReader:
             problem = model_problem(before, models) if starts else ""
             return LiveHours(state, config is not None, replaced, spare, problem)
         read = partial(changer.scaling, record.ref.name, [v.name for v in seen.variants])
-        scaling = self._beside("the autoscaling", record, read, rises) if before.scaling else ()
+        scaling = self._read_beside("the autoscaling", record, read, starting) if before.scaling else ()
         tags = dict(changer.tags(record.ref)) if seen.status == "InService" else {}
         return LiveHours(LiveState(seen, scaling=scaling, alarms=alarms), tags=tags)
 
-    def _beside[T](self, what: str, record: HoursRecord, read: Callable[[], T], rises: bool) -> T | None:
-        """What was read beside an endpoint; None where that failed and the endpoint does not serve yet."""
-        if not rises:
+    def _read_beside[T](self, what: str, record: HoursRecord, read: Callable[[], T], starting: bool) -> T | None:
+        """What belongs to an endpoint; None where that cannot be read and the endpoint does not serve yet."""
+        if not starting:
             return read()
         found = attempt(f"reading {what} of an endpoint that is being started", record.ref.name, read)
         return None if isinstance(found, Failure) else found
@@ -199,7 +199,7 @@ class HoursReader:
         return last, all(_alive_share(w) >= ALIVE_SHARE for w in read)
 
 
-def _is_on_its_way(record: HoursRecord, seen: EndpointSight | Gone) -> bool:
+def _is_being_started(record: HoursRecord, seen: EndpointSight | Gone) -> bool:
     """Whether the next move only creates it, waits for it, or deletes what could not be created."""
     if isinstance(seen, Gone):
         return record.state is HoursState.STOPPED or (record.state is HoursState.STARTING and record.serving_at is None)

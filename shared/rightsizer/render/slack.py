@@ -4,6 +4,7 @@ The message of a proposal is read in ten seconds: a line with owner, change, sav
 Everything else is behind Details (`render.details_view`).
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import PurePosixPath
 
@@ -33,20 +34,28 @@ from rightsizer.render.blocks import (
 from rightsizer.render.target import later_text
 
 NOTHING = Decimal(0)
-DIGEST_WORDS = {
-    "approved": "approved",
-    "applying": "being changed",
-    "applied": "changed and watched",
-    "proven": "changed and proven",
-    "rejected": "rejected",
-    "snoozed": "snoozed",
-    "expired": "nobody answered in time",
-    "withdrawn": "withdrawn",
-    "rolled-back": "rolled back",
-    "handed-over": "needs a person",
+DIGEST_WORDS: Mapping[str, str] = {
+    ProposalState.APPROVED: "approved",
+    ProposalState.APPLYING: "being changed",
+    ProposalState.APPLIED: "changed, not proven",
+    ProposalState.PROVEN: "changed and proven",
+    ProposalState.REJECTED: "rejected",
+    ProposalState.SNOOZED: "snoozed",
+    ProposalState.EXPIRED: "nobody answered in time",
+    ProposalState.WITHDRAWN: "withdrawn",
+    ProposalState.ROLLED_BACK: "rolled back",
+    ProposalState.HANDED_OVER: "needs a person",
 }
 """How a proposal stands, in its line of a digest; one that waits needs no word."""
-ENDED_WITHOUT_SAVING = frozenset({"rejected", "snoozed", "expired", "withdrawn", "rolled-back"})
+ENDED_WITHOUT_SAVING: frozenset[str] = frozenset(
+    {
+        ProposalState.REJECTED,
+        ProposalState.SNOOZED,
+        ProposalState.EXPIRED,
+        ProposalState.WITHDRAWN,
+        ProposalState.ROLLED_BACK,
+    }
+)
 MOST_LINES = 15
 """Proposals that a digest names; the others are counted."""
 

@@ -27,6 +27,7 @@ from rightsizer.recommender.proposal import ChangePermission
 __all__ = [
     "MISSING",
     "alarm_visibility_problem",
+    "cooldown_deferral",
     "image_difference",
     "preflight_deferral",
     "preflight_refusals",
@@ -64,13 +65,22 @@ def preflight_deferral(inputs: PreflightInput, now: datetime, window_opens: date
     held = start_hold(inputs.incident_alarms, now, window_opens, inputs.limits.misread)
     if held is not None and not urgent:
         return Deferral(held.until, held.reason.sentence)
-    rested = inputs.last_change_at is None or now - inputs.last_change_at >= inputs.limits.cooldown
-    if inputs.last_change_at is not None and not rested and not (urgent or inputs.option.grows):
-        until = inputs.last_change_at + inputs.limits.cooldown
-        return Deferral(until, f"the last change of this endpoint was at {inputs.last_change_at:%Y-%m-%d %H:%M} UTC")
+    cooldown = cooldown_deferral(inputs.option, inputs.last_change_at, inputs.limits.cooldown, now)
+    if cooldown is not None:
+        return cooldown
     if inputs.endpoint.status in ("Updating", "SystemUpdating"):
         return Deferral(now + timedelta(minutes=15), f"the endpoint is {inputs.endpoint.status}")
     return None
+
+
+def cooldown_deferral(
+    option: Option, last_change_at: datetime | None, cooldown: timedelta, now: datetime
+) -> Deferral | None:
+    """Until when the endpoint rests after its last change; None where that is over, or users suffer meanwhile."""
+    if last_change_at is None or now - last_change_at >= cooldown or option.restores or option.grows:
+        return None
+    text = f"the last change of this endpoint was at {last_change_at:%Y-%m-%d %H:%M} UTC"
+    return Deferral(last_change_at + cooldown, text)
 
 
 def start_hold(
