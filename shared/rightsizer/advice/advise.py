@@ -18,7 +18,7 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
-from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
 
 MOST = 12
@@ -61,6 +61,8 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
         return notebook_options(workload, market), [], []
     if workload.task is Task.PREPROCESSING or _trains_on_cpu(workload):
         return cpu_job_options(workload, market), [], []
+    if workload.task.is_training and workload.model.is_tiny:
+        return _tiny(workload, market)
     if workload.task.is_training:
         return (*training_options(workload, market), [])
     if workload.running is not None:
@@ -74,6 +76,13 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
     if workload.constraints.environment is Environment.STAGING:
         return [in_staging(each) for each in hosted], refused, []
     return hosted, refused, []
+
+
+def _tiny(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[AdviceReason]]:
+    """A tiny network: CPU first, then two types with a GPU; the other way round with performance as goal."""
+    accelerated, refused = training_options(workload, market)
+    cpu, gpu = cpu_job_options(workload, market), accelerated[:2]
+    return [*gpu, *cpu] if workload.objectives.goal is Goal.PERFORMANCE else [*cpu, *gpu], refused, []
 
 
 def _trains_on_cpu(workload: Workload) -> bool:

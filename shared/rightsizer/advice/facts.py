@@ -6,7 +6,7 @@ from decimal import Decimal
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.market import Market, Offer, class_of, dollars
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Task, TrackedRun, Workload
+from rightsizer.advice.workload import Model, Task, TrackedRun, Workload
 
 
 def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
@@ -15,6 +15,7 @@ def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     if size is not None:
         text = f"{size / 1e9:g} billion parameters are read from the name {workload.model.name}: check them"
         yield AdviceReason(text, "description")
+    yield from _mixture(workload.model)
     if limits.shares_fleet_with_application:
         text = "give inference a fleet of its own: application and model need different CPU and memory"
         yield AdviceReason(text, Rule.SEPARATE_FLEETS)
@@ -27,6 +28,19 @@ def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
         )
     yield from _side_by_side(workload, market)
     yield from _runs(workload.runs, workload.objectives.required_quality)
+
+
+def _mixture(model: Model) -> Iterator[AdviceReason]:
+    """What a mixture of experts is counted with."""
+    if model.size is None or not model.is_mixture:
+        return
+    whole = f"{model.size / 1e9:g} billion parameters"
+    if model.active is not None:
+        text = f"a token passes {model.active / 1e9:.3g} of {whole}: speed is counted with those, memory with all"
+    else:
+        text = f"how many of its {whole} a token passes is not known, so it is counted as dense and may be five times"
+        text += " as fast: give model.active_parameters"
+    yield AdviceReason(text, "description")
 
 
 def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:

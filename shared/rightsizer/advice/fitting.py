@@ -44,7 +44,7 @@ def need_of(model: Model) -> Need:
         return Need(ServingMemory(weights, weights * (SERVING_FACTOR - 1), 0.0), shape, model.memory_gib is not None)
     tokens = 0.0
     if model.kind is ModelKind.LLM:
-        shape = shape or estimated_architecture(model.size)
+        shape = shape or estimated_architecture(model.size, model.active)
         tokens = model.context_tokens or model.tokens_in + model.tokens_out
     kv = Precision.FP8 if model.precision is Precision.FP8 else Precision.FP16
     return Need(serving_memory(model.size, model.precision, shape, tokens, kv), shape, True)

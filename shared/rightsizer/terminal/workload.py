@@ -19,6 +19,7 @@ FLAGS: Mapping[str, tuple[str, str]] = {
     "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
     "--model": ("model.name", "A known model or repository, such as llama-3-8b or resnet-50."),
     "--parameters": ("model.parameters", "Parameters, such as 7B."),
+    "--active-parameters": ("model.active_parameters", "Of a mixture of experts: those that a token passes."),
     "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4."),
     "--framework": ("model.framework", "Such as pytorch or xgboost."),
     "--method": ("model.method", "full, lora or qlora."),
