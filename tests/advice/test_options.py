@@ -94,7 +94,7 @@ def test_neuron_pads_heads_that_its_chips_do_not_divide() -> None:
 def test_an_objective_that_nothing_can_meet_leaves_no_option_and_says_so() -> None:
     advice = on("real-time", objectives={"first_token_ms": 0.5})
     assert advice.options == ()
-    assert any("within the objectives" in text for text in advice.contradictions)
+    assert any("none meets the objective" in text for text in advice.contradictions)
     assert any("hopeful end" in each.reason.text for each in advice.refused)
 
 

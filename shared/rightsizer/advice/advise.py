@@ -42,7 +42,7 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     names = {each.subject.lower() for each in asked}
     kept = [each for each in options if each.instance_type not in names]
     shown = tuple(kept[:MOST])
-    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown))
+    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown, refused))
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
@@ -102,9 +102,14 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
             yield Refused("real-time", AdviceReason(text, Rule.BATCH))
 
 
-def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:
-    """That nothing holds the model, where that is so."""
-    if not list(options):
+def _nothing(workload: Workload, options: Iterable[AdvisedOption], refused: Iterable[Refused]) -> Iterator[str]:
+    """That nothing holds the model, or that nothing which holds it is quick enough, where that is so."""
+    if list(options):
+        return
+    if any(each.reason.source == Rule.ROOFLINE for each in refused):
+        text = "types hold the model, but none meets the objective, even at the hopeful end of its estimate"
+        yield f"{text}: loosen the objective, or ask for fewer tokens or a smaller precision"
+    else:
         size = f"{workload.model.size / 1e9:g} billion parameters" if workload.model.size else "a model of that size"
         ruled = " without accelerator" if workload.constraints.no_gpu or workload.model.cpu_only else ""
         where = workload.constraints.region
