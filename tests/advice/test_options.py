@@ -84,10 +84,17 @@ def test_heads_that_cannot_be_shared_rule_a_type_out() -> None:
         assert "over 8" not in each.plan
 
 
+def test_neuron_pads_heads_that_its_chips_do_not_divide() -> None:
+    model = {"name": "llama-3.3-70b", "neuron": True}
+    asked = advise({"task": "real-time", "model": model, "objectives": {"goal": "cost"}, "ask": ["ml.inf2.48xlarge"]})
+    assert [each.plan for each in asked.options if each.hardware is HardwareClass.INF] == ["tensor parallel over 6"]
+    assert "ml.inf2.48xlarge" not in [each.subject for each in asked.refused]
+
+
 def test_an_objective_that_nothing_can_meet_leaves_no_option_and_says_so() -> None:
     advice = on("real-time", objectives={"first_token_ms": 0.5})
     assert advice.options == ()
-    assert any("within the objectives" in text for text in advice.contradictions)
+    assert any("none meets the objective" in text for text in advice.contradictions)
     assert any("hopeful end" in each.reason.text for each in advice.refused)
 
 

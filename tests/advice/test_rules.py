@@ -1,5 +1,6 @@
 """The rules that advice cites: each is on the page with its source, and each is cited or used."""
 
+import csv
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -75,3 +76,62 @@ def test_a_rule_is_a_sentence_with_a_public_source(rule: Rule) -> None:
     assert cited.source
     parts = urlsplit(cited.url)
     assert (parts.scheme == "https" and parts.netloc) or (PAGE.parent / cited.url).exists()
+
+
+HOSTS = {
+    "arxiv.org",
+    "aws.amazon.com",
+    "awsdocs-neuron.readthedocs-hosted.com",
+    "blog.eleuther.ai",
+    "docs.aws.amazon.com",
+    "docs.nvidia.com",
+    "docs.ultralytics.com",
+    "docs.vllm.ai",
+    "github.com",
+    "huggingface.co",
+    "kubernetes.io",
+    "wesmckinney.com",
+}
+"""Homes of the documentation and papers that tables of advice cite; a new one is added by hand, after a look at it."""
+FORMS = {
+    "arxiv.org": r"/abs/\d{4}\.\d{4,5}",
+    "docs.aws.amazon.com": r"/[\w-]+/.+",
+    "github.com": r"/[\w.-]+/[\w.-]+([/?#].*)?",
+    "huggingface.co": r"/[\w.-]+/.+",
+}
+"""What the path of an address looks like, by host."""
+TABLES = sorted((ROOT / "shared" / "rightsizer" / "advice").glob("*.csv"))
+
+
+def fault(url: str) -> str:
+    """What is wrong with a cited address; empty where nothing is. Nothing is asked of a network."""
+    parts = urlsplit(url)
+    if re.fullmatch(r"[\w-]+\.md(#.*)?", url):
+        return "" if (ROOT / "docs" / parts.path).is_file() else f"{url} is no page of the documentation"
+    if parts.scheme != "https" or parts.hostname not in HOSTS:
+        return f"{url} is no https address of a known home of documentation"
+    form = FORMS.get(parts.hostname, r"/.+")
+    rest = parts._replace(scheme="", netloc="").geturl()
+    return "" if re.fullmatch(form, rest) and not re.search(r"\s", url) else f"{url} has not the form {form}"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: str(path.name))
+def test_every_cited_address_has_the_form_of_known_documentation(table: Path) -> None:
+    with table.open(encoding="utf-8") as file:
+        urls = [row["url"] for row in csv.DictReader(file)]
+    assert urls
+    assert [said for url in urls if (said := fault(url))] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://arxiv.org/abs/1910.02054",
+        "https://arxiv.org/abs/19",
+        "https://example.com/a",
+        "",
+        "https://github.com/one",
+    ],
+)
+def test_an_address_of_another_form_is_found(url: str) -> None:
+    assert fault(url)

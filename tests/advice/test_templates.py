@@ -1,5 +1,7 @@
 """Templates of the advised endpoint: by cfn-lint, by the formatter of Terraform, and by what they hold."""
 
+import json
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -30,7 +32,16 @@ RARE: dict[str, Any] = {
 }
 UNKNOWN: dict[str, Any] = {"task": "real-time", "model": {"kind": "vision"}}
 STAGING = {**LLM, "constraints": {"environment": "staging"}}
-KINDS = {"real-time": LLM, "asynchronous": QUEUED, "serverless": RARE, "unknown": UNKNOWN, "staging": STAGING}
+DEV = {**LLM, "constraints": {"environment": "dev"}}
+KINDS = {
+    "real-time": LLM,
+    "asynchronous": QUEUED,
+    "serverless": RARE,
+    "unknown": UNKNOWN,
+    "unknown-dev": {**UNKNOWN, "constraints": {"environment": "dev"}},
+    "staging": STAGING,
+    "dev": DEV,
+}
 
 
 def made_of(described: dict[str, Any]) -> Blueprint:
@@ -86,7 +97,7 @@ def test_production_has_two_instances_a_canary_alarms_and_its_objective_as_tag()
 
 
 def test_one_instance_has_no_canary() -> None:
-    guard = resources(STAGING)["Endpoint"]["Properties"]["DeploymentConfig"]
+    guard = resources(QUEUED)["Endpoint"]["Properties"]["DeploymentConfig"]
     assert guard["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "ALL_AT_ONCE"
 
 
@@ -111,6 +122,39 @@ def test_the_load_of_an_instance_is_a_parameter_without_value_where_nobody_knows
     known = yaml.safe_load(cloudformation(made_of(LLM)))["Parameters"]["RequestsPerInstance"]
     assert known["Default"] > 0
     assert "Default" not in yaml.safe_load(cloudformation(made_of(UNKNOWN)))["Parameters"]["RequestsPerInstance"]
+
+
+@pytest.mark.parametrize("kind", ["unknown", "unknown-dev"])
+def test_a_type_for_a_model_of_unknown_size_is_asked_for_and_never_guessed(kind: str) -> None:
+    text = cloudformation(made_of(KINDS[kind]))
+    asked = yaml.safe_load(text)["Parameters"]["InstanceType"]
+    assert "Default" not in asked
+    assert "size of the model is not known" in asked["Description"]
+    assert not re.search(r"ml\.[a-z]", text + terraform(made_of(KINDS[kind])))
+    assert 'variable "instance_type"' in terraform(made_of(KINDS[kind]))
+    assert "InstanceType" not in yaml.safe_load(cloudformation(made_of(LLM)))["Parameters"]
+
+
+@pytest.mark.parametrize("described", [STAGING, DEV])
+def test_an_endpoint_in_working_hours_is_created_and_deleted_by_schedules(described: dict[str, Any]) -> None:
+    made = yaml.safe_load(cloudformation(made_of(described)))
+    found = {name: each["Properties"] for name, each in made["Resources"].items()}
+    assert set(found) == {"Configuration", "ScheduleRole", "StartSchedule", "StopSchedule"}
+    assert made["Parameters"]["Starts"]["Default"] == "cron(0 9 ? * MON-FRI *)"
+    assert made["Parameters"]["Stops"]["Default"] == "cron(0 17 ? * MON-FRI *)"
+    start = json.loads(found["StartSchedule"]["Target"]["Input"]["Fn::Sub"])
+    assert start["EndpointName"] == "${EndpointName}"
+    assert {"Key": "rightsizer:mode", "Value": made_of(described).tags["rightsizer:mode"]} in start["Tags"]
+    assert found["StopSchedule"]["Target"]["Arn"]["Fn::Sub"].endswith(":aws-sdk:sagemaker:deleteEndpoint")
+    text = terraform(made_of(described))
+    assert text.count('resource "aws_scheduler_schedule"') == 2
+    assert 'resource "aws_sagemaker_endpoint" ' not in text
+
+
+def test_given_hours_are_those_of_the_schedule() -> None:
+    long = {"requests_per_second": 5, "hours_per_day": 16, "days_per_month": 30}
+    assert made_of({**STAGING, "traffic": long}).hours == ("cron(0 7 ? * * *)", "cron(0 23 ? * * *)")
+    assert made_of(LLM).hours is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,11 @@ from rightsizer.advice.advise import advise
 from rightsizer.advice.models import size_in_name
 from tests.advice.test_cases import faults
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "vendors.yaml").read_text())
+CASES: list[dict[str, Any]] = [
+    case
+    for name in ("vendors.yaml", "vendors_second.yaml")
+    for case in yaml.safe_load((Path(__file__).parent / name).read_text())
+]
 
 
 def disagreements(case: dict[str, Any]) -> list[str]:
@@ -30,6 +34,14 @@ def test_a_published_recommendation_agrees(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", [each for each in CASES if "open" in each], ids=lambda case: str(case["title"]))
 def test_an_open_disagreement_is_one_still(case: dict[str, Any]) -> None:
     assert disagreements(case) != []
+
+
+def test_no_workload_is_in_the_lists_twice() -> None:
+    titles = [each["title"] for each in CASES]
+    workloads = [str(each["workload"]) for each in CASES]
+    assert len(set(titles)) == len(titles)
+    assert len(set(workloads)) == len(workloads)
+    assert all(each["source"].startswith("https://") for each in CASES)
 
 
 def test_a_model_of_unknown_size_is_never_applied() -> None:

@@ -134,3 +134,48 @@ def test_the_rules_can_be_listed_without_a_workload(capsys: pytest.CaptureFixtur
     assert "https://blog.eleuther.ai/transformer-math/" in said
     assert run(["advise", "--rules", "--json"]) == Exit.NOTHING_TO_DO
     assert json.loads(capsys.readouterr().out)["rules"]["rule P1"]["name"] == "SPOT_FOR_TRAINING"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--checkpoints", "--no-checkpoints", "--task", "training"], "say the opposite of each other"),
+        (["--namespace", "serving", "--task", "real-time"], "give --from-prometheus URL with it"),
+        (
+            ["--from-prometheus", "http://127.0.0.1:1", "--template", "terraform"],
+            "--template describe a single workload",
+        ),
+        (["--from-prometheus", "http://127.0.0.1:1", "--rate", "5"], "--rate describe a single workload"),
+        (["--file", "/nowhere/a.yaml"], "reading /nowhere/a.yaml: No such file or directory; give"),
+    ],
+)
+def test_what_does_not_go_together_is_said_and_not_ignored(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert run(["advise", *arguments]) == Exit.FAILED
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("described", "says"),
+    [
+        (
+            {"task": "real-time", "objectives": {"deadline_hours": 3}},
+            "objectives.deadline_hours is not used for real-time",
+        ),
+        (
+            {"task": "real-time", "data": {"tokens": 1e9}, "constraints": {"checkpoints": True}},
+            "checkpoints are not used",
+        ),
+        ({"task": "training", "traffic": {"requests_per_second": 5}}, "requests_per_second is not used for training"),
+    ],
+)
+def test_a_field_that_says_nothing_of_the_task_is_named(described: dict[str, Any], says: str) -> None:
+    assert says in advise({**described, "model": {"name": "llama-3-8b"}}).words
+
+
+def test_a_guess_is_not_called_advised(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["advise", "--task", "real-time", "--kind", "llm"]) == Exit.NOTHING_TO_DO
+    shown = capsys.readouterr().out
+    assert "No advice before the size of the model is known" in shown
+    assert "Advised:" not in shown

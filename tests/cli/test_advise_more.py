@@ -2,10 +2,12 @@
 
 import io
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -132,9 +134,29 @@ def test_the_chart_shows_where_the_cheapest_hosting_changes() -> None:
     at = {line.name: dict(line.points) for line in chart.lines}
     (crossing, cost, text) = chart.marks[-1]
     assert text.startswith("real-time from")
-    assert at["real-time"][crossing] == cost <= at["serverless"][crossing]
-    before = max(x for x in at["serverless"] if x < crossing)
-    assert at["serverless"][before] < at["real-time"][before]
+    before, after = max(x for x in at["serverless"] if x < crossing), min(x for x in at["serverless"] if x >= crossing)
+    assert at["serverless"][before] < at["real-time"][before] == pytest.approx(cost, abs=0.01)
+    assert at["serverless"][after] >= at["real-time"][after]
+
+
+@pytest.mark.parametrize(
+    ("described", "said"),
+    [
+        ({"model": {"kind": "classical"}, "data": {"seconds_per_request": 40}}, "serverless is cheaper"),
+        ({"model": {"name": "llama-3-8b"}}, "giving the instance back"),
+        (
+            {"model": {"kind": "vision", "parameters": 1e9}, "data": {"seconds_per_request": 5}},
+            "giving the instance back",
+        ),
+    ],
+)
+def test_the_chart_and_the_note_name_the_same_break_even(described: dict[str, Any], said: str) -> None:
+    whole = {"task": "real-time", **described}
+    answer = advise(whole)
+    note = next(each.text for each in answer.notes if each.text.startswith(said))
+    marks = [text for _, _, text in break_even_chart(workload_of(whole), answer).marks]
+    (figure,) = re.findall(r"below ([\d,]+) requests", note)
+    assert f"real-time from {figure}" in marks
 
 
 def test_a_chart_without_matplotlib_says_what_to_install(

@@ -2,7 +2,10 @@
 
 import json
 import socket
+import ssl
 import threading
+from urllib.error import URLError
+from urllib.request import OpenerDirector
 
 import pytest
 
@@ -45,6 +48,13 @@ def test_a_value_that_cannot_be_counted_with_is_left_out(row: object) -> None:
     [
         (400, b'{"status":"error","errorType":"bad_data","error":"parse error"}', "HTTP 400, bad_data: parse error"),
         (503, b"overloaded", "HTTP 503, overloaded"),
+        (
+            401,
+            b"Unauthorized",
+            "HTTP 401, Unauthorized; a server that asks for a login is not asked: give the address of",
+        ),
+        (403, b"", "HTTP 403, no text; a server that asks for a login"),
+        (404, b"404 page not found", "HTTP 404, 404 page not found; give the address in front of /api/v1"),
         (200, b"<html>", "the answer is no JSON"),
         (200, b'{"status":"error","errorType":"timeout","error":"too slow"}', "timeout: too slow"),
         (200, b"[1]", r"\[1\]"),
@@ -62,6 +72,28 @@ def test_a_redirect_is_not_followed() -> None:
     with serving(lambda _: (302, b""), elsewhere) as (url, asked), pytest.raises(ReadError, match="HTTP 302"):
         Prometheus(url).query("up")
     assert len(asked) == 1
+
+
+def test_tls_to_a_server_without_it_is_told_to_go_without() -> None:
+    with serving(lambda _: (200, body([]))) as (url, _), pytest.raises(ReadError, match="address with http://"):
+        Prometheus(url.replace("http:", "https:"), timeout_s=5).query("up")
+
+
+def test_a_server_that_is_silent_is_left_after_the_time_that_is_named() -> None:
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        with pytest.raises(ReadError, match=r"no answer within 0\.3 seconds"):
+            Prometheus(f"http://127.0.0.1:{mute.getsockname()[1]}", timeout_s=0.3).query("up")
+
+
+def test_a_certificate_that_nobody_trusts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise URLError(ssl.SSLCertVerificationError(1, "self-signed certificate"))
+
+    monkeypatch.setattr(OpenerDirector, "open", refuse)
+    with pytest.raises(ReadError, match="SSL_CERT_FILE"):
+        Prometheus("https://127.0.0.1:9").query("up")
 
 
 def test_an_address_where_nothing_listens_is_said() -> None:

@@ -78,9 +78,62 @@ def test_what_is_no_namespace_is_refused(namespace: str) -> None:
 
 def test_series_that_are_not_there_are_named_with_what_brings_them() -> None:
     use = read([("up", {}, 1.0)])
-    assert len(use.missing) == 4
+    assert len(use.missing) == 6
     assert "--metric-labels-allowlist=nodes=[node.kubernetes.io/instance-type" in " ".join(use.missing)
     assert advise_cluster(use, ec2_market("us-east-1")).pods == ()
+
+
+def without(*names: str) -> ClusterUse:
+    return read([each for each in cluster() if not each[0].startswith(names)])
+
+
+@pytest.mark.parametrize(
+    ("absent", "named", "lost"),
+    [
+        ("kube_pod_owner", "kube_pod_owner", "each pod is advised alone"),
+        ("kube_pod_container_resource_requests", "kube-state-metrics", "no advice for pods"),
+        ("kube_node_labels", "--metric-labels-allowlist", "no cost"),
+        ("DCGM_", "the DCGM exporter is not scraped", "no other type is advised"),
+        ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_USED", "no other card is advised"),
+        ("DCGM_FI_PROF", "dcp-metrics-included.csv", "tensor cores is not shown"),
+        ("neuroncore", "neuron-monitor is not scraped", "no other type is advised"),
+        ("neuron_runtime", "neuron_runtime_memory_used_bytes", "not shown"),
+        ("container_cpu", "container_cpu_usage_seconds_total", "not judged"),
+        ("container_memory", "container_memory_working_set_bytes", "not judged"),
+    ],
+)
+def test_a_source_that_is_missing_is_named_with_what_it_costs_the_advice(absent: str, named: str, lost: str) -> None:
+    use = without(absent)
+    (text,) = use.missing
+    assert named in text
+    assert lost in text
+    answer = advise_cluster(use, ec2_market("us-east-1"))
+    assert text in answer.unknown
+    if absent.startswith("DCGM_") and absent != "DCGM_FI_PROF":
+        assert {each.advised_type for each in answer.pods if each.group.name == "chat"} <= {
+            "",
+            "g5.2xlarge",
+            "g5.12xlarge",
+        }
+
+
+def test_a_cluster_with_all_sources_misses_none(use: ClusterUse) -> None:
+    assert use.missing == ()
+
+
+def test_a_cluster_without_neuron_does_not_miss_its_monitor() -> None:
+    plain = [
+        each for each in cluster() if "neuron" not in each[0] and each[1].get("resource") != "aws_amazon_com_neuron"
+    ]
+    assert read(plain).missing == ()
+
+
+def test_an_exporter_that_names_no_pods_is_said() -> None:
+    bare = [
+        (name, {key: each for key, each in labels.items() if not key.startswith("exported_")}, value)
+        for name, labels, value in cluster()
+    ]
+    assert any("Kubernetes mode is off" in text for text in read(bare).missing)
 
 
 def test_a_lightly_used_gpu_may_move_to_a_cheaper_type_after_a_test(answer: ClusterAdvice) -> None:

@@ -5,7 +5,9 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from urllib.error import URLError
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from rightsizer.advice.cluster import advise_cluster
 from rightsizer.advice.ec2 import ec2_market
 from rightsizer.domain.cluster import ClusterUse
+from rightsizer.errors import ReadError
 from rightsizer.prometheus.client import Prometheus
 from rightsizer.prometheus.cluster import read_cluster
 from tests.prometheus.series import Series, cluster
@@ -47,10 +50,17 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (folder / "prometheus.yml").write_text("global: {}\n")
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "series.om"), str(folder / "data")]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with running(folder) as found:
+        yield found
+
+
+@contextmanager
+def running(folder: Path, *more: str) -> Iterator[str]:
+    """A server on the folder's configuration and data."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = [f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
+    options = [f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}", *more]
     options += [f"--web.listen-address=127.0.0.1:{port}", "--storage.tsdb.retention.time=30d"]
     server = subprocess.Popen(["prometheus", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -67,6 +77,10 @@ def wait_for(address: str) -> None:
         try:
             with urlopen(f"{address}/-/ready", timeout=2):
                 return
+        except HTTPError as error:
+            if error.code == 401:  # it runs, and asks for a login
+                return
+            time.sleep(0.5)
         except (URLError, OSError):
             time.sleep(0.5)
     pytest.fail(f"{address} is not ready after 30 s")
@@ -99,3 +113,29 @@ def test_a_real_server_leads_to_the_same_advice(address: str) -> None:
     assert advised["chat"] == "g4dn.xlarge"
     assert advised["notebook"] == ""
     assert advised["rank"] == "inf2.xlarge"
+
+
+def test_a_real_server_explains_what_is_asked_wrongly(address: str) -> None:
+    """Errors as the server itself writes them; an empty answer is none."""
+    assert Prometheus(address).query("nothing_has_this_name") == ()
+    with pytest.raises(ReadError, match="HTTP 400, bad_data"):
+        Prometheus(address).query("sum(")
+    with pytest.raises(ReadError, match=r"HTTP 404.*in front of /api/v1"):
+        Prometheus(f"{address}/wrong").query("up")
+    with pytest.raises(ReadError, match="address with http://"):
+        Prometheus(address.replace("http:", "https:")).query("up")
+    empty = read_cluster(Prometheus(address), DAYS, "nobody")
+    assert empty.requests == ()
+    assert any("the namespace has no pods" in each for each in empty.missing)
+
+
+def test_a_real_server_with_a_login_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "prometheus.yml").write_text("global: {}\n")
+    (tmp_path / "web.yml").write_text(
+        'basic_auth_users: {reader: "$2b$04$abcdefghijklmnopqrstuuM9rG8gVtxTqKkIgX7nXJ1ZhE7p3YFVe"}\n'
+    )
+    with (
+        running(tmp_path, "--web.config.file", str(tmp_path / "web.yml")) as address,
+        pytest.raises(ReadError, match=r"HTTP 401.*proxy"),
+    ):
+        Prometheus(address).query("up")

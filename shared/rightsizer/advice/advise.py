@@ -18,7 +18,7 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import running_options
 from rightsizer.advice.serving import serving_options
 from rightsizer.advice.training import training_options
-from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
 
 MOST = 12
@@ -42,7 +42,7 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     names = {each.subject.lower() for each in asked}
     kept = [each for each in options if each.instance_type not in names]
     shown = tuple(kept[:MOST])
-    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown))
+    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown, refused))
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
@@ -61,6 +61,8 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
         return notebook_options(workload, market), [], []
     if workload.task is Task.PREPROCESSING or _trains_on_cpu(workload):
         return cpu_job_options(workload, market), [], []
+    if workload.task.is_training and workload.model.is_tiny:
+        return _tiny(workload, market)
     if workload.task.is_training:
         return (*training_options(workload, market), [])
     if workload.running is not None:
@@ -74,6 +76,13 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
     if workload.constraints.environment is Environment.STAGING:
         return [in_staging(each) for each in hosted], refused, []
     return hosted, refused, []
+
+
+def _tiny(workload: Workload, market: Market) -> tuple[list[AdvisedOption], list[Refused], list[AdviceReason]]:
+    """A tiny network: CPU first, then two types with a GPU; the other way round with performance as goal."""
+    accelerated, refused = training_options(workload, market)
+    cpu, gpu = cpu_job_options(workload, market), accelerated[:2]
+    return [*gpu, *cpu] if workload.objectives.goal is Goal.PERFORMANCE else [*cpu, *gpu], refused, []
 
 
 def _trains_on_cpu(workload: Workload) -> bool:
@@ -93,9 +102,14 @@ def _endpoint_refused(workload: Workload, market: Market, options: Iterable[Advi
             yield Refused("real-time", AdviceReason(text, Rule.BATCH))
 
 
-def _nothing(workload: Workload, options: Iterable[AdvisedOption]) -> Iterator[str]:
-    """That nothing holds the model, where that is so."""
-    if not list(options):
+def _nothing(workload: Workload, options: Iterable[AdvisedOption], refused: Iterable[Refused]) -> Iterator[str]:
+    """That nothing holds the model, or that nothing which holds it is quick enough, where that is so."""
+    if list(options):
+        return
+    if any(each.reason.source == Rule.ROOFLINE for each in refused):
+        text = "types hold the model, but none meets the objective, even at the hopeful end of its estimate"
+        yield f"{text}: loosen the objective, or ask for fewer tokens or a smaller precision"
+    else:
         size = f"{workload.model.size / 1e9:g} billion parameters" if workload.model.size else "a model of that size"
         ruled = " without accelerator" if workload.constraints.no_gpu or workload.model.cpu_only else ""
         where = workload.constraints.region

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, VARIANT, Blueprint
+from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, NO_MEMORY, NO_TYPE, VARIANT, Blueprint
 
 ENDPOINT_NAME = {"Ref": "EndpointName"}
 
@@ -16,25 +16,47 @@ def cloudformation(made: Blueprint) -> str:
         "Description": f"Endpoint advised by rightsizer. {made.comment}"[:1024],
         "Parameters": dict(_parameters(made)),
         "Resources": dict(_resources(made)),
-        "Outputs": {"Endpoint": {"Value": {"Fn::GetAtt": ["Endpoint", "EndpointName"]}}},
+        "Outputs": {
+            "Endpoint": {"Value": ENDPOINT_NAME if made.hours else {"Fn::GetAtt": ["Endpoint", "EndpointName"]}}
+        },
     }
     return "\n".join(_yaml(document, 0)) + "\n"
 
 
 def _parameters(made: Blueprint) -> Iterator[tuple[str, Any]]:
-    yield "EndpointName", {"Type": "String", "Default": "advised"}
+    small: dict[str, str] = (
+        {"AllowedPattern": "[a-z0-9](-*[a-z0-9]){0,62}"} if made.hours else {}
+    )  # ARNs have small letters
+    yield "EndpointName", {"Type": "String", "Default": "advised", **small}
     yield "ModelName", {"Type": "String", "Description": "Name of the SageMaker model, created before."}
-    if made.is_asynchronous:
+    if made.is_serverless and not made.memory_mb:
+        yield "MemorySizeInMB", {"Type": "Number", "Description": NO_MEMORY}
+    elif not made.is_serverless and not made.instance_type:
+        yield "InstanceType", {"Type": "String", "Description": NO_TYPE}
+    if made.hours:
+        yield (
+            "TimeZone",
+            {"Type": "String", "Default": "UTC", "Description": "Of the hours below, such as Europe/Berlin."},
+        )
+        for name, default in zip(("Start", "Stop"), made.hours, strict=True):
+            yield (
+                f"{name}s",
+                {"Type": "String", "Default": default, "Description": f"When the endpoint {name.lower()}s."},
+            )
+    elif made.is_asynchronous:
         yield "OutputPath", {"Type": "String", "Description": "s3://bucket/prefix for answers."}
     elif not made.is_serverless:
         rate = made.requests_per_minute
-        default = {} if rate is None else {"Default": round(rate, 1)}
+        known = {} if rate is None else {"Default": round(rate, 1)}
         text = "Requests a minute for one instance; measure it, 70 % of what an instance bears."
-        yield "RequestsPerInstance", {"Type": "Number", **default, "Description": text}
+        yield "RequestsPerInstance", {"Type": "Number", **known, "Description": text}
 
 
 def _resources(made: Blueprint) -> Iterator[tuple[str, Any]]:
     yield "Configuration", _resource("AWS::SageMaker::EndpointConfig", _configuration(made))
+    if made.hours:
+        yield from _schedule(made)
+        return
     yield "Endpoint", _resource("AWS::SageMaker::Endpoint", _endpoint(made))
     yield from _alarms(made)
     if not made.is_serverless:
@@ -48,9 +70,11 @@ def _resource(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 def _configuration(made: Blueprint) -> dict[str, Any]:
     variant: dict[str, Any] = {"VariantName": VARIANT, "ModelName": {"Ref": "ModelName"}, "InitialVariantWeight": 1}
     if made.is_serverless:
-        variant["ServerlessConfig"] = {"MemorySizeInMB": made.memory_mb, "MaxConcurrency": 10}
+        memory = made.memory_mb or {"Ref": "MemorySizeInMB"}
+        variant["ServerlessConfig"] = {"MemorySizeInMB": memory, "MaxConcurrency": 10}
     else:
-        variant |= {"InstanceType": made.instance_type, "InitialInstanceCount": made.count}
+        kind = made.instance_type or {"Ref": "InstanceType"}
+        variant |= {"InstanceType": kind, "InitialInstanceCount": made.count}
     found: dict[str, Any] = {"ProductionVariants": [variant]}
     if made.is_asynchronous:
         found["AsyncInferenceConfig"] = {"OutputConfig": {"S3OutputPath": {"Ref": "OutputPath"}}}
@@ -72,6 +96,51 @@ def _endpoint(made: Blueprint) -> dict[str, Any]:
         "Tags": [{"Key": key, "Value": value} for key, value in made.tags.items()],
     }
     return found if made.is_serverless else {**found, "RetainAllVariantProperties": True}
+
+
+def _schedule(made: Blueprint) -> Iterator[tuple[str, Any]]:
+    """A role and two schedules that create and delete the endpoint (rule P7): it is no resource, so nothing drifts."""
+    name, config = "${EndpointName}", "${Configuration.EndpointConfigName}"
+    arns = [
+        {"Fn::Sub": f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}"}
+        for kind in (f"endpoint/{name}", "endpoint-config/*")
+    ]
+    allowed = [
+        {"Effect": "Allow", "Action": ["sagemaker:CreateEndpoint", "sagemaker:AddTags"], "Resource": arns},
+        {"Effect": "Allow", "Action": "sagemaker:DeleteEndpoint", "Resource": arns[:1]},
+    ]
+    trust = {"Effect": "Allow", "Principal": {"Service": "scheduler.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    version: dict[str, Any] = {"Version": "2012-10-17"}
+    yield (
+        "ScheduleRole",
+        _resource(
+            "AWS::IAM::Role",
+            {
+                "AssumeRolePolicyDocument": {**version, "Statement": [trust]},
+                "Policies": [{"PolicyName": "hours", "PolicyDocument": {**version, "Statement": allowed}}],
+            },
+        ),
+    )
+    tags = [{"Key": key, "Value": value} for key, value in made.tags.items()]
+    start = json.dumps({"EndpointName": name, "EndpointConfigName": config, "Tags": tags})
+    yield "StartSchedule", _resource("AWS::Scheduler::Schedule", _call("Starts", "createEndpoint", start))
+    stop = json.dumps({"EndpointName": name})
+    yield "StopSchedule", _resource("AWS::Scheduler::Schedule", _call("Stops", "deleteEndpoint", stop))
+
+
+def _call(when: str, operation: str, given: str) -> dict[str, Any]:
+    """A schedule that calls one operation of SageMaker."""
+    target = {
+        "Arn": {"Fn::Sub": f"arn:${{AWS::Partition}}:scheduler:::aws-sdk:sagemaker:{operation}"},
+        "RoleArn": {"Fn::GetAtt": ["ScheduleRole", "Arn"]},
+        "Input": {"Fn::Sub": given},
+    }
+    return {
+        "ScheduleExpression": {"Ref": when},
+        "ScheduleExpressionTimezone": {"Ref": "TimeZone"},
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": target,
+    }
 
 
 def _alarms(made: Blueprint) -> Iterator[tuple[str, Any]]:

@@ -28,6 +28,8 @@ def _of_model(workload: Workload) -> Iterator[str]:
             f"model.name says {found.parameters / 1e9:.1f} billion parameters, model.parameters"
             f" {model.parameters / 1e9:.1f} billion"
         )
+    if model.active_parameters is not None and model.kind is not ModelKind.LLM:
+        yield f"model.active_parameters is of a mixture of experts, a language model; the kind is {model.kind.value}"
     if model.context_tokens is not None and model.context_tokens < model.tokens_in + model.tokens_out:
         together = model.tokens_in + model.tokens_out
         yield f"model.context_tokens is {model.context_tokens}, but tokens in and out are {together:.0f} together"

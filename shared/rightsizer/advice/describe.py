@@ -55,6 +55,7 @@ CLASSICAL = (
     "lda",
     "pca",
     "randomcutforest",
+    "factorizationmachines",
 )
 """Frameworks and algorithms that train no network, in small letters without signs."""
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.market import Market, Offer, class_of, dollars
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Task, TrackedRun, Workload
+from rightsizer.advice.workload import Model, Task, TrackedRun, Workload
 
 
 def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
@@ -15,6 +15,10 @@ def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     if size is not None:
         text = f"{size / 1e9:g} billion parameters are read from the name {workload.model.name}: check them"
         yield AdviceReason(text, "description")
+    yield from _mixture(workload.model)
+    if unused := [name for name, value in _unused(workload) if value is not None]:
+        said = "is" if len(unused) == 1 else "are"
+        yield AdviceReason(f"{', '.join(unused)} {said} not used for {workload.task.value}", "description")
     if limits.shares_fleet_with_application:
         text = "give inference a fleet of its own: application and model need different CPU and memory"
         yield AdviceReason(text, Rule.SEPARATE_FLEETS)
@@ -27,6 +31,35 @@ def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
         )
     yield from _side_by_side(workload, market)
     yield from _runs(workload.runs, workload.objectives.required_quality)
+
+
+def _unused(workload: Workload) -> Iterator[tuple[str, object]]:
+    """Fields that say nothing of the task, and their values."""
+    goals, traffic, task = workload.objectives, workload.traffic, workload.task
+    if task in (Task.REAL_TIME, Task.ASYNCHRONOUS):
+        yield "objectives.deadline_hours", goals.deadline_hours
+    if not task.is_training:
+        yield "data.tokens", workload.data.tokens
+        yield "constraints.checkpoints", workload.constraints.checkpoints
+    if not task.is_inference:
+        yield "traffic.requests_per_second", traffic.requests_per_second
+        yield "traffic.peak_requests_per_second", traffic.peak_requests_per_second
+        yield "traffic.requests_per_month", traffic.requests_per_month
+        yield "objectives.first_token_ms", goals.first_token_ms
+        yield "objectives.tokens_per_second", goals.tokens_per_second
+
+
+def _mixture(model: Model) -> Iterator[AdviceReason]:
+    """What a mixture of experts is counted with."""
+    if model.size is None or not model.is_mixture:
+        return
+    whole = f"{model.size / 1e9:g} billion parameters"
+    if model.active is not None:
+        text = f"a token passes {model.active / 1e9:.3g} of {whole}: speed is counted with those, memory with all"
+    else:
+        text = f"how many of its {whole} a token passes is not known, so it is counted as dense and may be five times"
+        text += " as fast: give model.active_parameters"
+    yield AdviceReason(text, "description")
 
 
 def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:

@@ -44,7 +44,7 @@ def need_of(model: Model) -> Need:
         return Need(ServingMemory(weights, weights * (SERVING_FACTOR - 1), 0.0), shape, model.memory_gib is not None)
     tokens = 0.0
     if model.kind is ModelKind.LLM:
-        shape = shape or estimated_architecture(model.size)
+        shape = shape or estimated_architecture(model.size, model.active)
         tokens = model.context_tokens or model.tokens_in + model.tokens_out
     kv = Precision.FP8 if model.precision is Precision.FP8 else Precision.FP16
     return Need(serving_memory(model.size, model.precision, shape, tokens, kv), shape, True)
@@ -91,7 +91,7 @@ def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
         for together in sorted({1, 2, 4, 8, 16, number})
         if together <= number
         and number % together == 0
-        and _divides(together, need)
+        and _divides(together, need, offer)
         and together * chip.usable_gib >= need.gib
     )
     if found:
@@ -102,9 +102,11 @@ def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
     return f"{name} offers {have} on {chip.model}, the model needs {need.gib:.1f} GiB"
 
 
-def _divides(together: int, need: Need) -> bool:
-    """Whether the attention heads can be shared evenly, as tensor parallel servers require (rule M8)."""
-    return need.architecture is None or together == 1 or need.architecture.heads % together == 0
+def _divides(together: int, need: Need, offer: Offer) -> bool:
+    """Whether the attention heads can be shared evenly, as servers on GPUs require; Neuron pads them (rule M8)."""
+    if need.architecture is None or together == 1:
+        return True
+    return offer.hardware.is_neuron or need.architecture.heads % together == 0
 
 
 def _shown(need: Need, usable_gib: float, host_gib: float = 0.0) -> Memory:

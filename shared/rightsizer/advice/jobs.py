@@ -9,7 +9,7 @@ from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
-from rightsizer.advice.workload import Task, Workload
+from rightsizer.advice.workload import ModelKind, Task, Workload
 
 SMALL_TABLE_GIB = 8
 """Memory of the smallest compute-optimised type that is advised; a table within it leaves arithmetic to decide."""
@@ -127,8 +127,12 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         cost = replace(cost, usd_per_run=Interval(run / 2, run, run * 2, ("the duration was measured elsewhere",)))
     preprocessing = workload.task is Task.PREPROCESSING
     first = "preprocessing and feature engineering run on CPU" if preprocessing else "classical training runs on CPU"
+    rule = Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU
     if workload.model.cpu_only:
         first = "the software runs on CPU only, so host memory decides"
+    elif not preprocessing and workload.model.is_tiny and workload.model.kind is not ModelKind.CLASSICAL:
+        first = "a network this small is little arithmetic: a GPU would wait for data and for the start of each layer"
+        rule = Rule.TINY_NETWORK_ON_CPU
     return AdvisedOption(
         Hosting.JOB,
         Purchase.ON_DEMAND,
@@ -139,7 +143,7 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         cost=cost,
         memory=memory,
         reasons=(
-            AdviceReason(first, Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU),
+            AdviceReason(first, rule),
             AdviceReason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
         ),
         effort="none",

@@ -83,6 +83,8 @@ class Network:
     kind: str
     """``vision``, ``deep-learning`` for speech and diffusion, or ``llm`` where only the size is kept."""
     parameters: float
+    active: float | None
+    """Parameters that one token passes in a mixture of experts; None for a dense model."""
     gflop: float | None
     """Operations of one item in units of 10^9; a multiplication and an addition are two. None where not published."""
     item: str
@@ -98,6 +100,7 @@ def networks() -> Mapping[str, Network]:
             row["name"],
             row["kind"],
             float(row["parameters"]),
+            float(row["active"]) if row["active"] else None,
             float(row["gflop"]) if row["gflop"] else None,
             row["item"],
             row["url"],
@@ -125,6 +128,21 @@ def size_in_name(name: str) -> float | None:
         return None
     size = float(found[1] or 1) * float(found[2]) * (1e9 if found[3] == "b" else 1e6)
     return size if 1e6 <= size <= 1e14 else None
+
+
+def active_in_name(name: str) -> float | None:
+    """Parameters of one token's experts that a name tells, as ``30B-A3B`` and ``17B-16E`` do; else None."""
+    plain = name.lower().rsplit("/", 1)[-1].replace("_", "-")
+    found = re.search(r"\d[bm]?-a(\d+(?:\.\d+)?)b(?![a-z0-9])|(?<![a-z0-9.])(\d+(?:\.\d+)?)b-\d+e(?![a-z0-9])", plain)
+    return float(found[1] or found[2]) * 1e9 if found else None
+
+
+def names_a_mixture(name: str) -> bool:
+    """Whether the name tells that the model is a mixture of experts."""
+    plain = name.lower().rsplit("/", 1)[-1]
+    return active_in_name(name) is not None or bool(
+        re.search(r"(?<![a-z0-9])\d+x\d+(?:\.\d+)?b|(?<![a-z])moe(?![a-z])", plain)
+    )
 
 
 def _bare(name: str) -> str:
@@ -182,13 +200,21 @@ SAME_AS: Mapping[str, str] = {
 """Names that mean an architecture of the table."""
 
 
-def estimated_architecture(parameters: float) -> Architecture:
-    """A decoder of about so many parameters, scaled from the nearest known dense one; the name says which."""
+def estimated_architecture(parameters: float, active: float | None = None) -> Architecture:
+    """A decoder of about so many parameters, scaled from the nearest known dense one; the name says which.
+
+    A mixture of experts has the layers of a dense model of its `active` parameters, and as many experts as fill it.
+    """
+    used = active if active is not None and active < parameters else parameters
     dense = [each for each in architectures().values() if each.experts == 1 and each.kind == "llm" and each.gated]
-    near = min(dense, key=lambda each: abs(math.log(parameters / each.parameters)))
-    layers = max(1, round(near.layers * (parameters / near.parameters)))
-    name = f"estimated from {near.name}"
-    return replace(near, name=name, layers=layers, published_parameters=0)
+    near = min(dense, key=lambda each: abs(math.log(used / each.parameters)))
+    layers = max(1, round(near.layers * (used / near.parameters)))
+    made = replace(near, name=f"estimated from {near.name}", layers=layers, published_parameters=0)
+    if used == parameters:
+        return made
+    expert = layers * made.feed_forward * made.hidden * 3
+    experts = 1 + max(1, round((parameters - made.parameters) / expert))
+    return replace(made, name=f"{made.name} with {experts} experts", experts=experts)
 
 
 def _read() -> Iterable[Architecture]:

@@ -105,7 +105,7 @@ def training_model(model: Model) -> TrainingModel:
     size = model.size or SMALL
     shape = model.architecture
     if shape is None and model.kind is ModelKind.LLM:
-        shape = estimated_architecture(size)
+        shape = estimated_architecture(size, model.active)
     return TrainingModel(size, model.method, model.precision, shape, model.context_tokens or 2048)
 
 
@@ -116,7 +116,7 @@ SMALL = 100e6
 def operations(model: Model, tokens: float) -> float:
     """Useful operations of a run: 6 a parameter and token, 4 where the weights stay frozen (LoRA)."""
     shape = model.architecture
-    used = shape.parameters_used if shape else (model.size or SMALL)
+    used = shape.parameters_used if shape else (model.active or model.size or SMALL)
     return (6 if model.method is Method.FULL else 4) * used * tokens
 
 

@@ -23,6 +23,7 @@ class Rule(StrEnum):
     EDGE = "rule C8"
     ELASTIC_INFERENCE_GONE = "rule C9"
     SEPARATE_FLEETS = "rule C10"
+    TINY_NETWORK_ON_CPU = "rule C11"
     SERVING_MEMORY = "rule M1"
     KV_CACHE = "rule M2"
     TRAINING_MEMORY = "rule M3"

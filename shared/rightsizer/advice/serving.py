@@ -108,16 +108,17 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
     for offer in market.offers(classes_of(workload), families):
         made = _judge(offer, workload, need)
         family = offer.type.family
-        if isinstance(made, str):
-            refused.setdefault(family, Refused(offer.type.name, AdviceReason(made, Rule.SERVING_MEMORY)))
+        if not isinstance(made, Candidate):
+            why = AdviceReason(made, Rule.SERVING_MEMORY) if isinstance(made, str) else made
+            refused.setdefault(family, Refused(offer.type.name, why))
         elif family not in best or made.monthly < best[family].monthly:
             best[family] = made
     left = [reason for family, reason in refused.items() if family not in best]
     return _pruned(list(best.values()), workload), left
 
 
-def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
-    """The type as a candidate, or why it is none."""
+def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | AdviceReason | str:
+    """The type as a candidate, or why it is none: too slow as a reason of its own, all else in words."""
     placed = placements(offer, need)
     if isinstance(placed, str):
         return placed
@@ -132,7 +133,8 @@ def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | str:
             return f"{offer.type.name} has {offer.type.memory_gib:.0f} GiB, the table in memory takes {held:.0f} GiB"
     placement, speed = _best_placement(placed, workload, need)
     if speed is not None and not speed.may_meet:
-        return f"{offer.type.name} misses the objective even at the hopeful end of the estimate"
+        text = f"{offer.type.name} misses the objective even at the hopeful end of the estimate"
+        return AdviceReason(text, Rule.ROOFLINE)
     count = speed.count(workload.traffic.peak) if speed else 1
     if count > MOST_INSTANCES:
         return f"{count:,} x {offer.type.name} would be needed at the peak, more than {MOST_INSTANCES:,} instances"

@@ -72,7 +72,8 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     assert chip is not None
     assert need.architecture is not None
     kv = Precision.FP8 if model.precision is Precision.FP8 else Precision.FP16
-    serving = Serving(need.architecture, chip, placement.together, model.precision, kv)
+    unknown = model.is_mixture and model.active is None
+    serving = Serving(need.architecture, chip, placement.together, model.precision, kv, unknown)
     best: Throughput | None = None
     for at_once in (MOST_AT_ONCE, 32, 16, 8, 4, 2, 1):
         made = throughput(serving, RequestLoad(at_once, model.tokens_in, model.tokens_out))
@@ -111,8 +112,9 @@ def _on_cpu(placement: Placement, workload: Workload) -> Speed:
     def around(middle: float) -> Interval:
         return Interval(middle / 3, middle, middle * 3, why)
 
-    first = around(2 * model.size * model.tokens_in / (vcpu * VCPU_FLOPS))
-    each = around(placement.memory.parts[0][1] * 2**30 / (vcpu * VCPU_BYTES))
+    used = model.active or model.size
+    first = around(2 * used * model.tokens_in / (vcpu * VCPU_FLOPS))
+    each = around(placement.memory.parts[0][1] * (used / model.size) * 2**30 / (vcpu * VCPU_BYTES))
     made = Throughput(each.inverse(), each.inverse(1 / model.tokens_out), first, each, 1, "bandwidth")
     latency = _request_s(made, workload)
     estimates = (

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, VARIANT, Blueprint
+from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, NO_MEMORY, NO_TYPE, VARIANT, Blueprint
 
 
 class Reference(str):
@@ -34,17 +34,30 @@ def _variables(made: Blueprint) -> Iterator[tuple[str, Block]]:
     text = Reference("string")
     yield 'variable "endpoint_name"', {"type": text, "default": "advised"}
     yield 'variable "model_name"', {"type": text, "description": "Name of the SageMaker model, created before."}
-    if made.is_asynchronous:
+    if made.is_serverless and not made.memory_mb:
+        yield 'variable "memory_size_in_mb"', {"type": Reference("number"), "description": NO_MEMORY}
+    elif not made.is_serverless and not made.instance_type:
+        yield 'variable "instance_type"', {"type": text, "description": NO_TYPE}
+    if made.hours:
+        said = "Of the hours below, such as Europe/Berlin."
+        yield 'variable "time_zone"', {"type": text, "default": "UTC", "description": said}
+        for name, default in zip(("start", "stop"), made.hours, strict=True):
+            said = f"When the endpoint {name}s."
+            yield f'variable "{name}s"', {"type": text, "default": default, "description": said}
+    elif made.is_asynchronous:
         yield 'variable "output_path"', {"type": text, "description": "s3://bucket/prefix for answers."}
     elif not made.is_serverless:
         said = "Requests a minute for one instance; measure it, 70 % of what an instance bears."
         rate = made.requests_per_minute
-        default = {} if rate is None else {"default": round(rate, 1)}
-        yield 'variable "requests_per_instance"', {"type": Reference("number"), "description": said, **default}
+        known = {} if rate is None else {"default": round(rate, 1)}
+        yield 'variable "requests_per_instance"', {"type": Reference("number"), "description": said, **known}
 
 
 def _resources(made: Blueprint) -> Iterator[tuple[str, Block]]:
     yield 'resource "aws_sagemaker_endpoint_configuration" "advised"', _configuration(made)
+    if made.hours:
+        yield from _schedule(made)
+        return
     yield 'resource "aws_sagemaker_endpoint" "advised"', _endpoint(made)
     for name, alarm in _alarms(made):
         yield f'resource "aws_cloudwatch_metric_alarm" "{name}"', alarm
@@ -55,9 +68,11 @@ def _resources(made: Blueprint) -> Iterator[tuple[str, Block]]:
 def _configuration(made: Blueprint) -> Block:
     variant: dict[str, Any] = {"variant_name": VARIANT, "model_name": Reference("var.model_name")}
     if made.is_serverless:
-        variant["serverless_config"] = {"memory_size_in_mb": made.memory_mb, "max_concurrency": 10}
+        memory = made.memory_mb or Reference("var.memory_size_in_mb")
+        variant["serverless_config"] = {"memory_size_in_mb": memory, "max_concurrency": 10}
     else:
-        variant |= {"instance_type": made.instance_type, "initial_instance_count": made.count}
+        kind = made.instance_type or Reference("var.instance_type")
+        variant |= {"instance_type": kind, "initial_instance_count": made.count}
     found: dict[str, Any] = {"name_prefix": Reference('"${var.endpoint_name}-"'), "production_variants": variant}
     if made.is_asynchronous:
         found["async_inference_config"] = {"output_config": {"s3_output_path": Reference("var.output_path")}}
@@ -80,6 +95,41 @@ def _endpoint(made: Blueprint) -> Block:
             },
             "auto_rollback_configuration": {"alarms": alarms},
         },
+    }
+
+
+def _schedule(made: Blueprint) -> Iterator[tuple[str, Block]]:
+    """A role and two schedules that create and delete the endpoint (rule P7): it is no resource, so nothing drifts."""
+    name, config = "${var.endpoint_name}", "${aws_sagemaker_endpoint_configuration.advised.name}"
+    version: dict[str, Any] = {"Version": "2012-10-17"}
+    trust = {"Effect": "Allow", "Principal": {"Service": "scheduler.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    arns = ["arn:*:sagemaker:*:*:endpoint/${lower(var.endpoint_name)}", "arn:*:sagemaker:*:*:endpoint-config/*"]
+    allowed = [
+        {"Effect": "Allow", "Action": ["sagemaker:CreateEndpoint", "sagemaker:AddTags"], "Resource": arns},
+        {"Effect": "Allow", "Action": "sagemaker:DeleteEndpoint", "Resource": arns[:1]},
+    ]
+    role = {"name_prefix": "advised-hours-", "assume_role_policy": json.dumps({**version, "Statement": [trust]})}
+    yield 'resource "aws_iam_role" "hours"', role
+    policy = {"role": Reference("aws_iam_role.hours.id"), "policy": json.dumps({**version, "Statement": allowed})}
+    yield 'resource "aws_iam_role_policy" "hours"', policy
+    tags = [{"Key": key, "Value": value} for key, value in made.tags.items()]
+    start = {"EndpointName": name, "EndpointConfigName": config, "Tags": tags}
+    yield 'resource "aws_scheduler_schedule" "start"', _call("starts", "createEndpoint", start)
+    yield 'resource "aws_scheduler_schedule" "stop"', _call("stops", "deleteEndpoint", {"EndpointName": name})
+
+
+def _call(when: str, operation: str, given: Mapping[str, Any]) -> Block:
+    """A schedule that calls one operation of SageMaker."""
+    target = {
+        "arn": f"arn:aws:scheduler:::aws-sdk:sagemaker:{operation}",
+        "role_arn": Reference("aws_iam_role.hours.arn"),
+        "input": json.dumps(given),
+    }
+    return {
+        "schedule_expression": Reference(f"var.{when}"),
+        "schedule_expression_timezone": Reference("var.time_zone"),
+        "flexible_time_window": {"mode": "OFF"},
+        "target": target,
     }
 
 

@@ -66,6 +66,8 @@ class Serving:
     accelerators: int = 1
     precision: Precision = Precision.BF16
     kv_precision: Precision = Precision.FP16
+    experts_unknown: bool = False
+    """Whether it is a mixture of experts that is counted as dense, since nobody knows what a token passes."""
 
     @property
     def parameters(self) -> float:
@@ -176,17 +178,20 @@ def _step(serving: Serving, load: RequestLoad, batch: float) -> tuple[float, dic
 
 LOW, HIGH = 0.60, 1.45
 """The interval around the middle: what servers, releases and settings differ by on one accelerator."""
-SEVERAL, CROWDED, FOUR_BITS = 0.80, 0.90, 0.70
-"""Factors on the lower end: exchange among accelerators, a batch that memory limits, kernels for 4 bits."""
+SEVERAL, CROWDED, FOUR_BITS, EXPERTS = 0.80, 0.90, 0.70, 0.70
+"""Factors on the lower end: exchange among accelerators, a batch that memory limits, 4 bits, experts by size alone."""
+UNKNOWN_EXPERTS = 5.0
+"""Factor on the upper end where a mixture is counted as dense: known ones pass a fourth to a twentieth; assumption."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Width:
     low: float
     reasons: tuple[str, ...]
+    high: float = HIGH
 
     def around(self, middle: float) -> Interval:
-        return Interval(middle * self.low, middle, middle * HIGH, self.reasons)
+        return Interval(middle * self.low, middle, middle * self.high, self.reasons)
 
 
 def _width(serving: Serving, load: RequestLoad, batch: float) -> _Width:
@@ -205,4 +210,14 @@ def _width(serving: Serving, load: RequestLoad, batch: float) -> _Width:
         said.append("kernels for 4-bit weights differ widely between servers")
     if serving.architecture.name.startswith("estimated"):
         said.append(f"the architecture is {serving.architecture.name}")
+    if serving.architecture.experts > 1 and not serving.architecture.published_parameters:
+        low *= EXPERTS
+        said.append(
+            "no benchmark of a mixture of experts of which only the sizes are known is among the published ones"
+        )
+    if serving.experts_unknown:
+        said.append(
+            "it is counted as dense, and a mixture of experts passes fewer parameters: up to five times as fast"
+        )
+        return _Width(low, tuple(said), HIGH * UNKNOWN_EXPERTS)
     return _Width(low, tuple(said))

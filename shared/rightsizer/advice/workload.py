@@ -1,10 +1,19 @@
 """What a person knows of a workload before it runs. Every field but the task may be left out."""
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rightsizer.advice.memory import Method, Precision
-from rightsizer.advice.models import Architecture, Network, find_architecture, find_network, size_in_name
+from rightsizer.advice.models import (
+    Architecture,
+    Network,
+    active_in_name,
+    find_architecture,
+    find_network,
+    names_a_mixture,
+    size_in_name,
+)
 from rightsizer.domain.checks import finite
 from rightsizer.domain.environment import Environment
 from rightsizer.errors import InputError
@@ -66,6 +75,12 @@ class Shape(StrEnum):
     INTERMITTENT = "intermittent"
 
 
+TINY_PARAMETERS, TINY_OPERATIONS = 2e6, 1e8
+"""A network of at most so many parameters, and operations an item where they are known, trains on CPU: assumptions."""
+TINY_ALGORITHMS = ("deepar", "blazingtext")
+"""Algorithms of SageMaker that train small networks, for which AWS names CPU types first."""
+
+
 def _within(owner: object, **bounds: tuple[float, float]) -> None:
     """Refuse a figure of `owner` outside its bounds; InputError names field, value and bounds."""
     for name, (low, high) in bounds.items():
@@ -85,6 +100,8 @@ class Model:
     name: str = ""
     """A known model such as ``llama-3-8b`` or ``resnet-50``, or the name of a repository."""
     parameters: float | None = None
+    active_parameters: float | None = None
+    """Parameters that one token passes in a mixture of experts; None where they are all, or not known."""
     gflop: float | None = None
     """Operations of one request in units of 10^9, for a network that is not known by name; not for language models."""
     precision: Precision = Precision.BF16
@@ -103,7 +120,10 @@ class Model:
 
     def __post_init__(self) -> None:
         _within(self, parameters=(1, 1e14), memory_gib=(0.001, 1e6), tokens_in=(1, 1e7), tokens_out=(1, 1e6))
-        _within(self, context_tokens=(1, 1e8), gflop=(1e-6, 1e9))
+        _within(self, context_tokens=(1, 1e8), gflop=(1e-6, 1e9), active_parameters=(1, 1e14))
+        if self.active_parameters is not None and self.active_parameters > (self.size or 1e14):
+            whole = f"{self.size or 0:g}, the size of the whole model"
+            raise InputError(f"model.active_parameters is {self.active_parameters:g}, more than {whole}")
 
     @property
     def architecture(self) -> Architecture | None:
@@ -137,9 +157,36 @@ class Model:
         return None if known or not self.name else size_in_name(self.name)
 
     @property
+    def active(self) -> float | None:
+        """Parameters that one token passes in a mixture of experts; None for a dense model or where nobody knows."""
+        shape, found = self.architecture, self.network
+        if self.active_parameters is not None:
+            return self.active_parameters
+        if shape is not None:
+            return shape.parameters_used if shape.experts > 1 else None
+        named = active_in_name(self.name)
+        known = found.active if found and found.active else named
+        return known if known is not None and known < (self.size or 0) else None
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether the model is known to be a mixture of experts."""
+        return self.active is not None or (self.architecture is None and names_a_mixture(self.name))
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether training it is too little arithmetic for a GPU (rule C11)."""
+        if self.kind is ModelKind.LLM:
+            return False
+        if self.size is None:
+            return re.sub(r"[^a-z]", "", self.framework.lower()) in TINY_ALGORITHMS
+        return self.size <= TINY_PARAMETERS and (self.operations or 0) <= TINY_OPERATIONS
+
+    @property
     def has_size(self) -> bool:
         """Whether anything tells the size; a classical model counts as small."""
-        return self.kind is ModelKind.CLASSICAL or self.size is not None or self.memory_gib is not None
+        small = self.kind is ModelKind.CLASSICAL or self.is_tiny
+        return small or self.size is not None or self.memory_gib is not None
 
 
 @dataclass(frozen=True, slots=True)

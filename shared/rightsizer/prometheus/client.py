@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -64,16 +65,36 @@ class Prometheus:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 body = answer.read(MOST_BYTES + 1)
         except HTTPError as error:
-            raise ReadError(f"{place}: HTTP {error.code}, {_said_of(error)}") from None
+            raise ReadError(f"{place}: HTTP {error.code}, {_said_of(error)}{HINTS.get(error.code, '')}") from None
         except HTTPException as error:
             cause = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
             raise ReadError(f"{place}: the answer is no HTTP ({cause}); is the address right?") from None
         except (URLError, OSError) as error:
             why = getattr(error, "reason", None) or error
-            raise ReadError(f"{place}: {why}; is the address right, or a kubectl port-forward missing?") from None
+            raise ReadError(f"{place}: {one_line(str(why), MOST_SAID)}; {self._hint(why)}") from None
         if len(body) > MOST_BYTES:
             raise ReadError(f"{place}: the answer is larger than 64 MiB; give --namespace or fewer --days")
         return _answer(body, place)
+
+    def _hint(self, why: object) -> str:
+        """What to do about a connection that failed."""
+        if isinstance(why, ssl.SSLCertVerificationError):
+            return "its certificate is not trusted here: name your authority's file by SSL_CERT_FILE"
+        if isinstance(why, ssl.SSLError):
+            return "no TLS is spoken there: give the address with http://"
+        if isinstance(why, TimeoutError):
+            text = f"no answer within {self._timeout_s:g} seconds"
+            return f"{text}: is the address right? Else give --namespace or fewer --days"
+        return "is the address right, or a kubectl port-forward missing?"
+
+
+LOGIN = "; a server that asks for a login is not asked: give the address of a port-forward or of a proxy that signs in"
+HINTS = {
+    401: LOGIN,
+    403: LOGIN,
+    404: "; give the address in front of /api/v1, with its path where the server has one",
+}
+"""What to do about an answer, by its HTTP code."""
 
 
 def _require_address(url: str) -> None:

@@ -6,7 +6,7 @@ pod and node metrics), and the kubelet's cAdvisor and resource metrics (Kubernet
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -51,13 +51,14 @@ def read_cluster(server: Queries, days: int, namespace: str | None = None) -> Cl
     owners = _owners(server.query(f"max_over_time(kube_pod_owner{{{within}}}[{window}])"))
     requests = tuple(_requests(server.query(f"kube_pod_container_resource_requests{{{within}}}"), owners))
     nodes = tuple(_nodes(server.query("kube_node_labels")))
-    devices = [*_gpus(server, window, owners), *_cores(server, window)]
+    gpus, cores = tuple(_gpus(server, window, owners)), tuple(_cores(server, window))
     if namespace:
         asked = {each.node for each in requests if each.devices}
-        devices = [each for each in devices if _is_within(each, namespace, asked)]
+        gpus = tuple(each for each in gpus if _is_within(each, namespace, asked))
+        cores = tuple(each for each in cores if _is_within(each, namespace, asked))
     uses = tuple(_uses(server, window, within, owners))
-    missing = tuple(_missing(nodes, requests, devices, uses))
-    return ClusterUse(days, nodes, requests, uses, tuple(devices), missing)
+    missing = (*_missing(nodes, owners, requests, uses), *_missing_devices(requests, gpus, cores))
+    return ClusterUse(days, nodes, requests, uses, (*gpus, *cores), missing)
 
 
 def _is_within(device: DeviceUse, namespace: str, nodes: set[str]) -> bool:
@@ -189,17 +190,49 @@ def _series(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
 
 
 def _missing(
-    nodes: Iterable[Node],
-    requests: Iterable[ContainerRequest],
-    devices: Iterable[DeviceUse],
-    uses: Iterable[ContainerUse],
+    nodes: Sequence[Node],
+    owners: Mapping[tuple[str, str], PodGroup],
+    requests: Sequence[ContainerRequest],
+    uses: Sequence[ContainerUse],
 ) -> Iterator[str]:
-    """Series that are not there, and what brings them."""
-    if not list(requests):
-        yield "kube_pod_container_resource_requests: kube-state-metrics is not scraped, or the namespace has no pods"
+    """Series that are not there, what brings them, and what the advice lacks without them."""
+    if not requests:
+        why = "kube-state-metrics is not scraped, or the namespace has no pods"
+        lost = "without it nobody knows which pods have devices, so there is no advice for pods"
+        yield f"kube_pod_container_resource_requests: {why}; {lost}"
+    if requests and not owners:
+        yield "kube_pod_owner: kube-state-metrics does not export it; each pod is advised alone, without its Deployment"
     if not any(each.instance_type for each in nodes):
-        yield f"the instance type of nodes: start kube-state-metrics with {TYPES_HINT}"
-    if not list(devices):
-        yield "DCGM_FI_DEV_GPU_UTIL and neuroncore_utilization_ratio: no device exporter is scraped"
-    if not list(uses):
-        yield "container_cpu_usage_seconds_total and container_memory_working_set_bytes: the kubelet is not scraped"
+        hint = f"start kube-state-metrics with {TYPES_HINT}"
+        yield f"the instance type of nodes: {hint}; without it there is no cost and no other type"
+    for name, known in (
+        ("container_cpu_usage_seconds_total", any(each.cpu_p95 is not None for each in uses)),
+        ("container_memory_working_set_bytes", any(each.memory_max_gib is not None for each in uses)),
+    ):
+        if not known:
+            yield f"{name}: the kubelet's cAdvisor is not scraped; what pods ask for is not judged by it"
+
+
+def _missing_devices(
+    requests: Sequence[ContainerRequest], gpus: Sequence[DeviceUse], cores: Sequence[DeviceUse]
+) -> Iterator[str]:
+    """The same for the two exporters of devices, each where pods ask for its devices or nothing is known of any."""
+    asked = {each.resource for each in requests if each.devices}
+    lost = "use of the devices is unknown, which is not idle, and no other type is advised"
+    if not gpus and (GPU in asked or not asked):
+        yield f"DCGM_FI_DEV_GPU_UTIL: the DCGM exporter is not scraped; {lost}"
+    elif gpus:
+        if all(each.group is None for each in gpus):
+            yield f"labels of pods at DCGM_FI_DEV_GPU_UTIL: the exporter's Kubernetes mode is off; {lost}"
+        if all(each.memory_max_gib is None for each in gpus):
+            yield "DCGM_FI_DEV_FB_USED: the DCGM exporter does not export it; no other card is advised without it"
+        if all(each.tensor_percent is None for each in gpus):
+            text = "only dcp-metrics-included.csv of the DCGM exporter has it; the use of tensor cores is not shown"
+            yield f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE: {text}"
+    if not cores and (asked - {GPU} or not asked):
+        yield f"neuroncore_utilization_ratio: neuron-monitor is not scraped; {lost}"
+    elif cores and all(each.memory_max_gib is None for each in cores):
+        yield "neuron_runtime_memory_used_bytes: neuron-monitor does not export it; memory of the chips is not shown"
+
+
+GPU = "nvidia.com/gpu"

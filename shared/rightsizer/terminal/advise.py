@@ -22,7 +22,7 @@ from rightsizer.terminal.app import Exit, app, check_picture, examples, print_js
 from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
-from rightsizer.terminal.workload import is_empty, read_workload, with_flags
+from rightsizer.terminal.workload import given_flags, is_empty, read_workload, with_flags
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
@@ -82,9 +82,9 @@ def advise(
         _print_rules(as_json)
     check_picture(png)
     if from_prometheus is not None:
-        if png is not None:
-            raise InputError("--png draws the costs of one workload over its traffic; leave it out for a cluster")
+        _only_cluster(file, template, png, given)
         _advise_cluster(from_prometheus, namespace, days, given.get("region"), as_json)
+    _no_cluster(namespace)
     if is_empty(file, given) and sys.stdin.isatty():
         given = dict(ask(_read_answer, _say))
     described = read_workload(file, given)
@@ -102,6 +102,22 @@ def advise(
         screen = show.output()
         screen.print(page(answer, screen.width))
     raise typer.Exit(Exit.NOTHING_TO_DO if answer.options else Exit.INCOMPLETE)
+
+
+def _no_cluster(namespace: str | None) -> None:
+    """InputError where a namespace is given and no cluster."""
+    if namespace is not None:
+        raise InputError("--namespace narrows a cluster: give --from-prometheus URL with it")
+
+
+def _only_cluster(file: Path | None, template: Template | None, png: Path | None, given: Mapping[str, Any]) -> None:
+    """InputError where something is given that says nothing of a cluster."""
+    if png is not None:
+        raise InputError("--png draws the costs of one workload over its traffic; leave it out for a cluster")
+    more = [name for name, value in (("--file", file), ("--template", template)) if value is not None]
+    more += [name for name in given_flags(given) if name != "--region"]
+    if more:
+        raise InputError(f"{', '.join(more)} describe a single workload; leave them out with --from-prometheus")
 
 
 def _advise_cluster(url: str, namespace: str | None, days: int, region: str | None, as_json: bool) -> NoReturn:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.advice.answer import Advice, AdvisedOption
+from rightsizer.advice.answer import Action, Advice, AdvisedOption
 from rightsizer.advice.rules import Cited, cited_rules
 from rightsizer.advice.throughput import Interval
 
@@ -131,7 +131,9 @@ def _short(value: float) -> str:
 
 def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
     """The option that is advised, in full."""
-    yield Text(f"Advised: {hardware(each)}, {each.hosting.value}, {each.plan}", style="bold")
+    known = each.action is not Action.UNKNOWN
+    head = "Advised" if known else "No advice before the size of the model is known; the first type for a small one"
+    yield Text(f"{head}: {hardware(each)}, {each.hosting.value}, {each.plan}", style="bold")
     lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in each.reasons]
     if each.memory:
         digits = 1 if each.memory.needed_gib >= 1 else 2

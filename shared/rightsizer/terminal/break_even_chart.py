@@ -1,11 +1,7 @@
 """The chart of `rightsizer advise --png`: costs of hosting over traffic, and where the cheapest kind changes."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
-
 from rightsizer.advice.answer import Advice
-from rightsizer.advice.break_even import CURVE_POWERS, costs_by_traffic
+from rightsizer.advice.break_even import CURVE_POWERS, changes, costs_by_traffic
 from rightsizer.advice.workload import Workload
 from rightsizer.errors import InputError
 from rightsizer.render.pictures import Line, LineChart
@@ -25,14 +21,6 @@ def break_even_chart(workload: Workload, answer: Advice) -> LineChart:
         "requests a month",
         "US dollars a month",
         [Line(name, [(row[REQUESTS], row[name]) for row in rows if row[name] > 0]) for name in names],
-        list(_changes(rows)),
+        [(at, usd, f"{name} from {at:,.0f}") for at, usd, name in changes(workload, answer.options)],
         f"On-Demand list prices, {first.cost.region}, {first.cost.as_of}; batch answers nobody who waits",
     )
-
-
-def _changes(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[float, float, str]]:
-    """Where another kind becomes the cheapest that answers at once."""
-    for before, after in pairwise(rows):
-        name = after[CHEAPEST]
-        if name != before[CHEAPEST]:
-            yield after[REQUESTS], after[name], f"{name} from {after[REQUESTS]:,.0f}"

@@ -29,7 +29,7 @@ class Question:
 TASK = Question("--task", f"What is the hardware for? ({', '.join(each.value for each in Task)})", Task.REAL_TIME.value)
 KIND = Question("--kind", f"What kind of model? ({', '.join(each.value for each in ModelKind)})", ModelKind.LLM.value)
 MODEL = (
-    Question("--model", "Which model, such as llama-3-8b? Empty where it is none that is known"),
+    Question("--model", "Which model, such as llama-3-8b? (a name or a repository)"),
     Question("--parameters", "How many parameters, such as 7B?"),
 )
 SERVICE = (

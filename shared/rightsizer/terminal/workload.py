@@ -19,6 +19,7 @@ FLAGS: Mapping[str, tuple[str, str]] = {
     "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
     "--model": ("model.name", "A known model or repository, such as llama-3-8b or resnet-50."),
     "--parameters": ("model.parameters", "Parameters, such as 7B."),
+    "--active-parameters": ("model.active_parameters", "Of a mixture of experts: those that a token passes."),
     "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4."),
     "--framework": ("model.framework", "Such as pytorch or xgboost."),
     "--method": ("model.method", "full, lora or qlora."),
@@ -104,7 +105,12 @@ LESSON = (
 
 def is_empty(file: Path | None, given: Mapping[str, Any]) -> bool:
     """Whether neither a file nor a flag describes anything."""
-    return file is None and not any(given.get(_key(name)) for name in (*FLAGS, *SWITCHES, *LISTS))
+    return file is None and not given_flags(given)
+
+
+def given_flags(given: Mapping[str, Any]) -> list[str]:
+    """The flags of a description that were given, as they are written."""
+    return [name for name in (*FLAGS, *SWITCHES, *LISTS) if given.get(_key(name))]
 
 
 def describe(described: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,8 +118,12 @@ def describe(described: dict[str, Any], given: Mapping[str, Any]) -> dict[str, A
     for name, (path, _) in FLAGS.items():
         if given.get(_key(name)) is not None:
             _set(described, path, given[_key(name)])
+    chosen: dict[str, str] = {}
     for name, (path, value, _) in SWITCHES.items():
         if given.get(_key(name)):
+            if path in chosen:
+                raise InputError(f"{chosen[path]} and {name} say the opposite of each other: give one of them")
+            chosen[path] = name
             _set(described, path, value)
     for name, (path, _) in LISTS.items():
         if given.get(_key(name)):
@@ -135,8 +145,10 @@ def _read(file: Path) -> dict[str, Any]:
     """The description in a file; InputError names the file and the line that cannot be understood."""
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"reading {file}: {error}; give a readable YAML or JSON file") from None
+    except OSError as error:
+        raise InputError(f"reading {file}: {error.strerror or error}; give a readable YAML or JSON file") from None
+    except UnicodeDecodeError:
+        raise InputError(f"reading {file}: it is no text in UTF-8; give a readable YAML or JSON file") from None
     try:
         found = json.loads(text) if file.suffix == ".json" else _yaml(text)
     except ValueError as error:
