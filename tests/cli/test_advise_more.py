@@ -15,6 +15,7 @@ import yaml
 
 from rightsizer.advice.advise import advise
 from rightsizer.advice.describe import workload_of
+from rightsizer.advice.hosting import HOLD_H
 from rightsizer.render import pictures
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.break_even_chart import break_even_chart
@@ -157,6 +158,12 @@ def test_the_chart_and_the_note_name_the_same_break_even(described: dict[str, An
     marks = [text for _, _, text in break_even_chart(workload_of(whole), answer).marks]
     (figure,) = re.findall(r"below ([\d,]+) requests", note)
     assert f"real-time from {figure}" in marks
+
+
+def test_the_break_even_is_where_both_cost_the_same() -> None:
+    answer = advise({"task": "real-time", "model": {"name": "llama-3-8b"}})
+    alone = 730 / (HOLD_H + 1 / 3600)
+    assert any(f"below {alone:,.0f} requests a month that come alone" in each.text for each in answer.notes)
 
 
 def test_a_chart_without_matplotlib_says_what_to_install(
