@@ -11,7 +11,7 @@ from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
-from rightsizer.domain.usage import VariantUsage
+from rightsizer.domain.usage import DailyUsage, VariantUsage
 from tests.recommender import kit
 from tests.recommender.kit import judge_digests
 from tests.recommender.test_failed_fleets import GOAL, POLICIES, TYPE, day
@@ -21,15 +21,26 @@ HOURS = replace(
 )
 
 
-def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.5) -> Recommendation:
-    """Forty instances for two weeks; then our change, ten of them, and half of the requests late."""
+def suffering(
+    scaling: ScalableTarget,
+    *dimensions: OptionKind,
+    late: float = 0.5,
+    owner: int = 40,
+    load: float = 1.0,
+    budget: str = "",
+) -> Recommendation:
+    """The owner's fleet for two weeks; then our change, ten instances, more load and half of the requests late."""
     limits = ChangeLimits(dimensions=frozenset(dimensions))
     policy = Policy(cooldown_hours=0.0, tests_per_month=0, by_itself=limits.by_itself)
-    days = [day(i, 40.0) for i in range(14)] + [day(14 + i, 10.0, late) for i in range(3)]
-    at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
-    past = PastChange(at, TYPE, TYPE, 40, 10, PastEnd.PROVEN, mean_instances=10.0)
+    since = [times(day(14 + i, 10.0, late), load) for i in range(3)]
+    days = [day(i, float(owner)) for i in range(14)] + since
+    at = datetime.combine(since[0].day, time(0, 5), tzinfo=UTC)
+    past = PastChange(at, TYPE, TYPE, owner, 10, PastEnd.PROVEN, mean_instances=10.0)
+    runs = replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,))
+    if budget:
+        runs = replace(runs, tags={**runs.tags, "rightsizer:may-grow": budget})
     return judge_digests(
-        replace(kit.endpoint(count=10, p95_s=GOAL.p95_s), scaling=(scaling,)),
+        runs,
         VariantUsage("chat", "AllTraffic", tuple(days)),
         kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
         kit.catalogue(),
@@ -37,6 +48,17 @@ def suffering(scaling: ScalableTarget, *dimensions: OptionKind, late: float = 0.
         History((past,)),
         policy,
         at + timedelta(days=3, hours=3),
+    )
+
+
+def times(one: DailyUsage, load: float) -> DailyUsage:
+    """The day with so many times the requests, each as slow as before."""
+    return replace(
+        one,
+        requests=tuple((v or 0.0) * load for v in one.requests),
+        busy_s=tuple((v or 0.0) * load for v in one.busy_s),
+        latency=tuple((at, n * load) for at, n in one.latency),
+        latency_total_s=one.latency_total_s * load,
     )
 
 
@@ -146,3 +168,21 @@ def test_bounds_and_targets_that_followed_a_slower_type_go_back_by_as_much() -> 
     assert target.per_instance is not None
     assert target.per_instance > 1.5
     assert target.maximum == 2
+
+
+@pytest.mark.parametrize("owner", [11, 16])
+@pytest.mark.parametrize("load", [1.3, 2.0])
+def test_a_load_that_grew_brings_the_owners_fleet_back_and_a_person_is_asked_about_more(
+    owner: int, load: float
+) -> None:
+    found = suffering(POLICIES, late=MILD, owner=owner, load=load)
+    back, more = found.options
+    assert (found.gate, back.restores, back.target.minimum) == (Gate.APPLY, True, owner)
+    assert more.grows
+    assert (more.target.minimum or 0) > owner
+    assert "may-grow" in " ".join(back.notes)
+
+
+def test_a_minimum_above_the_owners_fleet_is_given_by_itself_where_the_owner_allows_it() -> None:
+    found = suffering(POLICIES, late=MILD, owner=16, load=2.0, budget="100000")
+    assert (found.gate, chosen(found).target.minimum, chosen(found).target.maximum) == (Gate.APPLY, 34, 40)
