@@ -291,3 +291,30 @@ def test_rates_are_said_once_and_with_their_noun() -> None:
     said = [reason.text for option in answer.options for reason in option.reasons if " for 5 requests" in reason.text]
     assert said
     assert all(text.split(" for ")[0].endswith((" instance", " instances")) for text in said)
+
+
+WHISPER = {"name": "whisper-large-v3"}
+
+
+@pytest.mark.parametrize(
+    ("described", "first"),
+    [
+        pytest.param({"traffic": {"requests_per_month": 20_000}}, False, id="no hour to save"),
+        pytest.param({"traffic": {"requests_per_month": 500}}, True, id="most hours to save"),
+        pytest.param(
+            {"traffic": {"requests_per_month": 500}, "objectives": {"p95_ms": 10_000}}, False, id="nobody may wait"
+        ),
+        pytest.param(
+            {"traffic": {"requests_per_month": 500}, "objectives": {"p95_ms": 3_600_000}}, True, id="an hour to wait"
+        ),
+        pytest.param({"traffic": {"idle_share": 0.9}, "objectives": {"first_token_ms": 500}}, False, id="first token"),
+        pytest.param({"traffic": {"shape": "intermittent", "requests_per_month": 20_000}}, True, id="in bursts"),
+    ],
+)
+def test_instances_are_given_back_between_requests_where_that_saves_and_a_cold_start_is_allowed(
+    described: dict[str, Any], first: bool
+) -> None:
+    """An asynchronous endpoint changes the callers and makes them wait for minutes: never for nothing."""
+    options = on("real-time", WHISPER, **described).options
+    assert (options[0].hosting is Hosting.ASYNC) is first
+    assert any(each.hosting is Hosting.ASYNC for each in options), "it is said all the same"

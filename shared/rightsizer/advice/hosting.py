@@ -28,6 +28,8 @@ SMALL_CPU_FLOPS = 6 * 3 * VCPU_FLOPS
 """Operations a second of six vCPUs, the most that Lambda gives to a function, at the hopeful end of the estimate."""
 HOLD_H = 0.25
 """Hours that an instance stays after a request before it is given back; an assumption."""
+ALL_HOURS = 0.9 * float(HOURS_PER_MONTH)
+"""From so many hours a month an endpoint counts as always on: to give its instances back saves too little."""
 ASSUMED_S = 0.1
 """Duration of a request to a classical model where none was given; an assumption."""
 ZERO = (
@@ -112,12 +114,13 @@ def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[Advised
     base = [_bought(workload, each) for each in always_on]
     light = [*_serverless(workload), *_lambda(workload)]
     if workload.traffic.is_rare:
-        if needs_accelerator(workload):
-            return [*_asleep(workload, always_on), *base]
-        return [*light, *base]
+        if not needs_accelerator(workload):
+            return [*light, *base]
+        asleep = _asleep(workload, always_on)
+        return [*asleep, *base] if _should_sleep(workload, always_on) else [*base, *asleep]
     if workload.constraints.environment is Environment.DEVELOPMENT and always_on:
         return [*base[:1], _scheduled(workload, always_on[0]), *base[1:], *light]
-    if workload.traffic.used_hours < 0.9 * float(HOURS_PER_MONTH) and always_on:
+    if workload.traffic.used_hours < ALL_HOURS and always_on:
         return [_scheduled(workload, always_on[0]), *base, *light]
     return [*base, *light]
 
@@ -234,6 +237,17 @@ def _for_hours(cost: Cost, hours: float) -> Cost:
     return replace(cost, usd_per_month=monthly, usd_per_1000_requests=None)
 
 
+def _should_sleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> bool:
+    """Whether zero instances between requests come first: they save hours, and the objectives allow a cold start."""
+    traffic, objectives = workload.traffic, workload.objectives
+    pauses = traffic.shape is Shape.INTERMITTENT or traffic.idle_share is not None  # else requests may come evenly
+    if not pauses and _busy_hours(workload)[0] > ALL_HOURS:
+        return False
+    limits = [each for each in (objectives.p95_ms, objectives.first_token_ms) if each is not None]
+    starts_ms = [60_000 * _cold_start(each).interval.middle for each in always_on[:1]]
+    return all(start <= limit for start in starts_ms for limit in limits)
+
+
 def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[AdvisedOption]:
     """Ways to pay for an accelerator only while it is used."""
     if not always_on:
@@ -291,7 +305,7 @@ def _cold_start(best: AdvisedOption) -> Estimate:
 
 def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
     hours = workload.traffic.used_hours
-    if hours > 0.9 * float(HOURS_PER_MONTH):
+    if hours > ALL_HOURS:
         hours = 8 * 22.0
     less = 100 * (1 - hours / 730)
     text = f"{hours:.0f} of 730 hours a month, {less:.0f} % fewer, where calls come in known hours"

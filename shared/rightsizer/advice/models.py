@@ -196,6 +196,7 @@ SAME_AS: Mapping[str, str] = {
     "roberta": "roberta-base",
     "minilm": "all-minilm-l6-v2",
     "bge-large": "bge-large-en-v1.5",
+    "bge-large-en": "bge-large-en-v1.5",
 }
 """Names that mean an architecture of the table."""
 
