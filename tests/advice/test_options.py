@@ -111,8 +111,22 @@ def test_a_deadline_adds_nodes() -> None:
     slow = on("training", model, data=data).options[0]
     fast = on("training", model, data=data, objectives={"deadline_hours": 100}).options[0]
     assert fast.count > slow.count
-    assert fast.estimates[0].interval.middle <= 100
+    assert fast.estimates[0].interval.high <= 100, "also at the slow end of the range"
+    assert fast.action is Action.APPLY
     assert "EFA" in fast.words
+
+
+def test_a_deadline_that_may_be_missed_needs_a_test_and_says_so() -> None:
+    model, data = {"kind": "llm", "parameters": 7e9}, {"tokens": 1e11}
+    late = on("training", model, data=data, objectives={"deadline_hours": 0.1}).options
+    assert all(each.action is not Action.APPLY for each in late)
+    assert "beyond the deadline of 0.1 h" in late[0].words
+    between = 1.01 * late[0].estimates[0].interval.middle
+    found = on("training", model, data=data, objectives={"deadline_hours": between}).options
+    near = next(each for each in found if each.instance_type == late[0].instance_type)
+    assert (near.action, near.count) == (Action.TEST, late[0].count)
+    assert "at its slow end: it may miss the deadline" in near.words
+    assert near.estimates[0].interval.middle <= between < near.estimates[0].interval.high
 
 
 def test_checkpoints_open_spot_and_their_lack_closes_it() -> None:

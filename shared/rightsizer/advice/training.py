@@ -124,19 +124,20 @@ def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
         return plan
     needed = operations(workload.model, tokens)
     model, nodes = training_model(workload.model), plan.nodes
-    while joins_nodes(plan.offer) and nodes < 64 and plan.hours(needed).middle > deadline:
+    while joins_nodes(plan.offer) and nodes < 64 and plan.hours(needed).high > deadline:
         nodes *= 2
         plan = plan_of(plan.offer, model, nodes) or plan
     return plan
 
 
 def _rank_key(workload: Workload) -> Callable[[TrainingPlan], tuple[float, ...]]:
-    """Sort key of single plans: late ones last, then the goal."""
+    """Sort key of single plans: those surely within the deadline, those that may be, late ones; then the goal."""
     deadline, tokens, objective = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
     small = _hour_decides(workload)
 
     def key(plan: TrainingPlan) -> tuple[float, ...]:
-        late = bool(deadline and tokens and plan.hours(operations(workload.model, tokens)).middle > deadline)
+        hours = plan.hours(operations(workload.model, tokens)) if deadline and tokens else None
+        late = (hours.middle > deadline) + (hours.high > deadline) if hours and deadline else 0
         if objective is Goal.PERFORMANCE:
             return (late, -plan.flops.middle)
         if objective is Goal.EXPERIMENT or small:
@@ -184,7 +185,7 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
     option = AdvisedOption(
         Hosting.JOB,
         purchase,
-        _action(plan, workload),
+        _action(plan, workload, hours),
         offer.hardware,
         offer.type.name,
         plan.nodes,
@@ -200,10 +201,13 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
     return _on_trainium(option, plan, baseline) if offer.hardware.is_neuron else option
 
 
-def _action(plan: TrainingPlan, workload: Workload) -> Action:
+def _action(plan: TrainingPlan, workload: Workload, hours: Interval | None) -> Action:
     if not workload.model.has_size:
         return Action.UNKNOWN
-    return Action.PROPOSE if plan.offer.hardware.is_neuron else Action.APPLY
+    if plan.offer.hardware.is_neuron:
+        return Action.PROPOSE
+    deadline = workload.objectives.deadline_hours
+    return Action.TEST if deadline and hours and hours.high > deadline else Action.APPLY
 
 
 def _known_hours(workload: Workload) -> Interval | None:
@@ -243,10 +247,17 @@ def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
     if deadline and tokens:
         hours = plan.hours(operations(workload.model, tokens))
-        verdict = "within" if hours.middle <= deadline else "beyond"
-        yield AdviceReason(f"{hours.middle:.1f} h in the middle of the range, {verdict} the deadline of {deadline:g} h")
+        yield AdviceReason(f"{_verdict(hours, deadline)} the deadline of {deadline:g} h")
     elif deadline:
         yield AdviceReason("the number of tokens is not given, so the duration is not known", "not known")
+
+
+def _verdict(hours: Interval, deadline: float) -> str:
+    if hours.high <= deadline:
+        return f"{hours.high:.1f} h at the slow end of the range: within"
+    if hours.middle <= deadline:
+        return f"{hours.middle:.1f} h in the middle of the range and {hours.high:.1f} h at its slow end: it may miss"
+    return f"{hours.middle:.1f} h in the middle of the range: beyond"
 
 
 def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[AdviceReason, ...]]:
