@@ -350,8 +350,9 @@ def recommend_higher_minimum(
 ) -> Recommendation | None:
     """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
 
-    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum. A
-    fleet that carries its load, and only used up what may be late, keeps its minimum where the sizing asks for no more.
+    To what the load needs, within the owner's maximum and by the rule of all growth of our fleets; where no such fleet
+    carries it, to the owner's own minimum. A fleet that carries its load, and only used up what may be late, keeps its
+    minimum where the sizing asks for no more.
     """
     if not is_minimum_raised_to_grow(context, context.runs.name):
         return None
@@ -362,8 +363,4 @@ def recommend_higher_minimum(
     if option is None:
         back = recommend_previous_configuration(base, context, larger)
         return back if back.options or not sure else None
-    verdict, why = decide_restore(context.endpoint, larger)
-    option = replace(option, restores=True)
-    return replace(
-        base, finding=Finding.UNDER_PROVISIONED, reason=larger, options=(option,), gate=verdict, gate_reason=why
-    )
+    return _grow_our_fleet(base, context, option)
