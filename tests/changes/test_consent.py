@@ -10,6 +10,7 @@ from rightsizer.changes.approval import approver_refusal
 from rightsizer.changes.preflight import consent
 from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.change import ChangeState
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
@@ -142,6 +143,21 @@ def raising(low: int, high: int, *, restores: bool = True) -> Option:
     return an_option(kind=OptionKind.AUTOSCALING, target=target, restores=restores)
 
 
+def lower_before(w: World, minimum: int) -> None:
+    """A change of ours took the minimum that was the owner's."""
+    w.kept.past["c-0"] = PastChange(w.now, OLD_TYPE, OLD_TYPE, 3, 1, PastEnd.PROVEN, from_minimum=minimum)
+
+
+def test_automatic_mode_raises_no_minimum_above_what_the_journal_says_was_the_owners() -> None:
+    for minimum in (None, 2):
+        option = raising(3, 4)
+        w = world(option, limits=CLOSED, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(1, 4))
+        if minimum is not None:
+            lower_before(w, minimum)
+        change = w.start()
+        assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NEEDS_APPROVAL)
+
+
 @pytest.mark.parametrize(
     ("option", "given"),
     [(raising(3, 4), True), (raising(3, 4, restores=False), False), (raising(3, 6), False)],
@@ -150,6 +166,7 @@ def test_automatic_mode_gives_back_a_minimum_within_the_owners_bounds_and_moves_
     option: Option, given: bool
 ) -> None:
     w = world(option, limits=CLOSED, by="policy", tags=AUTO, gate=Gate.APPLY, scaling=autoscaled(1, 4))
+    lower_before(w, 3)
     change = w.start()
     (target,) = w.account.targets.values()
     assert change.state is (ChangeState.APPLIED if given else ChangeState.REFUSED), change.outcome

@@ -15,13 +15,14 @@ from rightsizer.changes.preflight.consent import (
     mode_refusal,
 )
 from rightsizer.domain.approvers import Approvers
+from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from tests import samples
-from tests.changes.test_preflight import PERSON, POLICY, TARGET, preflight_input, proposed
+from tests.changes.test_preflight import NOW, PERSON, POLICY, TARGET, preflight_input, proposed
 
 HOME = "aws:111122223333"
 ADA = "cli:arn:aws:sts::111122223333:assumed-role/ml-oncall/ada"
@@ -106,11 +107,14 @@ def test_what_was_judged_counts_and_not_the_pools_that_stand_in() -> None:
     assert found.sentence.startswith(f"{OptionKind.INSTANCE_POOLS.value} is changed only after an approval")
 
 
+LOWERED = PastChange(NOW, "ml.g5.4xlarge", "ml.g5.4xlarge", 4, 1, PastEnd.PROVEN, from_minimum=4)
+
+
 def restoring(low: int | None, high: int | None, **changes: Any) -> PreflightInput:
     kind = changes.pop("kind", OptionKind.AUTOSCALING)
     target = Target("ml.g5.4xlarge", 1, minimum=low, maximum=high)
     option = samples.option(kind=kind, target=target, restores=changes.pop("restores", True))
-    return preflight_input(option=option, **({"scaling": (TARGET,)} | changes))
+    return preflight_input(option=option, **({"scaling": (TARGET,), "past": (LOWERED,)} | changes))
 
 
 def test_a_minimum_goes_up_within_the_bounds_that_are_registered_now() -> None:
@@ -123,6 +127,28 @@ def test_a_minimum_goes_up_within_the_bounds_that_are_registered_now() -> None:
     other = replace(TARGET, resource_id="endpoint/chat/variant/w", maximum=9)
     assert is_minimum_given_back(restoring(3, 4, scaling=(TARGET, other))), "another variant's are not asked"
     assert not is_minimum_given_back(restoring(3, 9, scaling=(other,)))
+
+
+def test_a_minimum_above_the_owners_own_needs_their_tag() -> None:
+    was_two = replace(LOWERED, from_minimum=2)
+    assert is_minimum_given_back(restoring(2, 4, past=(was_two,)))
+    auto = proposed(POLICY, gate=Gate.APPLY, **judged(OptionKind.AUTOSCALING))
+    beyond = restoring(3, 4, past=(was_two,), proposal=auto)
+    assert not is_minimum_given_back(beyond)
+    found = dimension_refusal(beyond)
+    assert found is not None
+    assert "a minimum of 3, and it was 2 before our changes" in found.sentence
+    assert is_minimum_given_back(replace(beyond, tags={"rightsizer:may-grow": "100000"}))
+    assert not is_minimum_given_back(replace(beyond, tags={"rightsizer:may-grow": "1"}))
+
+
+def test_a_minimum_that_no_recorded_change_took_is_not_given_back() -> None:
+    for past in ((), (replace(LOWERED, ended=PastEnd.ROLLED_BACK),), (replace(LOWERED, ended=PastEnd.TESTED),)):
+        assert not is_minimum_given_back(restoring(3, 4, past=past))
+    first = replace(LOWERED, to_count=3)
+    second = replace(LOWERED, from_count=3, from_minimum=3)
+    assert is_minimum_given_back(restoring(4, 4, past=(first, second))), "the owner's, not that of the last change"
+    assert is_minimum_given_back(restoring(4, 4, past=(replace(LOWERED, from_minimum=None),))), "an older row"
 
 
 def test_a_minimum_that_is_given_back_is_no_other_dimension() -> None:

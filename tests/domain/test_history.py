@@ -1,10 +1,11 @@
 """What the end of a past change says about the fleet that serves."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from rightsizer.domain.history import PastChange, PastEnd
+from rightsizer.domain.history import PastChange, PastEnd, minimum_before_changes
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -35,3 +36,12 @@ def test_a_fleet_that_served_was_deployed_and_is_in_force_until_it_is_rolled_bac
 def test_only_what_went_back_or_was_handed_over_fell_short(ended: PastEnd) -> None:
     back = {PastEnd.ROLLED_BACK, PastEnd.UPDATE_FAILED, PastEnd.HANDED_OVER}
     assert past(ended, "alarm").has_fallen_short is (ended in back)
+
+
+def test_the_owners_minimum_is_the_largest_before_any_change_that_stands() -> None:
+    first = replace(past(PastEnd.PROVEN), from_count=6, from_minimum=4)
+    second = replace(past(PastEnd.APPLIED), from_count=3, from_minimum=3)
+    gone = replace(past(PastEnd.ROLLED_BACK), from_count=9, from_minimum=9)
+    assert minimum_before_changes((first, second, gone)) == 4
+    assert minimum_before_changes((replace(first, from_minimum=None), second)) == 6, "an older row tells what ran"
+    assert minimum_before_changes((gone, past(PastEnd.TESTED))) is None

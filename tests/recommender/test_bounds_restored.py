@@ -1,5 +1,6 @@
 """Back from a change of bounds or of hours: which minimum or count is asked for, whatever the settings open."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
@@ -122,6 +123,51 @@ def test_without_policies_it_is_still_the_count_that_grows() -> None:
 def test_bounds_without_a_policy_are_not_the_owners_scaling() -> None:
     bare = ScalableTarget("endpoint/e/variant/AllTraffic", "d", 8, 40)
     assert chosen(suffering(bare, late=0.5)).kind is OptionKind.INSTANCE_COUNT
+
+
+def grown(tags: Mapping[str, str], recorded: int | None = None) -> Recommendation:
+    """Twelve instances for a fortnight, ten by a change of ours, and then two fifths more load."""
+    days = [day(i, 12.0) for i in range(14)] + [day(14, 10.0)]
+    more = day(15, 10.0, MILD)
+    calls = tuple((value or 0.0) * 1.4 for value in more.requests)
+    busy = tuple((value or 0.0) * 1.4 for value in more.busy_s)
+    days.append(replace(more, requests=calls, busy_s=busy, latency_total_s=more.latency_total_s * 1.4))
+    at = datetime.combine(days[14].day, time(0, 5), tzinfo=UTC)
+    past = PastChange(at, TYPE, TYPE, 12, 10, PastEnd.PROVEN, mean_instances=10.0, from_minimum=recorded)
+    endpoint = kit.endpoint(count=10, p95_s=GOAL.p95_s)
+    return judge_digests(
+        replace(endpoint, scaling=(POLICIES,), tags={**endpoint.tags, **tags}),
+        VariantUsage("chat", "AllTraffic", tuple(days)),
+        kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE)),
+        kit.catalogue(),
+        {},
+        History((past,)),
+        Policy(cooldown_hours=0.0, tests_per_month=0),
+        at + timedelta(days=2, hours=3),
+    )
+
+
+def test_a_minimum_above_the_owners_fleet_is_asked_for_and_theirs_comes_back_first() -> None:
+    found = grown({})
+    assert (found.gate, chosen(found).target.minimum, chosen(found).restores) == (Gate.APPLY, 12, True)
+    rest = found.options[1]
+    assert rest.kind is OptionKind.AUTOSCALING
+    assert (rest.target.minimum or 0) > 12
+    assert not rest.restores
+    assert any("no tag rightsizer:may-grow" in note for note in chosen(found).notes)
+
+
+def test_the_tag_for_growth_lets_the_minimum_rise_by_itself() -> None:
+    found = grown({"rightsizer:may-grow": "100000"})
+    assert found.gate is Gate.APPLY
+    assert (chosen(found).target.minimum or 0) > 12
+    small = grown({"rightsizer:may-grow": "1"})
+    assert (small.gate, chosen(small).target.minimum) == (Gate.APPLY, 12)
+
+
+def test_the_recorded_minimum_is_the_owners_and_not_what_ran() -> None:
+    target = chosen(grown({}, recorded=11)).target
+    assert (target.minimum, target.maximum) == (11, 40)
 
 
 OTHER = "ml.g6e.2xlarge"

@@ -244,9 +244,16 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         others=tuple(_past_variants(change)),
         grows=change.option.grows,
         late_share=change.option.late_share,
+        from_minimum=_minimum_before(change),
         configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )
     return add_lessons(past, change, catalogue)
+
+
+def _minimum_before(change: Change) -> int | None:
+    """The minimum that the autoscaling of the changed variant had; None where it had none."""
+    scaled = change.before.scaling if change.before is not None else ()
+    return max((t.minimum for t in scaled if t.variant_name == change.variant), default=None)
 
 
 def _past_variants(change: Change) -> Iterator[PastVariant]:

@@ -1,5 +1,6 @@
 """Lessons of past changes and tests, as data for the next decision."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -107,6 +108,8 @@ class PastChange:
     tracked: bool = False
     """Whether it added target tracking: `to_count` is the minimum of that, and `mean_instances` what ran."""
 
+    from_minimum: int | None = None
+    """Minimum of autoscaling before the change; None where the variant had none, and where that was not recorded."""
     wake_s: float | None = None
     """Longest that a request waited, or failed, for a start from no instance; None where none was measured."""
 
@@ -227,3 +230,12 @@ class History:
         """The history with those changes of the endpoint that moved one of its variants."""
         mine = (past.of_variant(name, is_first=is_first) for past in self.endpoint)
         return replace(self, endpoint=tuple(past for past in mine if past is not None))
+
+
+def minimum_before_changes(history: Iterable[PastChange]) -> int | None:
+    """The minimum of the owner before our changes in force; None without one, so that none took it.
+
+    Where a change did not record it, the instances that ran before it stand in.
+    """
+    stand = (past for past in history if past.is_in_force)
+    return max((past.from_count if past.from_minimum is None else past.from_minimum for past in stand), default=None)

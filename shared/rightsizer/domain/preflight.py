@@ -13,6 +13,7 @@ from shlex import quote
 
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.history import PastChange
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
 from rightsizer.domain.option import Option
 from rightsizer.domain.policy import ChangeLimits, Switch
@@ -102,6 +103,8 @@ class PreflightInput:
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""
+    past: tuple[PastChange, ...] = ()
+    """How our changes of the endpoint ended, as they were recorded, oldest first; read where room is brought back."""
     after_test: bool = False
     """Whether its shadow test went before by the same approval, so that the change itself begins."""
 

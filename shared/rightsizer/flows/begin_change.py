@@ -205,6 +205,7 @@ class ChangeStarter:
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
             last_change_at=self._last_change_at(change),
+            past=self.store.history(name).endpoint if change.option.restores else (),
             after_test=change.after is not None,
             models=tuple(sorted(models)),
             copies={n: MOVING if placed[n].is_moving else placed[n].current for n in copied if n in placed},

@@ -350,9 +350,9 @@ def recommend_higher_minimum(
 ) -> Recommendation | None:
     """The owner's minimum goes up before anything else is asked; None where it does not, or cannot.
 
-    To what the load needs, within the owner's maximum; where no such fleet carries it, to the owner's own minimum. A
-    fleet that carries its load, and only used up what may be late, keeps its minimum where the sizing asks for no more.
-    Above the fleet that its owner ran, `rightsizer:may-grow` decides as for every other growth.
+    To what the load needs, within the owner's maximum and by the rule of all growth of our fleets; where no such fleet
+    carries it, to the owner's own minimum. A fleet that carries its load, and only used up what may be late, keeps its
+    minimum where the sizing asks for no more.
     """
     if not is_minimum_raised_to_grow(context, context.runs.name):
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from rightsizer.domain.demand import Fleet, ReplayResult
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.history import minimum_before_changes
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.schedule import HOURS
@@ -229,9 +230,9 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
         high = max(math.ceil(high / slower - 1e-9), count)
         return Target(name, count, minimum=_least_seen(context), maximum=high, per_instance=round(slower, 4))
     least = min(context.reference_counts)
-    if least <= min(t.minimum for t in scaled):
-        least = count
-    return Target(name, count, minimum=min(least, high), maximum=high)
+    least = count if least <= min(t.minimum for t in scaled) else least
+    owners = minimum_before_changes(context.inputs.history.endpoint) or high
+    return Target(name, count, minimum=min(least, high, owners), maximum=high)
 
 
 def _least_seen(context: EvaluationContext) -> int:

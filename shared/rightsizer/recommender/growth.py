@@ -4,12 +4,12 @@ Another routing is free, so it comes first where the replay says that it suffice
 of the owner's autoscaling; a faster type, whose speed is a guess until it served, comes last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.domain.endpoint import MAY_GROW_TAG, Mode, growth_refusal, may_grow_usd
-from rightsizer.domain.history import PastChange
+from rightsizer.domain.history import PastChange, minimum_before_changes
 from rightsizer.domain.option import Excluded, Option
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
@@ -133,6 +133,9 @@ def beyond_owner_reason(context: EvaluationContext, option: Option) -> Reason | 
 
     What ran then comes back without a question. Beyond it the owner's tag has to allow all that is added.
     """
+    beyond = minimum_beyond_owner(context.inputs.history.endpoint, option, context.endpoint.tags)
+    if beyond is not None:
+        return Reason(beyond.code, f"needs your approval: {beyond.sentence}")
     if option.usd_per_month <= owner_usd(context):
         return None
     first, added = first_growth(context.inputs.history.endpoint), option.usd_per_month - owner_usd(context)
@@ -140,6 +143,19 @@ def beyond_owner_reason(context: EvaluationContext, option: Option) -> Reason | 
         added = known
     refused = growth_refusal(context.endpoint.tags, added)
     return None if refused is None else Reason(refused.code, f"needs your approval: {refused.sentence}")
+
+
+def minimum_beyond_owner(history: Sequence[PastChange], option: Option, tags: Mapping[str, str]) -> Reason | None:
+    """Why a minimum is above the owner's, and their tag does not allow it; None where it may be.
+
+    What it adds is paid at every hour. Where no change is recorded nothing tells what was theirs.
+    """
+    owners, wanted = minimum_before_changes(history), option.target.minimum or 0
+    if owners is None or wanted <= owners:
+        return None
+    refused = growth_refusal(tags, (wanted - owners) * option.price.usd_per_instance_month)
+    text = f"a minimum of {wanted}, and it was {owners} before our changes: "
+    return None if refused is None else Reason(refused.code, text + refused.sentence)
 
 
 def owner_usd(context: EvaluationContext) -> Decimal:

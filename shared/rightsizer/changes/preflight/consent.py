@@ -8,10 +8,12 @@ from decimal import Decimal
 
 from rightsizer.domain.endpoint import MODE_TAG, EndpointKind, Mode
 from rightsizer.domain.endpoint import growth_refusal as budget_refusal
+from rightsizer.domain.history import minimum_before_changes
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.recommender.growth import minimum_beyond_owner
 
 
 def is_by_policy(inputs: PreflightInput) -> bool:
@@ -57,7 +59,8 @@ def dimension_refusal(inputs: PreflightInput) -> Reason | None:
     )  # pools that stand in were not what was judged
     if is_by_policy(inputs) and _lowers_a_minimum_that_comes_back(inputs):
         text = "a minimum of autoscaling comes back only upwards, within the bounds that are registered now"
-        return Reason(Code.NEEDS_APPROVAL, text)
+        beyond = _minimum_beyond_owner(inputs)
+        return Reason(Code.NEEDS_APPROVAL, text if beyond is None else f"{text}; {beyond.sentence}")
     free = {OptionKind.DELETE, *inputs.limits.by_itself}  # a deletion has its own refusal
     if judged.kind is EndpointKind.ASYNC:
         free.add(OptionKind.SCALE_TO_ZERO)  # the queue keeps what comes meanwhile
@@ -75,16 +78,28 @@ def _lowers_a_minimum_that_comes_back(inputs: PreflightInput) -> bool:
 
 
 def is_minimum_given_back(inputs: PreflightInput) -> bool:
-    """Whether a restore moves nothing but the minimum of the owner's autoscaling, upwards, as it is registered now.
+    """Whether a restore raises the minimum to what was the owner's before our changes, or to what their tag allows.
 
     Users suffer from an earlier change of ours, and what comes back was the owner's: that is no other dimension.
     """
+    return is_minimum_raised(inputs) and _minimum_beyond_owner(inputs) is None
+
+
+def is_minimum_raised(inputs: PreflightInput) -> bool:
+    """Whether a restore moves nothing but the minimum of the owner's autoscaling, upwards, as it is registered now."""
     option, target = inputs.option, inputs.option.target
     if not option.restores or option.kind is not OptionKind.AUTOSCALING or target.minimum is None:
         return False
     variant = inputs.proposal.recommendation.variant
     own = [t for t in inputs.scaling if t.variant_name == variant]
     return bool(own) and all(t.minimum <= target.minimum <= t.maximum == target.maximum for t in own)
+
+
+def _minimum_beyond_owner(inputs: PreflightInput) -> Reason | None:
+    """Why the minimum is more than comes back, by what was recorded of our changes and the tags as they are now."""
+    if minimum_before_changes(inputs.past) is None:
+        return Reason(Code.NEEDS_APPROVAL, "no change of ours that stands is recorded, so none took it")
+    return minimum_beyond_owner(inputs.past, inputs.option, inputs.tags)
 
 
 def growth_refusal(inputs: PreflightInput) -> Reason | None:

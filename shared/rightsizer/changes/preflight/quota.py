@@ -6,7 +6,7 @@ of this endpoint are seen here; UpdateEndpoint refuses with ResourceLimitExceede
 
 from collections.abc import Iterable
 
-from rightsizer.changes.preflight.consent import is_minimum_given_back
+from rightsizer.changes.preflight.consent import is_minimum_raised
 from rightsizer.domain.live_state import VariantSight
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
@@ -17,7 +17,7 @@ def quota_refusal(inputs: PreflightInput) -> Reason | None:
     target = inputs.option.target
     if target.others:
         return _joint_refusal(inputs)
-    most = max(target.instance_count, 0 if is_minimum_given_back(inputs) else target.maximum or 0, inputs.most)
+    most = max(target.instance_count, 0 if is_minimum_raised(inputs) else target.maximum or 0, inputs.most)
     beside = _instances(_other_variants(inputs), inputs, target.instance_type)
     limit = _limit(inputs, target.instance_type)
     if target.pools:
