@@ -61,9 +61,12 @@ def test_every_field_of_a_target_is_in_the_key() -> None:
     """A field that is not in it would give two proposals one id."""
     everything = proposal_key(TARGETS["a policy and a placement"])
     shown = {field.name for field in fields(Target)} - {"scale_in", "placement", "metric", "others", "day_counts"}
+    shown -= {"least_copies"}
     assert "DayCounts(weekdays=(0, 1, 2, 3, 4), counts=(4, 4" in proposal_key(TARGETS["counts of the week"])
     assert all(f"{name}=" in everything for name in shown | {field.name for field in fields(ScaleIn)})
     assert "|metric=" in proposal_key(TARGETS["added target tracking"])
+    least = replace(TARGETS["a policy and a placement"], least_copies=(("tags", 1),))
+    assert proposal_key(least) == f"{everything}|least_copies=(('tags', 1),)"
     others = {name: proposal_key(target) for name, target in TARGETS.items()}
     assert len(set(others.values())) == len(TARGETS)
     assert {field.name for field in fields(Target)} == {
