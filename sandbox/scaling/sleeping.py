@@ -5,14 +5,16 @@ instance takes the last one away; a step policy on an alarm of HasBacklogWithout
 there is none nothing leaves the queue. Components go to no copy by target tracking on their invocations and come back
 by a step policy on NoCapacityInvocationFailures; their instances follow where MinInstanceCount is 0
 (endpoint-auto-scaling-zero-instances). [assumed]: fifteen minutes without a call end in one step, and the last instance
-goes with the last copy.
+goes with the last copy; above a minimum of 0, the copies leave that the busiest of these minutes did not need.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sandbox.clock import next_minute
+from sandbox.scaling.tracking import CONFIG, tracking_policies
 
 if TYPE_CHECKING:
     from sandbox.sagemaker.components import Component
@@ -78,8 +80,23 @@ class Sleeping:
             metric = BACKLOG if component is None else CALLS
             followed = any(metric in str(policy) for policy in target.policies.values())
             quiet = queue.busy_at is None or now - queue.busy_at >= QUIET
-            if count > 0 and followed and quiet and not target.suspended.get("DynamicScalingInSuspended"):
+            if component is not None and target.minimum:
+                self._shrink(target, component, now)
+            elif count > 0 and followed and quiet and not target.suspended.get("DynamicScalingInSuspended"):
                 self._move(target, component, 0, "the metric of a target-tracking policy was below its target")
+
+    def _shrink(self, target: "Target", component: "Component", now: datetime) -> None:
+        """The copies that its target tracking needs for the busiest minute, and never fewer than its minimum."""
+        config = next((p[CONFIG] for p in tracking_policies(target) if CALLS in str(p)), {"DisableScaleIn": True})
+        if config.get("DisableScaleIn") or target.suspended.get("DynamicScalingInSuspended"):
+            return
+        key = ("AWS/SageMaker", "Invocations", frozenset({("InferenceComponentName", component.name)}))
+        end = int(now.timestamp())
+        rows = self._world.metrics.read(key, end - int(QUIET.total_seconds()), end, 60, "Sum")
+        needed = math.ceil(max((calls for _, calls in rows), default=0.0) / float(config["TargetValue"]) - 1e-9)
+        wanted = max(needed, target.minimum)
+        if wanted < component.desired:
+            self._world.components.set_copies(component, wanted)
 
     def _move(self, target: "Target", component: "Component | None", wanted: int, cause: str) -> None:
         if component is None:
@@ -90,7 +107,7 @@ class Sleeping:
     def _sleepers(self) -> list["Target"]:
         targets = self._world.scaling.targets.values()
         kinds = ("endpoint/", "inference-component/")
-        return [t for t in targets if t.minimum == 0 and t.identity[0].startswith(kinds)]
+        return [t for t in targets if t.identity[0].startswith(kinds) and (t.minimum == 0 or kinds[1] in t.identity[0])]
 
     def _rings(self, policy: "Params") -> bool:
         if policy["PolicyType"] != "StepScaling":

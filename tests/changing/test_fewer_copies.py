@@ -49,6 +49,48 @@ def opened(managed: dict[str, Any] | None = None, judged: ComponentFinding = JUD
     )
 
 
+LOWER = replace(FEWER, target=Target(OLD_TYPE, 2, least_copies=(("chat", 1),)))
+WHO = {
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": "inference-component/chat",
+    "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+}
+HELD = replace(JUDGED, minimum=3)
+
+
+def seed_autoscaled(box: Sandbox) -> None:
+    """The same, where autoscaling keeps three copies of the first one at least."""
+    seed(box)
+    scaling = box.client("application-autoscaling")
+    scaling.register_scalable_target(**WHO, MinCapacity=3, MaxCapacity=6)
+    calls = {"PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"}
+    scaling.put_scaling_policy(
+        **WHO,
+        PolicyName="calls",
+        PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration={"TargetValue": 60.0, "PredefinedMetricSpecification": calls},
+    )
+
+
+def autoscaled() -> Any:
+    return world(
+        LOWER,
+        seed=seed_autoscaled,
+        kind=EndpointKind.INFERENCE_COMPONENTS,
+        judged={"components": (HELD,)},
+        count=4,
+        inference_components=True,
+        variant_extra={"ManagedInstanceScaling": dict(MANAGED)},
+    )
+
+
+def bounds(w: World) -> tuple[int, int]:
+    (target,) = w.box.client("application-autoscaling").describe_scalable_targets(
+        ServiceNamespace="sagemaker", ResourceIds=[WHO["ResourceId"]]
+    )["ScalableTargets"]
+    return target["MinCapacity"], target["MaxCapacity"]
+
+
 def copies(w: World) -> dict[str, int]:
     return {name: one.copies for name, one in w.box.world.components.known.items()}
 
@@ -141,3 +183,63 @@ def served(w: World, p95_ms: float) -> None:
     for metric, value in (("Invocations", 100.0), ("ModelLatency", 1000 * p95_ms)):
         block = Block(epoch(start), 300, array("d", [value]) * size, 1.0)
         w.box.world.metrics.put(INVOCATIONS, metric, {"InferenceComponentName": "chat"}, block)
+
+
+def test_a_lower_minimum_lets_autoscaling_take_the_copies_and_their_instances_leave() -> None:
+    with autoscaled() as w:
+        w.start()
+        change = w.run(48)
+        assert change.state is ChangeState.PROVEN, change.outcome
+        assert (bounds(w), copies(w), instances(w)) == ((1, 6), {"chat": 1, "tags": 1}, 2)
+        writes = [c.operation for c in w.box.calls if c.writes and c.service != "dynamodb"]
+    assert writes == ["RegisterScalableTarget"], "no deployment, and no copy is taken by us"
+
+
+def test_the_way_back_registers_the_old_minimum_and_its_copies_run_again() -> None:
+    with autoscaled() as w:
+        w.start()
+        while instances(w) > 2:
+            w.run(0.25)
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        change = w.run(12)
+        assert change.state is ChangeState.ROLLED_BACK, change.outcome
+        assert (bounds(w), copies(w), instances(w)) == ((3, 6), {"chat": 3, "tags": 1}, 4)
+
+
+def test_a_minimum_for_which_nothing_has_room_on_the_way_back_is_handed_over() -> None:
+    with autoscaled() as w:
+        w.start()
+        while instances(w) > 2:
+            w.run(0.25)
+        spec = w.box.world.fleet.endpoint(NAME).variants["AllTraffic"].spec
+        spec["ManagedInstanceScaling"]["MaxInstanceCount"] = 3
+        Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        change = w.run(24)
+        assert change.state is ChangeState.HANDED_OVER, change.outcome
+        assert bounds(w) == (3, 6)
+        assert any(
+            "chat" in line and "CopyCount" in line.replace("copy-count", "CopyCount") for line in change.remaining
+        )
+
+
+@pytest.mark.parametrize("edit", ["minimum", "deregistered", "suspended", "schedule"])
+def test_a_minimum_that_its_owner_changed_since_the_judgement_is_left(edit: str) -> None:
+    with autoscaled() as w:
+        scaling = w.box.client("application-autoscaling")
+        match edit:
+            case "minimum":
+                scaling.register_scalable_target(**WHO, MinCapacity=2)
+            case "deregistered":
+                scaling.deregister_scalable_target(**WHO)
+            case "suspended":
+                scaling.register_scalable_target(**WHO, SuspendedState={"DynamicScalingInSuspended": True})
+            case _:
+                action = {"MinCapacity": 5}
+                name = {"ScheduledActionName": "noon", "Schedule": "cron(0 12 * * ? *)"}
+                scaling.put_scheduled_action(**WHO, **name, ScalableTargetAction=action)
+        w.box.calls.clear()
+        w.start()
+        change = w.run(12)
+        assert change.state is ChangeState.REFUSED, change.outcome
+        assert "and was judged with a minimum of 3" in change.outcome
+        assert not [c for c in w.box.calls if c.writes and c.service != "dynamodb"]

@@ -45,6 +45,7 @@ TARGETS = {
         BASE, scale_in=ScaleIn("AllTraffic", "CONSOLIDATION"), placement=(("chat", "SPREAD"),)
     ),
     "added target tracking": replace(BASE, minimum=1, maximum=4, target_value=84.0, metric="Invocations"),
+    "a lower minimum of copies": replace(BASE, least_copies=(("tags", 1),)),
     "two variants": replace(BASE, others=(VariantTarget("B", "ml.g5.xlarge", 1, Decimal("1.408")),)),
     "counts of the week": replace(
         BASE,

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from rightsizer.domain.component import Component, UnreadComponent
-from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective, ScalableTarget
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from tests.recommender import component_kit, kit
@@ -17,8 +17,9 @@ WORDS = {
     "": "why source endpoint components expect",
     "source": "url fact",
     "endpoint": "type count least consolidates p95_s mode tags min_instances",
-    "component": "copies gpus cores memory_mb gpu at_once requests days p95_s failed scaled adapter_of unread silent",
-    "expect": "findings needed packing copies instances gate saves said",
+    "component": "copies gpus cores memory_mb gpu at_once requests days p95_s failed"
+    " scaled most_copies policy scheduled per_copy adapter_of unread silent",
+    "expect": "findings needed packing copies least_copies instances gate saves said",
 }
 """What a case may say, by section."""
 
@@ -47,6 +48,7 @@ def said(found: Recommendation) -> dict[str, Any]:
         "needed": {one.name: one.needed for one in found.components if one.needed is not None},
         "packing": [packed.least, packed.most] if packed is not None else None,
         "copies": dict(option.target.copies) if option is not None else {},
+        "least_copies": dict(option.target.least_copies) if option is not None else {},
         "instances": option.target.instance_count if option is not None else None,
         "gate": found.gate.value,
     }
@@ -95,8 +97,15 @@ def _component(name: str, given: Mapping[str, Any]) -> Component | UnreadCompone
         without_capacity=float(given.get("failed", 0)),
     )
     silent = Reason(Code.NO_DATAPOINTS, "CloudWatch has no utilisation of it; that is unknown, not idle")
-    bounds = given.get("scaled")
-    scaling = component_kit.scaled(name, *bounds) if bounds else None
+    if "scaled" in given:
+        used = replace(used, most_copies=given.get("most_copies"), requests_per_copy=float(given.get("per_copy", 5.0)))
+    scaling = _scaling(name, given) if "scaled" in given else None
     return component_kit.component(
         name, given.get("copies", 1), silent if given.get("silent") else used, scaling, **more
     )
+
+
+def _scaling(name: str, given: Mapping[str, Any]) -> ScalableTarget:
+    rows = [component_kit.calls_of_a_copy(**given["policy"])] if "policy" in given else []
+    scheduled = tuple({"ScheduledActionName": text} for text in given.get("scheduled", []))
+    return component_kit.scaled(name, *given["scaled"], *rows, scheduled=scheduled)

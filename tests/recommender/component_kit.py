@@ -48,10 +48,18 @@ def component(
     return Component(sight(name, copies, **given), scaling, usage if usage is not None else load())
 
 
-def scaled(name: str, minimum: int, maximum: int) -> ScalableTarget:
-    return ScalableTarget(
-        f"inference-component/{name}", "sagemaker:inference-component:DesiredCopyCount", minimum, maximum
-    )
+def scaled(name: str, minimum: int, maximum: int, *policies: Mapping[str, Any], **given: Any) -> ScalableTarget:
+    resource, dimension = f"inference-component/{name}", "sagemaker:inference-component:DesiredCopyCount"
+    return replace(ScalableTarget(resource, dimension, minimum, maximum), policies=policies, **given)
+
+
+def calls_of_a_copy(
+    target: float, metric: str = "SageMakerInferenceComponentInvocationsPerCopy", **more: Any
+) -> Mapping[str, Any]:
+    """Target tracking on what each copy serves."""
+    config = {"TargetValue": target, "PredefinedMetricSpecification": {"PredefinedMetricType": metric}, **more}
+    kind = {"PolicyName": "calls", "PolicyType": "TargetTrackingScaling"}
+    return {**kind, "TargetTrackingScalingPolicyConfiguration": config}
 
 
 def endpoint(count: int = 4, least: int | None = 1, consolidates: bool = True, **given: Any) -> Endpoint:

@@ -119,7 +119,7 @@ def test_nobody_is_cut_while_another_is_short() -> None:
 def test_copies_that_autoscaling_moves_are_left_to_it() -> None:
     found = judged([component("a", 4, scaling=scaled("a", 1, 6))])
     assert found.options == ()
-    assert "autoscaling leaves alone" in why(found)
+    assert "a copy too many that it is known to do without" in why(found)
 
 
 def test_the_price_is_split_by_what_copies_reserve() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rightsizer.domain.component import COMPONENT_SIGNALS, ComponentUsage
+from rightsizer.domain.component import COMPONENT_SIGNALS, PER_COPY, ComponentUsage
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
@@ -30,7 +30,7 @@ def window(**changed: float | None) -> MetricWindow:
     values = {name: value for name, value in {**FLAT, **changed}.items() if value is not None}
     series = {
         key: Series(START, 300, array("d", [values[key.metric]]) * SIZE)
-        for key in COMPONENT_SIGNALS
+        for key in (*COMPONENT_SIGNALS, PER_COPY)
         if key.metric in values
     }
     return MetricWindow("e", "chat", START, kit.NOW, 300, series)
@@ -80,3 +80,16 @@ def test_one_that_was_just_changed_has_no_data() -> None:
     found = usage(window(), days_ago=0.0)
     assert isinstance(found, Reason)
     assert found.code is Code.NO_DATAPOINTS
+
+
+def test_calls_over_calls_of_each_copy_are_the_copies_that_ran() -> None:
+    ran = usage(window(InvocationsPerCopy=12.5), autoscaled=True)
+    assert isinstance(ran, ComponentUsage)
+    assert ran.most_copies == 4.0
+    for read in (window(), window(InvocationsPerCopy=0.0), window(Invocations=None, InvocationsPerCopy=12.5)):
+        unknown = usage(read, autoscaled=True)
+        assert isinstance(unknown, ComponentUsage)
+        assert unknown.most_copies is None
+    fixed = usage(window(InvocationsPerCopy=12.5))
+    assert isinstance(fixed, ComponentUsage)
+    assert fixed.most_copies is None

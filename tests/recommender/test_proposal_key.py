@@ -27,7 +27,8 @@ def first_release(target: Target) -> str:
 
 def _later(target: Target) -> list[str]:
     others = tuple((one.name, one.instance_type, one.instance_count) for one in target.others)
-    return [repr(each) for each in (others, *target.day_counts) if each]
+    least = [f"least_copies={target.least_copies}"] if target.least_copies else []
+    return [*(repr(each) for each in (others, *target.day_counts) if each), *least]
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -61,9 +62,11 @@ def test_every_field_of_a_target_is_in_the_key() -> None:
     """A field that is not in it would give two proposals one id."""
     everything = proposal_key(TARGETS["a policy and a placement"])
     shown = {field.name for field in fields(Target)} - {"scale_in", "placement", "metric", "others", "day_counts"}
+    shown -= {"least_copies"}
     assert "DayCounts(weekdays=(0, 1, 2, 3, 4), counts=(4, 4" in proposal_key(TARGETS["counts of the week"])
     assert all(f"{name}=" in everything for name in shown | {field.name for field in fields(ScaleIn)})
     assert "|metric=" in proposal_key(TARGETS["added target tracking"])
+    assert proposal_key(TARGETS["a lower minimum of copies"]).endswith("|least_copies=(('tags', 1),)")
     others = {name: proposal_key(target) for name, target in TARGETS.items()}
     assert len(set(others.values())) == len(TARGETS)
     assert {field.name for field in fields(Target)} == {

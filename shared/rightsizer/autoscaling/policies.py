@@ -286,6 +286,18 @@ def component_sleep_steps(
     return (waking, ringing, *tracking, sleeping), (awake, silence, *dropped)
 
 
+def component_minimum_steps(component: str, own: ScalableTarget, minimum: int) -> tuple[Step, tuple[Step, ...]]:
+    """Step that lowers the minimum of a component's autoscaling, and steps that give its copies back.
+
+    The copies of the old minimum are asked for as well, so that a return for which nothing has room is seen.
+    """
+    resource = component_resource_id(component)
+    old = {**_target_key(own), "MinCapacity": own.minimum, "MaxCapacity": own.maximum}
+    copies = {"InferenceComponentName": component, "DesiredRuntimeConfig": {"CopyCount": own.minimum}}
+    lower = Step(StepKind.REGISTER_TARGET, resource, {**old, "MinCapacity": minimum})
+    return lower, (Step(StepKind.REGISTER_TARGET, resource, old), Step(StepKind.SET_COPIES, component, copies))
+
+
 def _calls_policy() -> Mapping[str, Any]:
     config = {
         "TargetValue": 1.0,

@@ -63,6 +63,8 @@ COMPONENT_SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("MemoryUtilizationNormalized", "Maximum"),
 )
 """What is read of every component. Its utilisation is 0..100 of what it reserved (SageMaker guide, CloudWatch)."""
+PER_COPY = MetricStatistic("InvocationsPerCopy", "Sum")
+"""Read of an autoscaled component: calls over calls of each copy are the copies that ran (guide, CloudWatch)."""
 FEW = 4
 """Copies below which half of them are replaced at a time: a quarter would be less than one."""
 LOADS_S = 1_800
@@ -175,6 +177,8 @@ class ComponentUsage:
     cpu: Spread | None
     memory: Spread | None
     """Shares of what the component reserved, 0..1."""
+    most_copies: float | None = None
+    """Most copies that ran while calls came, of an autoscaled component; None where that was not published."""
 
 
 @dataclass(frozen=True, slots=True)

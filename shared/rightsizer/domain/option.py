@@ -169,6 +169,13 @@ class Target:
     """Other variants that the same deployment changes; those that are not named stay. Not in the text either."""
     day_counts: tuple[DayCounts, ...] = field(default=(), repr=False)
     """Counts of each class of days where days of the week differ; () where all are alike. Not in the text either."""
+    least_copies: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """(Inference component, minimum of its autoscaling). Not in the text either."""
+
+    @property
+    def all_copies(self) -> tuple[tuple[str, int], ...]:
+        """Components with other copies, or with another minimum of them."""
+        return (*self.copies, *self.least_copies)
 
     def counts_on(self, weekday: int) -> tuple[int, ...]:
         """24 counts of a day of the week (Monday is 0); without a schedule the one count."""

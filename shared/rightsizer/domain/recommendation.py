@@ -166,6 +166,8 @@ class ComponentFinding:
     """What its owner can do that rightsizer does not, with the command; empty where there is nothing."""
     withheld: str = ""
     """Why its tags let nobody approve other copies of it, with the command that allows it; empty where they do."""
+    minimum: int | None = None
+    """Copies below which its autoscaling does not go, where `needed` is another minimum; None for fixed copies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ class ChangeStarter:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
         sleeping = self._sleeping_components(change)
-        copied = [component for component, _ in change.option.target.copies]
+        copied = [component for component, _ in change.option.target.all_copies]
         components = [*copied, *sleeping]
         scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
         arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]

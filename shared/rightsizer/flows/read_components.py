@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.domain.component import (
     COMPONENT_SIGNALS,
+    PER_COPY,
     Component,
     ComponentSight,
     ReadComponents,
@@ -53,7 +54,11 @@ def _with_usage(
     if not known:
         return []
     start = now - timedelta(days=policy.lookback_days)
-    requests = [MetricRequest(ref.name, seen.name, COMPONENT_SIGNALS, of_component=True) for seen, _ in known]
+    moved = (*COMPONENT_SIGNALS, PER_COPY)
+    requests = [
+        MetricRequest(ref.name, seen.name, COMPONENT_SIGNALS if scaling is None else moved, of_component=True)
+        for seen, scaling in known
+    ]
     windows = metrics.read(requests, start, now, SLOT_S)
     return [
         Component(seen, scaling, component_usage(seen, isinstance(scaling, ScalableTarget), window, policy))

@@ -127,7 +127,7 @@ class StateReader:
 
 def copied_component_requests(change: Change) -> list[MetricRequest]:
     """Service of each component that gets another number of copies: that of the endpoint would hide it."""
-    names = [name for name, _ in change.option.target.copies]
+    names = [name for name, _ in change.option.target.all_copies]
     return [MetricRequest(change.ref.name, name, proof.SIGNALS, of_component=True) for name in names]
 
 

@@ -206,7 +206,7 @@ def fewer_copies(found: Recommendation, endpoint: Endpoint, room: CopyRoom, inpu
         if one.needed is not None and one.name in room.copies and one.needed < room.copies[one.name]
     }
     if not over:
-        return Reason(Code.ALREADY_RIGHT, "no component that autoscaling leaves alone has a copy too many")
+        return Reason(Code.ALREADY_RIGHT, "no component has a copy too many that it is known to do without")
     wanted: Mapping[str, int] = {**room.copies, **over}
     if (refused := _nothing_back(endpoint, room, wanted)) is not None:
         return refused
@@ -265,6 +265,9 @@ def _option(
     cost = cost_of(now_usd, found.price, then, then, 0.0, inputs.prices.commitment, policy, new_fleet=False)
     least = max(room.bounds(wanted)[0], room.floor)
     cut = tuple((name, number) for name, number in sorted(wanted.items()) if number < room.copies[name])
+    moved = {one.name for one in found.components if one.minimum is not None}
+    fixed = tuple(row for row in cut if row[0] not in moved)
+    least_copies = tuple(row for row in cut if row[0] in moved)
     risks = {RiskResource.LATENCY: Risk.LOW}
     if then == 1 < runs and endpoint.objective.min_instances is None:
         risks[RiskResource.AVAILABILITY] = policy.lone_instance
@@ -274,7 +277,7 @@ def _option(
     span += f"; at best {runs - least}" if least < then else ""
     return new_option(
         OptionKind.COPIES,
-        Target(room.variant.instance_type, then, copies=cut),
+        Target(room.variant.instance_type, then, copies=fixed, least_copies=least_copies),
         found.price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         min(one.days for one in found.components if one.name in dict(cut)),
@@ -324,7 +327,7 @@ def _is_better_asleep(first: Option | None, option: Option) -> bool:
 def _cut_text(found: Recommendation, option: Option) -> str:
     """``chat 3 to 1, tags 2 to 1``."""
     now = {one.name: one.copies for one in found.components}
-    return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.copies)
+    return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.all_copies)
 
 
 def _gate(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:

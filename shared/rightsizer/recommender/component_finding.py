@@ -1,7 +1,8 @@
 """Judge each inference component of an endpoint by its own metrics, with the copies that carry its peak.
 
 AWS does not say how many requests one copy can serve at once. So a component of which a copy had one request after
-another may get fewer copies, and one of which a copy had several at once keeps them all.
+another may get fewer copies, and one of which a copy had several at once keeps them all. The minimum of an autoscaled
+one is judged alike, by the most copies that ran, and is never below what its policy would keep.
 """
 
 import math
@@ -15,6 +16,11 @@ from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentFinding, Finding
 
 SERVING = "InService"
+PER_COPY_TARGETS = {
+    "SageMakerInferenceComponentInvocationsPerCopy": "requests_per_copy",
+    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": "concurrency",
+}
+"""Predefined metrics of target tracking on copies, and the peak that each copy had of them."""
 
 
 def judge_component(
@@ -36,6 +42,7 @@ def judge_component(
         figures=_figures(one),
         advice=_advice(one, finding, region),
         withheld=refused.sentence if (refused := copies_refusal(seen, may_be_untagged=False)) is not None else "",
+        minimum=one.scaling.minimum if needed is not None and isinstance(one.scaling, ScalableTarget) else None,
     )
 
 
@@ -64,9 +71,8 @@ def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
     if isinstance(one.scaling, Reason):
         return Finding.NOT_ENOUGH_DATA, one.scaling, None
     if one.scaling is not None:
-        text = f"autoscaling moves it between {one.scaling.minimum} and {one.scaling.maximum} copies"
-        return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, text), None
-    needed = needed_copies(one, usage, policy)
+        return _autoscaled(one, one.scaling, usage, policy)
+    needed = needed_copies(one, usage, policy, copies)
     if isinstance(needed, Reason):
         return Finding.OPTIMIZED, needed, None
     if needed < copies:
@@ -74,6 +80,58 @@ def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
         return Finding.OVER_PROVISIONED, Reason(Code.CHEAPER_OPTION, text), needed
     text = f"its peak takes {count(copies, 'copy', 'copies')}: {_peak_text(usage)}"
     return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), copies
+
+
+def _autoscaled(
+    one: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy
+) -> tuple[Finding, Reason, int | None]:
+    """Whether a lower minimum carries the peak: then its autoscaling holds copies that nobody needs."""
+    text = f"autoscaling moves it between {scaling.minimum} and {scaling.maximum} copies"
+    least = least_copies(one, scaling, usage, policy)
+    if isinstance(least, Reason):
+        return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, f"{text}; {least.sentence}"), None
+    if least < scaling.minimum:
+        found = f"{text}, and a minimum of {least} carries its peak with room to grow: {_peak_text(usage)}"
+        return Finding.OVER_PROVISIONED, Reason(Code.CHEAPER_OPTION, found), least
+    return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, f"{text}, and its peak takes its minimum"), scaling.minimum
+
+
+def least_copies(one: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy) -> int | Reason:
+    """Minimum of its autoscaling that carries its peak, at least 1; why that is not known."""
+    if scaling.minimum < 2:
+        return Reason(Code.AUTOSCALED, "its minimum is as low as one that serves can be")
+    if scaling.scheduled or any(scaling.suspended.values()):
+        said = "scheduled actions move its bounds" if scaling.scheduled else "it is suspended"
+        return Reason(Code.AUTOSCALED, f"its minimum is not judged: {said}")
+    if one.sight.current != scaling.minimum:
+        return Reason(Code.AUTOSCALED, f"its minimum is not judged: {one.sight.current} run now")
+    kept = _kept_by_policies(one, scaling, usage)
+    if isinstance(kept, Reason) or usage.requests <= 0:
+        return kept
+    if usage.most_copies is None:
+        text = "its minimum is not judged: CloudWatch has no InvocationsPerCopy of it, which shows how many copies ran"
+        return Reason(Code.NO_DATAPOINTS, text)
+    needed = needed_copies(one, usage, policy, max(usage.most_copies, float(scaling.minimum)))
+    if isinstance(needed, Reason):
+        return Reason(needed.code, f"its minimum is not judged: {needed.sentence}")
+    return max(needed, kept)
+
+
+def _kept_by_policies(one: Component, scaling: ScalableTarget, usage: ComponentUsage) -> int | Reason:
+    """Copies that its target tracking keeps at the peak: a lower minimum frees none of them."""
+    kept = 1
+    for row in scaling.policies:
+        config = row.get("TargetTrackingScalingPolicyConfiguration") or {}
+        kind = (config.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType", "")
+        if kind not in PER_COPY_TARGETS or config.get("DisableScaleIn"):
+            text = f"its minimum is not judged: policy {row.get('PolicyName')} takes no copy away, or follows"
+            return Reason(Code.AUTOSCALED, f"{text} another metric than the requests of a copy")
+        ran = max(one.sight.current, 1) if kind.endswith("InvocationsPerCopy") else usage.most_copies or 1
+        peak = (getattr(usage, PER_COPY_TARGETS[kind]) or 0.0) * ran
+        kept = max(kept, math.ceil(peak / float(config["TargetValue"]) - 1e-9))
+    if not scaling.policies:
+        return Reason(Code.AUTOSCALED, "its minimum is not judged: it has no policy that would take a copy away")
+    return kept
 
 
 def _may_sleep(one: Component) -> bool:
@@ -107,13 +165,16 @@ def _silent(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
     if usage.days < least:
         text = f"no request in {usage.days:.1f} days; {policy.idle_days} silent days make it idle"
         return Finding.NOT_ENOUGH_DATA, Reason(Code.TOO_FEW_DAYS, text), None
-    kept = None if one.scaling is not None or one.sight.base_component else min(one.sight.current, 1)
-    return Finding.IDLE, Reason(Code.IDLE, f"no request in {usage.days:.1f} days while utilisation was published"), kept
+    kept: int | Reason | None = None if one.sight.base_component else min(one.sight.current, 1)
+    if one.scaling is not None:
+        kept = least_copies(one, one.scaling, usage, policy) if isinstance(one.scaling, ScalableTarget) else None
+    text = f"no request in {usage.days:.1f} days while utilisation was published"
+    return Finding.IDLE, Reason(Code.IDLE, text), None if isinstance(kept, Reason) else kept
 
 
-def needed_copies(one: Component, usage: ComponentUsage, policy: Policy) -> int | Reason:
-    """Copies that carry the peak of the look-back with room for growth, at least 1; why that is not known."""
-    copies, needs = one.sight.current, one.sight.needs
+def needed_copies(one: Component, usage: ComponentUsage, policy: Policy, copies: float) -> int | Reason:
+    """Copies that carry the peak of so many with room for growth, at least 1; why that is not known."""
+    needs = one.sight.needs
     if usage.concurrency is None:
         text = "CloudWatch has no ConcurrentRequestsPerCopy of it, so how many requests came at once is unknown"
         return Reason(Code.NO_DATAPOINTS, text)

@@ -3,7 +3,7 @@
 import math
 from datetime import timedelta
 
-from rightsizer.domain.component import ComponentSight, ComponentUsage
+from rightsizer.domain.component import PER_COPY, ComponentSight, ComponentUsage
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, MetricStatistic, MetricWindow, NoMetrics, Spread, quantile
@@ -37,7 +37,8 @@ def component_usage(
         text = f"CloudWatch has no utilisation of component {seen.name}; that is unknown, not idle"
         return Reason(Code.NO_DATAPOINTS, text)
     began = alive.index(True)
-    calls = _known(values("Invocations", "Sum")[began:])
+    called = values("Invocations", "Sum")[began:]
+    calls = _known(called)
     peaks = _known(values("ConcurrentRequestsPerCopy", "Maximum")[began:])
     latencies = sorted(_known(values("ModelLatency", "p95")[began:]))
     whole = [values(metric, "Maximum") for metric in ("GPUMemoryUtilizationNormalized", "MemoryUtilizationNormalized")]
@@ -53,7 +54,16 @@ def component_usage(
         gpu_memory=Spread.from_values(whole[0], whole[0], 1.0),
         cpu=Spread.from_values(busy[1], values(USED[1], "Maximum"), 1.0),
         memory=Spread.from_values(whole[1], whole[1], 1.0),
+        most_copies=_most_copies(called, values(PER_COPY.metric, PER_COPY.statistic)[began:]) if autoscaled else None,
     )
+
+
+def _most_copies(calls: list[float], per_copy: list[float]) -> float | None:
+    """Most copies that ran in any period with calls; None where one with calls does not show it."""
+    rows = [(all_of, each) for all_of, each in zip(calls, per_copy, strict=True) if all_of > 0]
+    if not all(each > 0 for _, each in rows):
+        return None
+    return max((round(all_of / each, 3) for all_of, each in rows), default=None)
 
 
 def _known(values: list[float]) -> list[float]:

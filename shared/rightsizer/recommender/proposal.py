@@ -99,7 +99,7 @@ def withhold_undone_count(
 def withhold_copies(recommendation: Recommendation, permission: ChangePermission) -> ChangePermission:
     """Withhold approval of other copies of a component whose own tags do not allow it, and say what would."""
     option = recommendation.chosen_option
-    cut = dict(option.target.copies) if option is not None else {}
+    cut = dict(option.target.all_copies) if option is not None else {}
     said = next((one.withheld for one in recommendation.components if one.name in cut and one.withheld), "")
     return ChangePermission(False, said) if said and permission.approvable else permission
 
@@ -143,6 +143,8 @@ def proposal_key(target: Target) -> str:
         later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
     for one in target.day_counts:
         later.append(_record("DayCounts", (("weekdays", one.weekdays), ("counts", one.counts))))
+    if target.least_copies:
+        later.append(f"least_copies={_value(target.least_copies)}")
     return "|".join((_record("Target", rows), *later))
 
 

@@ -75,6 +75,7 @@ def _facts(target: Target) -> Iterator[tuple[str, str]]:
         "Instance pools": ", then ".join(target.pools),
         "Other variants": ", ".join(others),
         "Copies": ", ".join(f"{name} {copies}" for name, copies in target.copies),
+        "Least copies": ", ".join(f"{name} {copies}" for name, copies in target.least_copies),
         "Placement of copies": ", ".join(f"{name} {how}" for name, how in target.placement),
         "Scale-in": _scale_in_text(target.scale_in) if target.scale_in else "",
     }

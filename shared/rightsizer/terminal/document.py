@@ -269,6 +269,7 @@ def target_document(target: Target) -> dict[str, Any]:
             for v in target.others
         ],
         "copies": dict(target.copies),
+        "least_copies": dict(target.least_copies),
         "placement": dict(target.placement),
         "scale_in": None
         if scale_in is None

@@ -25,7 +25,7 @@ def image_refusal(inputs: PreflightInput) -> Reason | None:
 
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
-    copied = {name for name, _ in inputs.option.target.copies}  # another number of copies resolves no image anew
+    copied = {name for name, _ in inputs.option.target.all_copies}  # another number of copies resolves no image anew
     rolled = (seen for name, seen in inputs.components.items() if name not in copied)
     parts = (pair for seen in rolled for pair in seen.images if not has_digest(pair[0]))
     return image_difference(inputs.endpoint, inputs.registry, is_by_policy(inputs), parts)
