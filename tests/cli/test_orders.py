@@ -10,12 +10,13 @@ import pytest
 
 from rightsizer import bootstrap
 from rightsizer.aws.capacity_changes import CapacityChangeTable
-from rightsizer.aws.table import Table
+from rightsizer.aws.decisions import decide, find
+from rightsizer.aws.table import Table, document
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Risk
 from rightsizer.domain.plan import PlanKind
-from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.proposal import SNOOZE_DAYS, Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.flows.apply_orders import start_lost_rollbacks
 from rightsizer.terminal.app import Exit
@@ -40,6 +41,10 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any,
     code = run([*arguments, "--json"])
     out, err = capsys.readouterr()
     return code, json.loads(out) if out else None, err
+
+
+def table_of(w: World) -> Table:
+    return Table(w.box.client("dynamodb"), "t")
 
 
 def test_an_approval_is_recorded_with_who_gave_it_and_starts_the_change(
@@ -116,6 +121,51 @@ def test_reject_stops_what_was_approved_and_has_not_begun(asked: World, capsys: 
 def test_a_snooze_is_recorded(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, "snooze", asked.proposal.id)[0] == Exit.NOTHING_TO_DO
     assert asked.shown().state is ProposalState.SNOOZED
+
+
+@pytest.mark.parametrize("days", SNOOZE_DAYS)
+def test_a_snooze_of_these_days_is_stored_as_the_menu_in_slack_stores_it(
+    days: int, asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = find(table_of(asked), asked.proposal.id)
+    assert before is not None
+    said(capsys, "snooze", asked.proposal.id, "--days", str(days))
+    at_terminal = find(table_of(asked), asked.proposal.id)
+    assert at_terminal is not None
+    by = document(at_terminal)["decision"]["by"]
+    table_of(asked).put(before)
+    in_slack = Decision(ProposalState.SNOOZED, by, asked.now, "", False, days, 0)
+    decide(table_of(asked), asked.proposal.id, in_slack, asked.now)
+    assert find(table_of(asked), asked.proposal.id) == at_terminal
+
+
+def test_a_reason_is_stored_as_the_form_in_slack_stores_it(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
+    before = find(table_of(asked), asked.proposal.id)
+    assert before is not None
+    said(capsys, "reject", asked.proposal.id, "--reason", "  the launch in May ")
+    at_terminal = find(table_of(asked), asked.proposal.id)
+    assert at_terminal is not None
+    stored = document(at_terminal)["decision"]
+    table_of(asked).put(before)
+    decide(
+        table_of(asked),
+        asked.proposal.id,
+        Decision(ProposalState.REJECTED, stored["by"], asked.now, "the launch in May", revision=0),
+        asked.now,
+    )
+    assert find(table_of(asked), asked.proposal.id) == at_terminal
+
+
+@pytest.mark.parametrize(
+    "line", [("snooze", "--days", "14"), ("snooze", "--days", "0"), ("reject", "--reason", "x" * 501)]
+)
+def test_days_and_reasons_that_slack_does_not_have_are_wrong_usage(
+    line: tuple[str, ...], asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([line[0], asked.proposal.id, *line[1:]]) == Exit.USAGE
+    told = " ".join(capsys.readouterr().err.split())
+    assert "7, 30, 90" in told or "501 characters" in told
+    assert asked.shown().state is ProposalState.PENDING
 
 
 def test_proposals_lists_what_waits_and_filters_by_state(asked: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from rightsizer.bootstrap import (
 )
 from rightsizer.bootstrap.channels import notifier
 from rightsizer.domain.policy_document import Subject, effective_approvers
+from rightsizer.domain.proposal import USUAL_SNOOZE
 from rightsizer.errors import NotApproverError, ReadError, SettingsError
 from rightsizer.settings import require_settings
 
@@ -215,11 +216,18 @@ class Desk:
         return known if isinstance(known, str) else known.unread or (known.approvers, known.document)
 
     def decide(
-        self, proposal_id: str, state: ProposalState, comment: str = "", *, test_first: bool = False
+        self,
+        proposal_id: str,
+        state: ProposalState,
+        comment: str = "",
+        *,
+        test_first: bool = False,
+        snooze_days: int = USUAL_SNOOZE,
     ) -> dict[str, Any]:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document.
 
-        `test_first`: of an approval, that the shadow test runs before the change. NotApproverError where the
+        `test_first`: of an approval, that the shadow test runs before the change. `snooze_days`: of a snooze, one of
+        `SNOOZE_DAYS`. NotApproverError where the
         endpoint's own list does not let the caller decide.
         """
         from rightsizer.aws import decisions
@@ -227,7 +235,8 @@ class Desk:
 
         at = now()
         self.require_decider(proposal_id, approves=state is ProposalState.APPROVED)
-        return decisions.decide(self.table, proposal_id, Decision(state, self.decider, at, comment, test_first), at)
+        decision = Decision(state, self.decider, at, comment, test_first, snooze_days)
+        return decisions.decide(self.table, proposal_id, decision, at)
 
     def proposals(self) -> Sequence[Proposal]:
         """Every proposal that is stored and can be read."""

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from importlib import metadata
@@ -20,7 +21,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rightsizer import __version__, bootstrap
 from rightsizer.aws.local_cache import LocalCache
 from rightsizer.aws.session import Session
-from rightsizer.domain.policy import Policy
 from rightsizer.domain.self_test import Outcome
 from rightsizer.errors import InputError
 from rightsizer.render.pictures import figure_class
@@ -28,6 +28,7 @@ from rightsizer.settings import LOOKBACK
 from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey, add_rest_of_bill, survey
+from rightsizer.terminal.survey_policy import DEFAULTS_HOLD, SurveyPolicy, survey_policy
 from rightsizer.terminal.tables import Screen
 
 
@@ -108,14 +109,24 @@ EndpointUrl = Annotated[
     ),
 ]
 LookBack = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--look-back",
         min=LOOKBACK.start,
         max=LOOKBACK.stop - 1,
         metavar="DAYS",
-        help="Days of metrics to look at.",
+        help="Days of metrics to look at; else those of the policy, 14 where it says none.",
     ),
+]
+PolicyOf = Annotated[
+    str,
+    typer.Option(
+        "--policy", metavar="FILE|ssm:NAME", help="Policy document to obey in place of the stack's: a file, or - ."
+    ),
+]
+StackOf = Annotated[
+    str,
+    typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the stack whose policy is obeyed."),
 ]
 
 
@@ -167,16 +178,18 @@ def scan(
     region: Region = None,
     profile: Profile = None,
     min_saving: Annotated[
-        Decimal,
+        Decimal | None,
         typer.Option(
             "--min-saving",
             parser=_money,
             metavar="USD",
-            help="Smallest monthly saving, in US dollars, that counts as found.",
+            help="Smallest monthly saving, in US dollars, that counts as found; else that of the policy (50).",
         ),
-    ] = Decimal(50),
-    look_back: LookBack = 14,
+    ] = None,
+    look_back: LookBack = None,
     zone: Zone = "UTC",
+    policy: PolicyOf = "",
+    stack: StackOf = "rightsizer",
     cached: Annotated[
         bool, typer.Option("--cache", help="Keep configurations and closed days of metrics on this machine.")
     ] = False,
@@ -187,16 +200,20 @@ def scan(
     """List the endpoints of a Region and what each could save.
 
     Reads only, and needs nothing deployed. The largest saving comes first. An endpoint without datapoints is unknown,
-    not idle.
+    not idle. Where a stack is deployed, its policy is obeyed.
     """
     session = open_session(region, profile, endpoint_url)
     cache = bootstrap.local_cache(session, refresh=refresh) if cached or refresh else None
-    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=min_saving), zone, cache=cache)
+    obeyed = survey_policy(session, stack, policy, look_back, min_saving)
+    found = _survey(session, obeyed, zone, cache=cache)
     if as_json:
-        print_json(document.survey_document(found))
+        print_json(document.survey_document(found) | {"policy": document.policy_document(obeyed)})
     else:
         console = tables.output()
         console.print(tables.listing(found, console.width))
+        if obeyed.source != DEFAULTS_HOLD:
+            tables.say(f"Policy: {obeyed.source}.")
+    tables.print_policy_problems(obeyed, Screen(stderr=True))
     tables.print_warnings(found, Screen(stderr=True))
     if cache is not None:
         Screen(stderr=True).print(_cache_line(cache), style="dim", markup=False)
@@ -213,8 +230,10 @@ def explain(
     endpoint: Annotated[str, typer.Argument(help="Name of the endpoint.")],
     region: Region = None,
     profile: Profile = None,
-    look_back: LookBack = 14,
+    look_back: LookBack = None,
     zone: Zone = "UTC",
+    policy: PolicyOf = "",
+    stack: StackOf = "rightsizer",
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -223,16 +242,20 @@ def explain(
     Reads only. Each option has its saving, its risk and how it is undone; each type that was ruled out has its reason.
     """
     session = open_session(region, profile, endpoint_url)
-    found = _survey(session, Policy(lookback_days=look_back, minimum_saving_usd=Decimal(50)), zone, endpoint)
+    obeyed = survey_policy(session, stack, policy, look_back, None)
+    found = _survey(session, obeyed, zone, endpoint)
     errors = Screen(stderr=True)
     for lost in found.unobserved:
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
     for each in found.recommendations:
         if as_json:
-            print_json(document.explanation_document(each, found.rest.findings))
+            said = {"policy": document.policy_document(obeyed, each)}
+            print_json(document.explanation_document(each, found.rest.findings) | said)
         else:
             console = tables.output()
             console.print(tables.explanation(each, found.rest.findings, console.width))
+            console.print(tables.policy_of_endpoint(obeyed, each))
+    tables.print_policy_problems(obeyed, errors)
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
@@ -294,10 +317,11 @@ def _cache_line(cache: LocalCache) -> str:
     )
 
 
-def _survey(session: Session, policy: Policy, zone: str, *names: str, cache: LocalCache | None = None) -> Survey:
+def _survey(session: Session, obeyed: SurveyPolicy, zone: str, *names: str, cache: LocalCache | None = None) -> Survey:
     ports, now = bootstrap.reading_ports(session, cache=cache), bootstrap.now()
+    ports = replace(ports, document=obeyed.document)
     with progress_of("reading endpoints") as progress:
-        found = survey(ports, session.region, policy, now, progress, names)
+        found = survey(ports, session.region, obeyed.policy, now, progress, names)
     bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
 

@@ -23,6 +23,7 @@ from rightsizer.recommender.migration import migration_phases
 from rightsizer.render import effects, sentences
 from rightsizer.render.target import classes_of_days, stages_of
 from rightsizer.terminal.survey import Survey
+from rightsizer.terminal.survey_policy import SurveyPolicy
 
 VERSION = 1
 
@@ -49,6 +50,18 @@ def survey_document(found: Survey) -> dict[str, Any]:
         "account_findings": [finding_document(each) for each in found.rest.findings],
         "account_unread": [reason_document(each) for each in found.rest.unread],
     }
+
+
+def policy_document(obeyed: SurveyPolicy, each: Recommendation | None = None) -> dict[str, Any]:
+    """The policy that a survey obeyed, and with a recommendation what it says for that endpoint."""
+    found: dict[str, Any] = {"source": obeyed.source, "problems": list(obeyed.problems)}
+    if each is not None:
+        rows = [
+            {"key": row.key, "value": row.value, "source": row.source, "problem": row.problem}
+            for row in obeyed.rows(each)
+        ]
+        found |= {"values": rows, "held": list(obeyed.hold_reasons(each))}
+    return found
 
 
 def finding_document(each: AccountFinding) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from rich.text import Text
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import STANDING
 from rightsizer.render import sentences
+from rightsizer.render.blocks import MOST_REASON
 from rightsizer.terminal import document, naming, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
@@ -28,6 +29,25 @@ from rightsizer.terminal.options import StackOptions, order, require_approver
 ProposalId = Annotated[
     str, typer.Argument(metavar="PROPOSAL", help="Name of the endpoint, or id of the proposal or its beginning.")
 ]
+
+
+def _snooze_days(days: int) -> int:
+    if days not in SNOOZE_DAYS:
+        allowed = ", ".join(map(str, SNOOZE_DAYS))
+        raise typer.BadParameter(f"{days} is none of {allowed}, as the menu in Slack has them")
+    return days
+
+
+SnoozeDays = Annotated[
+    int, typer.Option("--days", callback=_snooze_days, metavar="7|30|90", help="Days until it may be asked again.")
+]
+
+
+def _reason(text: str) -> str:
+    text = text.strip()
+    if len(text) > MOST_REASON:
+        raise typer.BadParameter(f"it has {len(text):,} characters; {MOST_REASON} are kept, as in Slack")
+    return text
 
 
 class Strategy(StrEnum):
@@ -196,7 +216,9 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
 def reject(
     options: StackOptions,
     proposal: ProposalId,
-    reason: Annotated[str, typer.Option("--reason", help="Why not, for those who read it later.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", callback=_reason, help="Why not, for those who read it later.")
+    ] = "",
 ) -> None:
     """Reject a proposal, or stop what has not begun.
 
@@ -209,16 +231,16 @@ def reject(
     _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
 
 
-@app.command(epilog=examples("rightsizer snooze p-1f0c2a"))
+@app.command(epilog=examples("rightsizer snooze p-1f0c2a", "rightsizer snooze chat-prod --days 90"))
 @order
-def snooze(options: StackOptions, proposal: ProposalId) -> None:
-    """Put a proposal aside for 30 days.
+def snooze(options: StackOptions, proposal: ProposalId, days: SnoozeDays = USUAL_SNOOZE) -> None:
+    """Put a proposal aside for 7, 30 or 90 days.
 
     It is proposed again after that, if the saving is still there.
     """
     at = options.desk_for_order(f"putting {proposal} aside")
     proposal = naming.named_proposal(proposal, f"putting {proposal} aside", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.SNOOZED), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.SNOOZED, snooze_days=days), options.as_json)
 
 
 @app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))

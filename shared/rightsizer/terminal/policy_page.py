@@ -18,6 +18,9 @@ from rightsizer.policy_reader import AS_TODAY
 OF_THE_STACK = {APPROVERS: "Approvers", CHANNEL: "SlackChannel"}
 """Keys that a parameter of the stack says where the document does not; all others may stand in `Limits`."""
 
+DEFAULT_SOURCE = "default"
+"""Source of a row that nobody said."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
@@ -27,7 +30,7 @@ class PolicyRow:
     value: str
     """For people; what falls back says so in `problem`."""
     source: str
-    """Place in the policy document, parameter of the stack, or ``default``."""
+    """Place in the policy document, parameter of the stack, or `DEFAULT_SOURCE`."""
     problem: str = ""
 
 
@@ -47,7 +50,7 @@ def policy_rows(known: StackPolicy, subject: Subject) -> Iterator[PolicyRow]:
             value = Fallback.HOLD.value if wrong else _plain(limits[key])
             yield PolicyRow(key, value, "stack parameter Limits", wrong)
         else:
-            yield PolicyRow(key, KEYS[key].default, "default")
+            yield PolicyRow(key, KEYS[key].default, DEFAULT_SOURCE)
 
 
 def subjects(document: PolicyDocument) -> Iterator[tuple[str, Subject]]:

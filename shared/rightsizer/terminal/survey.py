@@ -1,6 +1,6 @@
 """One reading of the account, for `scan` and `explain`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -9,6 +9,7 @@ from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy_document import policy_for_endpoint
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
@@ -42,11 +43,17 @@ class Survey:
     """Endpoints with office hours."""
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
+    minimum_savings: Mapping[str, Decimal] = field(default_factory=dict)
+    """By endpoint, where the policy document says another minimum than the account's."""
 
     @property
     def large_enough(self) -> tuple[Recommendation, ...]:
         """The recommendations whose identified saving reaches the minimum."""
-        return tuple(each for each in self.possible_savings if each.identified_usd_per_month >= self.minimum_saving)
+        return tuple(
+            each
+            for each in self.possible_savings
+            if each.identified_usd_per_month >= self.minimum_savings.get(each.ref.name, self.minimum_saving)
+        )
 
     @property
     def possible_savings(self) -> tuple[Recommendation, ...]:
@@ -102,6 +109,9 @@ def survey(
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
+    minimums = {
+        each.ref.name: policy_for_endpoint(each, policy, ports.document).minimum_saving_usd for each in endpoints
+    }
     return Survey(
         region=region,
         at=now,
@@ -114,6 +124,7 @@ def survey(
             frozenset(model for each in endpoints for model in each.models),
         ),
         resting=frozenset(each.ref.name for each in endpoints if HOURS_TAG in each.tags),
+        minimum_savings={name: usd for name, usd in minimums.items() if usd != policy.minimum_saving_usd},
         to_describe=(
             *(each.ref.name for each in results if isinstance(each, Unobserved)),
             *(each.ref.name for each in endpoints if each.deploying),

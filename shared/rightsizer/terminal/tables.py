@@ -22,6 +22,7 @@ from rightsizer.render import asked_test, effects, report_tables, rest_of_bill, 
 from rightsizer.render.target import later_text, target_facts
 from rightsizer.terminal.plot import plot
 from rightsizer.terminal.survey import Survey
+from rightsizer.terminal.survey_policy import SurveyPolicy
 
 COLOURS = {
     Finding.IDLE: "red",
@@ -204,6 +205,19 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
         parts += [Text(), Text(title, style="bold"), *(Padding(Text(one_line(line)), (0, 0, 0, 2)) for line in lines)]
     about = [line for one in findings if one.endpoint == each.ref.name for line in rest_of_bill.lines(one)]
     return Group(*parts, *_rest(about))
+
+
+def policy_of_endpoint(obeyed: SurveyPolicy, each: Recommendation) -> RenderableType:
+    """Values that the policy says for the endpoint of a recommendation; nothing where only the defaults hold."""
+    rows = {row.key: f"{row.value} ({row.source})" for row in obeyed.rows(each)}
+    held = {"no change begins": "; ".join(obeyed.hold_reasons(each))} if obeyed.hold_reasons(each) else {}
+    return Group(Text(), _facts("Policy here", held | rows)) if rows or held else Group()
+
+
+def print_policy_problems(obeyed: SurveyPolicy, console: Console) -> None:
+    """Print what of the policy could not be understood or read, each with its place, on the error stream."""
+    for problem in obeyed.problems:
+        console.print(f"warning: {problem}", style="yellow", markup=False)
 
 
 def print_warnings(found: Survey, console: Console) -> None:

@@ -1,0 +1,116 @@
+"""The policy that `scan` and `explain` obey: the deployed stack's, or a document that was named on the command line."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from rightsizer.aws.account import parameters_of
+from rightsizer.aws.policy_parameter import fetch_policy
+from rightsizer.aws.session import Session
+from rightsizer.bootstrap.policy import StackPolicy, policy_of_parameters, policy_with
+from rightsizer.domain.environment import Environment
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.policy_document import PolicyDocument, Section, Subject, effective_limits
+from rightsizer.domain.policy_key import MINIMUM_SAVING
+from rightsizer.domain.recommendation import Recommendation
+from rightsizer.errors import InputError, ReadError
+from rightsizer.terminal.policy_file import read_file
+from rightsizer.terminal.policy_page import DEFAULT_SOURCE, PolicyRow, policy_rows
+
+PARAMETER = "ssm:"
+"""What a name of a document begins with that is no file."""
+DEFAULTS_HOLD = "the defaults"
+"""Where nothing is deployed and no document was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyPolicy:
+    """Policy that a survey obeys, and where it was said."""
+
+    known: StackPolicy = field(default_factory=StackPolicy)
+    source: str = DEFAULTS_HOLD
+    """For people: the stack and its document, or the document of the command line."""
+    unread: str = ""
+    """Why the stack's policy could not be read; empty where it was, or where nothing is deployed."""
+    look_back: int | None = None
+    minimum_saving: Decimal | None = None
+    """What the command line says; it comes before the document. None where it says nothing."""
+
+    @property
+    def policy(self) -> Policy:
+        """The thresholds for the whole account."""
+        found = self.known.account_policy
+        days = found.lookback_days if self.look_back is None else self.look_back
+        usd = found.minimum_saving_usd if self.minimum_saving is None else self.minimum_saving
+        return replace(found, lookback_days=days, minimum_saving_usd=usd)
+
+    @property
+    def document(self) -> PolicyDocument:
+        """The document without what the command line says in its place."""
+        said = {"lookback_days": self.look_back, MINIMUM_SAVING: self.minimum_saving}
+        given = frozenset(key for key, value in said.items() if value is not None)
+        return _without(self.known.document, given) if given else self.known.document
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that could not be understood or read, a sentence each."""
+        return (*((self.unread,) if self.unread else ()), *self.known.misread)
+
+    def rows(self, each: Recommendation) -> Sequence[PolicyRow]:
+        """Each value that was said for the endpoint of a recommendation; none where only the defaults hold."""
+        return [row for row in policy_rows(self.known, subject_of(each)) if row.source != DEFAULT_SOURCE]
+
+    def hold_reasons(self, each: Recommendation) -> Sequence[str]:
+        """Why no change of the endpoint would begin whatever the window says: limits that cannot be understood."""
+        limits = effective_limits(self.known.settings.limits, self.known.document, subject_of(each))
+        return limits.misread
+
+
+def subject_of(each: Recommendation) -> Subject:
+    """The endpoint of a recommendation, as values are asked for."""
+    said = each.environment.environment if each.environment is not None else Environment.PRODUCTION
+    return Subject(Environment(said), each.owner)
+
+
+def survey_policy(
+    session: Session, stack: str, named: str, look_back: int | None, minimum_saving: Decimal | None
+) -> SurveyPolicy:
+    """The policy of a survey. `named`: a file, ``-``, or ``ssm:`` and a parameter's name; else the stack's own.
+
+    Raises InputError, ReadError where the named document cannot be read. Where the stack's cannot, the defaults hold
+    and `unread` says why.
+    """
+    known, source, unread = _of_stack(session, stack)
+    above = "" if source == DEFAULTS_HOLD else f", in place of that of {source}"
+    if named.startswith(PARAMETER):
+        name = named.removeprefix(PARAMETER)
+        stored = fetch_policy(session.client("ssm"), name)
+        if stored is None:
+            raise InputError(f"reading the policy document: there is no SSM parameter {name} in {session.region}")
+        known, source = policy_with(known, stored.text), f"the policy document {name}{above}"
+    elif named:
+        known, source = policy_with(known, read_file(named)), f"the policy document {named}{above}"
+    return SurveyPolicy(known, source, unread, look_back, minimum_saving)
+
+
+def _of_stack(session: Session, stack: str) -> tuple[StackPolicy, str, str]:
+    try:
+        given = parameters_of(session, stack)
+    except ReadError as error:
+        return StackPolicy(), DEFAULTS_HOLD, f"the defaults hold, for the policy of the stack was not read: {error}"
+    if given is None:
+        return StackPolicy(), DEFAULTS_HOLD, ""
+    known = policy_of_parameters(session, given)
+    also = f" with its policy document {known.name}" if known.name else ""
+    return known, f"the stack {stack}{also}", ""
+
+
+def _without(document: PolicyDocument, keys: frozenset[str]) -> PolicyDocument:
+    def less(section: Section) -> Section:
+        values = {key: value for key, value in section.values.items() if key not in keys}
+        broken = {key: value for key, value in section.broken.items() if key not in keys}
+        return replace(section, values=values, broken=broken)
+
+    environments: Mapping[Environment, Section] = {name: less(each) for name, each in document.environments.items()}
+    owners = {name: replace(each, section=less(each.section)) for name, each in document.owners.items()}
+    return replace(document, defaults=less(document.defaults), environments=environments, owners=owners)
