@@ -59,6 +59,8 @@ class Memory:
     framework: str = ""
     option: Option | None = None
     """The one that was carried out last."""
+    approver: str = ""
+    """Who approves the changes, as `Decision.by`; empty where nobody is asked."""
 
 
 def facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
@@ -138,8 +140,16 @@ def _learn(memory: Memory, notice: Notice) -> None:
             promised_slowdown=promise.slowdown if promise else None,
             restores=done is not None and done.restores,
             grows=done is not None and done.grows,
+            approved_by=memory.approver,
+            approved_at=at if memory.approver else None,
+            to_config=config_name(memory.version),
         )
     )
+
+
+def config_name(version: str) -> str:
+    """The configuration, as far as a view tells it: its owner deploys another one with each model version."""
+    return f"model-{version}"
 
 
 def past_of_trial(trial: Trial, memory: Memory) -> PastChange:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from bench.adapter import DAY_0, Memory, facts, framework, is_slow_by_habit, outcomes, remember
+from bench.adapter import DAY_0, Memory, config_name, facts, framework, is_slow_by_habit, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
 from rightsizer.changes.daily_budget import budget_share
@@ -65,6 +65,8 @@ class RightsizerPolicy(ABC):
 
     name = "rightsizer"
     policy = Policy()
+    approver = ""
+    """Who approves, as `Decision.by`."""
 
     def __init__(self) -> None:
         self._memory: dict[str, Memory] = {}
@@ -79,7 +81,7 @@ class RightsizerPolicy(ABC):
             self._catalogue, self._prices = facts(account.catalogue)
         assert self._prices is not None
         for view in account.endpoints:
-            remember(self._memory.setdefault(view.endpoint_name, Memory()), view, self._catalogue)
+            remember(self._memory.setdefault(view.endpoint_name, Memory(approver=self.approver)), view, self._catalogue)
         known = {name: tuple(outcomes(memory)) for name, memory in self._memory.items()}
         out: dict[str, object] = {}
         for view in account.endpoints:
@@ -199,6 +201,7 @@ class ShippedApproved(ShippedAuto):
 
     name = "rightsizer (shipped, approved)"
     mode = Mode.PROPOSE
+    approver = "slack:U1"
     risk = 1
     """The largest performance risk that is approved."""
 
@@ -213,6 +216,8 @@ class ShippedApproved(ShippedAuto):
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
         asked, state = self._approved.pop(view.endpoint_name, (None, ""))
+        if found.gate is Gate.APPLY:  # the way back, which the approval of the change permits
+            return super()._answer(actions, found, view)
         after = view.endpoint_name in self._tested
         self._tested.discard(view.endpoint_name)
         if (later := self._next_stage(actions, found, view)) is not None:
@@ -316,7 +321,7 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
     return Endpoint(
         ref=EndpointRef("111122223333", "us-east-1", view.endpoint_name),
         status="InService",
-        config_name=f"model-{given.get('model-version', '')}",
+        config_name=config_name(given.get("model-version", "")),
         created_at=long_ago,
         modified_at=DAY_0 + timedelta(days=memory.since if memory.since else -60),
         kind=kind,

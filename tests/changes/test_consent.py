@@ -1,7 +1,7 @@
 """Consent right before the first write: the list of approvers, the tag, and the dimensions that the settings name."""
 
 from dataclasses import replace
-from datetime import time
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
-from tests.changes.account import OLD_TYPE
+from tests.changes.account import MONDAY, NEW_TYPE, OLD, OLD_TYPE
 from tests.changes.memory import LIMITS, World, an_option, autoscaled, world
 from tests.changes.test_preflight import POLICY, preflight_input, proposed
 
@@ -156,6 +156,65 @@ def test_automatic_mode_raises_no_minimum_above_what_the_journal_says_was_the_ow
             lower_before(w, minimum)
         change = w.start()
         assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NEEDS_APPROVAL)
+
+
+def way_back(changes: dict[str, Any], count: int = 1, gate: Gate = Gate.APPLY) -> World:
+    """Mode propose: a change that a person approved turned out bad, and the policy decided on the way back."""
+    back = an_option(target=Target(NEW_TYPE, count), restores=True)
+    w = world(back, by="policy", tags={"rightsizer:mode": "propose"}, gate=gate, options=(back,))
+    at = w.now - timedelta(days=1)
+    done = PastChange(at, NEW_TYPE, OLD_TYPE, 1, 1, PastEnd.PROVEN, approved_by="slack:U1", approved_at=at)
+    w.kept.past["c-0"] = replace(done, **({"to_config": OLD} | changes))
+    return w
+
+
+def test_the_approval_of_a_change_carries_its_way_back_out_without_another() -> None:
+    w = way_back({})
+    w.start()
+    assert w.run(48).state is ChangeState.PROVEN, w.change.outcome
+    assert w.past()[-1].restores
+    assert w.past()[-1].approved_by == "", "the policy decided: from here nothing goes back again by itself"
+
+
+@pytest.mark.parametrize(
+    ("changes", "count", "gate"),
+    [
+        ({"approved_at": MONDAY - timedelta(days=15)}, 1, Gate.APPLY),
+        ({"approved_by": "policy"}, 1, Gate.APPLY),
+        ({"to_config": "theirs"}, 1, Gate.APPLY),
+        ({"to_count": 2}, 1, Gate.APPLY),
+        ({}, 2, Gate.APPLY),
+        ({}, 1, Gate.PROPOSE),
+    ],
+    ids=["expired", "by-policy", "owner-edited", "owner-counted", "more-than-the-owners", "forged"],
+)
+def test_whatever_the_proposal_says_the_record_and_what_runs_decide(
+    changes: dict[str, Any], count: int, gate: Gate
+) -> None:
+    change = way_back(changes, count, gate).start()
+    assert (change.state, change.reason and change.reason.code) == (ChangeState.REFUSED, Code.NOT_OPTED_IN)
+
+
+def test_another_change_since_or_autoscaling_asks_a_person_again() -> None:
+    w = way_back({})
+    w.kept.past["c-1"] = replace(w.kept.past["c-0"], at=w.now, approved_by="", ended=PastEnd.ROLLED_BACK)
+    assert w.start().state is ChangeState.REFUSED
+    scaled = way_back({})
+    target = autoscaled(1, 4)
+    scaled.account.targets[target.resource_id] = target
+    assert scaled.start().state is ChangeState.REFUSED
+    w = way_back({})
+    w.kept.past.clear()
+    assert w.start().state is ChangeState.REFUSED, "a proposal alone proves nothing"
+
+
+def test_a_change_remembers_who_approved_it_and_what_it_left() -> None:
+    w = world(an_option())
+    w.start()
+    w.run(48)
+    (past,) = w.past()
+    config = w.change.plan.new_config
+    assert (past.approved_by, past.approved_at, past.to_config) == ("slack:U1", MONDAY, config)
 
 
 @pytest.mark.parametrize(

@@ -352,13 +352,14 @@ def test_a_failure_of_an_endpoint_whose_variants_are_unknown_is_of_the_same_mode
 
 
 def test_growth_waits_for_nobody_on_a_plain_endpoint_in_mode_auto() -> None:
-    assert decide_restore(endpoint(), WHY) == (Gate.APPLY, WHY)
+    back, nothing = option(restores=True), History()
+    assert decide_restore(endpoint(), back, WHY, nothing, kit.NOW) == (Gate.APPLY, WHY)
     for slower in (
         endpoint(owned_by="CloudFormation"),
         endpoint(kind=EndpointKind.ASYNC),
         endpoint(mode=Mode.PROPOSE),
     ):
-        assert decide_restore(slower, WHY) == (Gate.PROPOSE, WHY)
+        assert decide_restore(slower, back, WHY, nothing, kit.NOW) == (Gate.PROPOSE, WHY)
 
 
 @pytest.mark.parametrize(

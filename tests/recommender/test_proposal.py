@@ -99,6 +99,19 @@ def test_what_the_role_cannot_reach_is_asked_and_not_applied() -> None:
     assert (proposal.state, proposal.approvable, proposal.enable) == (ProposalState.PENDING, False, "tag it")
 
 
+def test_in_mode_propose_the_way_back_alone_is_approved_with_what_permits_it() -> None:
+    back = tuple(replace(option, restores=True) for option in RECOMMENDATION.options)
+    for mode, state in ((Mode.PROPOSE, ProposalState.APPROVED), (Mode.REPORT, ProposalState.PENDING)):
+        found = proposal_for(replace(RECOMMENDATION, mode=mode, options=back), IN_REACH, 14, NOW)
+        assert found is not None
+        assert found.state is state
+    asked = proposal_for(replace(RECOMMENDATION, mode=Mode.PROPOSE, options=back), IN_REACH, 14, NOW)
+    assert asked is not None
+    assert asked.decision is not None
+    assert asked.decision.is_automatic
+    assert asked.decision.comment == RECOMMENDATION.gate_reason.sentence
+
+
 def test_a_mode_of_propose_never_applies_by_itself_whatever_the_gate_says() -> None:
     proposal = proposal_for(replace(RECOMMENDATION, mode=Mode.PROPOSE), IN_REACH, 14, NOW)
     assert proposal is not None

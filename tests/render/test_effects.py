@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from rightsizer.dimensions import dimension_of
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Target, new_option
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Gate
@@ -119,8 +120,25 @@ def test_message_text_and_page_say_the_same_of_a_deletion() -> None:
 
 def test_a_change_without_a_deployment_is_watched_by_its_requests_and_another_by_alarms_too() -> None:
     count, moved = (recommendation(options=(made(kind),)) for kind in (OptionKind.INSTANCE_COUNT, OptionKind.ROUTING))
-    assert effects.guard_sentence(count) == "It goes back by itself when the requests that it serves say so."
+    first = "It goes back by itself when the requests that it serves say so."
+    assert effects.guard_sentence(count) == f"{first} {effects.approval_note(count)}"
     assert effects.guard_sentence(moved) == "It goes back by itself when its alarms or requests say so."
+
+
+def test_the_approval_of_a_type_or_count_says_that_it_permits_the_way_back() -> None:
+    option = made(OptionKind.INSTANCE_COUNT)
+    found = recommendation(options=(option,), instance_type="ml.g5.12xlarge", instance_count=2)
+    note = "For 14 days this also permits the way back to 2 × ml.g5.12xlarge, if users suffer and nothing else changed."
+    assert effects.approval_note(found) == note
+    asked = proposal(recommendation=found)
+    assert note in text.proposal(asked)[1]
+    assert note in str(said_in_slack(asked))
+    assert note not in text.proposal(replace(asked, approvable=False))[1]
+    others = [replace(found, kind=EndpointKind.ASYNC), replace(found, options=())]
+    others += [replace(found, options=(replace(option, restores=True),))]
+    others += [replace(found, options=(replace(option, growth_usd=Decimal(5)),))]
+    others += [replace(found, options=(made(OptionKind.ROUTING),))]
+    assert [effects.approval_note(one) for one in others] == [""] * len(others)
 
 
 def test_a_shadow_test_promises_no_way_back_for_it_changes_nothing() -> None:

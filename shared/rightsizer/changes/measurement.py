@@ -20,6 +20,7 @@ from rightsizer.domain.option import ORDERED
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.domain.schedule import HOURS
+from rightsizer.domain.way_back import is_person
 from rightsizer.recommender.queueing import ShadowRun, shadow_ratios
 
 SAMPLED_S = 60.0
@@ -245,6 +246,9 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         grows=change.option.grows,
         late_share=change.option.late_share,
         from_minimum=_minimum_before(change),
+        approved_by=change.decided_by if is_person(change.decided_by) else "",
+        approved_at=change.said_at if is_person(change.decided_by) else None,
+        to_config=change.plan.new_config or change.before.config_name,
         configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )
     return add_lessons(past, change, catalogue)

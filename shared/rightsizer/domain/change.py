@@ -234,6 +234,10 @@ class Change:
     created_at: datetime
     decided_at: datetime | None = None
     """When it was approved; None for a change of an earlier release, whose creation counts instead."""
+    decided_by: str = ""
+    """Who approved it, as `Decision.by`; empty of a later stage, and for a change of an earlier release."""
+    said_at: datetime | None = None
+    """When that person or automatic mode did; what follows a shadow test is decided at its end."""
     before: Before | None = None
     """None until preflight has passed."""
     met: AutoscalingBeforeRollback | None = None

@@ -110,6 +110,12 @@ class PastChange:
 
     from_minimum: int | None = None
     """Minimum of autoscaling before the change; None where the variant had none, and where that was not recorded."""
+    approved_by: str = ""
+    """The person who approved it, as `Decision.by`; empty of automatic mode, and where that was not recorded."""
+    approved_at: datetime | None = None
+    """When that was."""
+    to_config: str = ""
+    """Name of the configuration that the endpoint ran after it; empty where that was not recorded."""
     wake_s: float | None = None
     """Longest that a request waited, or failed, for a start from no instance; None where none was measured."""
 

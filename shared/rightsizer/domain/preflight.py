@@ -103,6 +103,8 @@ class PreflightInput:
     marketplace: bool = False
     blind: str = ""
     """Why the execution role cannot see the roll-back alarms; empty when it can, or nobody could ask."""
+    read_at: datetime | None = None
+    """When all this was read."""
     past: tuple[PastChange, ...] = ()
     """How our changes of the endpoint ended, as they were recorded, oldest first; read where room is brought back."""
     after_test: bool = False

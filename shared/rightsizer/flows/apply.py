@@ -193,6 +193,8 @@ class Apply:
             saving_usd_per_month=option.saving_usd_per_month,
             created_at=now,
             decided_at=before.ended_at if before is not None else proposal.decision.at if proposal.decision else None,
+            decided_by=proposal.decision.by if proposal.decision and stage is None else "",
+            said_at=proposal.decision.at if proposal.decision and stage is None else None,
             next_due=now,
             outcome="waits for its preflight",
             leads_on=test is None and proposal.is_test_first,

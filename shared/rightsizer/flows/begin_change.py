@@ -77,7 +77,7 @@ class ChangeStarter:
             return self._refuse(change, (reason,), now)
         change = read_state.with_covered_fleet(self.store, change, proposal, now)
         against = read_state.recommendation_against(self.store, change, proposal)
-        inputs = self._preflight_input(change, proposal, endpoint, limits)
+        inputs = self._preflight_input(change, proposal, endpoint, limits, now)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         if refused:
             other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
@@ -158,7 +158,7 @@ class ChangeStarter:
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
         proposal = proposal_of(proposal, change.stage_before)
         against = read_state.recommendation_against(self.store, change, proposal)
-        inputs = self._preflight_input(change, proposal, endpoint, limits)
+        inputs = self._preflight_input(change, proposal, endpoint, limits, now)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         planned = refused or plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
         return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
@@ -173,7 +173,7 @@ class ChangeStarter:
         )
 
     def _preflight_input(
-        self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits
+        self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits, now: datetime
     ) -> PreflightInput:
         name = change.ref.name
         config = self.changer.config(endpoint.config_name)
@@ -205,6 +205,7 @@ class ChangeStarter:
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
             last_change_at=self._last_change_at(change),
+            read_at=now,
             past=self.store.history(name).endpoint if change.option.restores else (),
             after_test=change.after is not None,
             models=tuple(sorted(models)),

@@ -206,7 +206,9 @@ def _grow_our_fleet(base: Recommendation, context: EvaluationContext, best: Opti
     if (stays := minimum_refusal(context, best)) is not None:
         verdict, why = ask_person(context.endpoint, stays)
         return replace(base, options=(), gate=verdict, gate_reason=why)
-    verdict, why = decide_restore(context.endpoint, larger)
+    verdict, why = decide_restore(
+        context.endpoint, replace(best, restores=True), larger, context.inputs.history, context.inputs.now
+    )
     beyond = beyond_owner_reason(context, best) if verdict is Gate.APPLY else None
     if beyond is None:
         return replace(base, options=(replace(best, restores=True),), gate=verdict, gate_reason=why)
@@ -324,7 +326,7 @@ def recommend_previous_configuration(base: Recommendation, context: EvaluationCo
         return replace(
             base, finding=Finding.UNDER_PROVISIONED, reason=why, gate=verdict, gate_reason=reason, options=()
         )
-    verdict, reason = decide_restore(context.endpoint, why)
+    verdict, reason = decide_restore(context.endpoint, option, why, context.inputs.history, context.inputs.now)
     return replace(
         base, finding=Finding.UNDER_PROVISIONED, reason=why, options=(option,), gate=verdict, gate_reason=reason
     )

@@ -15,6 +15,7 @@ from rightsizer.domain.policy import ADDABLE, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
+from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
 from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
@@ -185,15 +186,35 @@ def _mean_instances(target: Target, requests: Sequence[float] = ()) -> float:
     return sum(count * calls for count, calls in zip(target.week_counts, requests, strict=True)) / total
 
 
-def decide_restore(endpoint: Endpoint, why: Reason) -> GateAnswer:
+def decide_restore(endpoint: Endpoint, option: Option, why: Reason, history: History, now: datetime) -> GateAnswer:
     """Decide on an option that gives capacity back.
 
     Cooldown and minimum saving do not apply. It is applied at once in mode auto on a plain endpoint that no stack
-    owns; else a person is asked. Modes off and report stay silent.
+    owns, and in mode propose where it undoes a change whose approval permits that; else a person is asked. Modes off
+    and report stay silent.
     """
-    if endpoint.mode is Mode.AUTO and not endpoint.owned_by and endpoint.is_plain:
+    if endpoint.owned_by or not endpoint.is_plain:
+        return ask_person(endpoint, why)
+    if endpoint.mode is Mode.AUTO:
         return Gate.APPLY, why
-    return ask_person(endpoint, why)
+    permitted = _way_back_reason(endpoint, option, why, history, now) if endpoint.mode is Mode.PROPOSE else None
+    return ask_person(endpoint, why) if permitted is None else (Gate.APPLY, permitted)
+
+
+def _way_back_reason(endpoint: Endpoint, option: Option, why: Reason, history: History, now: datetime) -> Reason | None:
+    """The reason that names the approval of the change that the option undoes; None where none permits it."""
+    variant = endpoint.variants[0]
+    runs = RunningFleet(variant.instance_type, variant.desired_count, endpoint.config_name)
+    past = None if endpoint.scaling else approved_change(history.endpoint, runs, option.target, now)
+    if past is None or past.approved_at is None:
+        return None
+    until = past.approved_at + WAY_BACK
+    return Reason(
+        why.code,
+        f"{why.sentence}; {past.approved_by} approved the change to {past.to_count} × {past.to_type} on"
+        f" {past.approved_at:%Y-%m-%d}, and that approval permits the way back to {past.from_count} ×"
+        f" {past.from_type} until {until:%Y-%m-%d %H:%M} UTC",
+    )
 
 
 def ask_person(endpoint: Endpoint, why: Reason) -> GateAnswer:

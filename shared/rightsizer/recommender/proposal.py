@@ -169,7 +169,8 @@ def proposal_for(
 
     A shortage without an option is told as a proposal that nobody can approve, with what a person can do about it.
 
-    A gate of APPLY makes a proposal that the policy has approved already. It still needs `permission`: IAM would refuse
+    A gate of APPLY makes a proposal that the policy has approved already; in mode propose only the way back that an
+    earlier approval permits has it (`gate.decide_restore`). It still needs `permission`: IAM would refuse
     the write otherwise, so it is asked instead.
     """
     option = recommendation.chosen_option
@@ -178,7 +179,8 @@ def proposal_for(
     if option is None or recommendation.gate is Gate.SILENT:
         return None
     permission = withhold_copies(recommendation, permission_for_option(option, permission))
-    automatic = recommendation.gate is Gate.APPLY and recommendation.mode is Mode.AUTO and permission.approvable
+    may_apply = recommendation.mode is Mode.AUTO or (recommendation.mode is Mode.PROPOSE and option.restores)
+    automatic = recommendation.gate is Gate.APPLY and may_apply and permission.approvable
     decision = (
         Decision(
             ProposalState.APPROVED, DecidedBy(DecisionSource.POLICY).text, now, recommendation.gate_reason.sentence

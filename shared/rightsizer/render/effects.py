@@ -3,8 +3,11 @@
 from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
+from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Option, OptionKind, WayBack
+from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.domain.way_back import WAY_BACK
 from rightsizer.recommender.dimension import Restart
 
 TEST_DEPLOYS = "the fleet is deployed twice, to add and to remove the shadow"
@@ -76,4 +79,17 @@ def guard_sentence(found: Recommendation) -> str:
         return "It stays, also where requests are still slow; whoever approved it can roll it back."
     alarms = dimension_of(option.kind).is_watched(option.kind) or dimension_of(option.kind).is_deployed(option)
     watches = "its alarms or requests say" if alarms else "the requests that it serves say"
-    return f"It goes back by itself when {watches} so."
+    return f"It goes back by itself when {watches} so. {approval_note(found)}".strip()
+
+
+def approval_note(found: Recommendation) -> str:
+    """Sentence that an approval of a type or count permits the way back too; empty of other changes."""
+    option = found.chosen_option
+    if option is None or found.kind is not EndpointKind.REAL_TIME or option.kind not in TYPE_AND_COUNT:
+        return ""
+    if option.restores or option.grows or option.target.others or option.target.minimum is not None:
+        return ""
+    fleet = f"{found.instance_count} × {found.instance_type}"
+    return (
+        f"For {WAY_BACK.days} days this also permits the way back to {fleet}, if users suffer and nothing else changed."
+    )

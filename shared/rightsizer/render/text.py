@@ -127,6 +127,8 @@ def _answers(asked: Proposal) -> list[str]:
         return [f"More: rightsizer explain {asked.ref.name}"]
     approve = [f"  {line}{f'  # {does}' if does else ''}" for line, does in asked_test.commands(asked)]
     approve += [f"  # {asked_test.CARE}"] if asked.approvable and asked.recommendation.offers_test else []
+    note = effects.approval_note(asked.recommendation) if asked.approvable else ""
+    approve += [f"  # {note}"] if note else []
     enable = [] if asked.approvable else ["It cannot be approved here:", *_indent(asked.enable), ""]
     return [
         *enable,

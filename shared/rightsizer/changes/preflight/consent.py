@@ -1,6 +1,7 @@
 """Consent to a change: the endpoint's tag, a person, or the settings of automatic mode.
 
-A person counts whom the list of approvers lets decide (`changes.approval`). What is the owner's already needs no new
+A person counts whom the list of approvers lets decide (`changes.approval`); who approved a change permits the way back
+of it, for some days. What is the owner's already needs no new
 consent: a minimum that only goes up again, within the maximum that they registered.
 """
 
@@ -13,6 +14,7 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.way_back import RunningFleet, approved_change
 from rightsizer.recommender.growth import minimum_beyond_owner
 
 
@@ -24,11 +26,12 @@ def is_by_policy(inputs: PreflightInput) -> bool:
 def mode_refusal(inputs: PreflightInput) -> Reason | None:
     """The endpoint's tag lets it be changed, and by itself only with a gate of apply."""
     said = inputs.tags.get(MODE_TAG, "")
-    if is_by_policy(inputs) and (said != Mode.AUTO or inputs.proposal.recommendation.gate is not Gate.APPLY):
+    by_itself = is_by_itself(inputs)
+    if by_itself and (said != Mode.AUTO or inputs.proposal.recommendation.gate is not Gate.APPLY):
         return Reason(
             Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {said!r}"
         )
-    if is_by_policy(inputs) and not inputs.limits.automatic and not inputs.limits.misread:
+    if by_itself and not inputs.limits.automatic and not inputs.limits.misread:
         return Reason(Code.NOT_OPTED_IN, "the policy document lets nothing of this endpoint change by itself any more")
     if said in (Mode.PROPOSE, Mode.AUTO) or (not said and inputs.limits.change_untagged):
         return None
@@ -41,6 +44,28 @@ def approval_refusal(inputs: PreflightInput) -> Reason | None:
     if inputs.proposal.decision is not None:
         return None
     return Reason(Code.NEEDS_APPROVAL, f"proposal {inputs.proposal.id} carries no decision")
+
+
+def is_by_itself(inputs: PreflightInput) -> bool:
+    """Whether no person agreed: automatic mode decided, and no approval of an earlier change permits it."""
+    return is_by_policy(inputs) and not is_permitted_way_back(inputs)
+
+
+def is_permitted_way_back(inputs: PreflightInput) -> bool:
+    """Whether a person approved the change that is undone, by what was recorded of it and what runs now.
+
+    The proposal says only where to: that, and who approved what, is held against the record (`domain.way_back`).
+    """
+    judged, option, config = inputs.proposal.recommendation, inputs.option, inputs.config
+    live = inputs.endpoint.variants
+    bodies = list(config.body.get("ProductionVariants") or []) if config is not None else []
+    if not option.restores or judged.gate is not Gate.APPLY or inputs.scaling or inputs.read_at is None:
+        return False
+    if judged.kind is not EndpointKind.REAL_TIME or len(live) != 1 or len(bodies) != 1:
+        return False
+    name = str(bodies[0].get("InstanceType", ""))
+    runs = RunningFleet(name, live[0].desired_count, inputs.endpoint.config_name)
+    return approved_change(inputs.past, runs, option.target, inputs.read_at) is not None
 
 
 def deletion_refusal(inputs: PreflightInput) -> Reason | None:

@@ -6,7 +6,7 @@ Components must be known whole, at rest, and allowed by a tag.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from rightsizer.changes.preflight.consent import is_by_policy
+from rightsizer.changes.preflight.consent import is_by_itself
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import MODE_TAG, has_digest
 from rightsizer.domain.live_state import EndpointSight, ImageSight
@@ -28,7 +28,7 @@ def image_refusal(inputs: PreflightInput) -> Reason | None:
     copied = {name for name, _ in inputs.option.target.all_copies}  # another number of copies resolves no image anew
     rolled = (seen for name, seen in inputs.components.items() if name not in copied)
     parts = (pair for seen in rolled for pair in seen.images if not has_digest(pair[0]))
-    return image_difference(inputs.endpoint, inputs.registry, is_by_policy(inputs), parts)
+    return image_difference(inputs.endpoint, inputs.registry, is_by_itself(inputs), parts)
 
 
 def image_difference(
