@@ -13,7 +13,7 @@ from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.option import Excluded, Option, OptionKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fit import pool_refusal
 from rightsizer.recommender.fleet_size import (
     FleetShape,
@@ -168,7 +168,21 @@ def _fast_latency_ratio(context: EvaluationContext, candidate: CandidateType) ->
 def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none."""
     found = _size_fleet(context, candidate)
+    if isinstance(found, Reason) and _may_follow_hours_as_routed(context, candidate):
+        closed = replace(context.policy, by_itself=context.policy.by_itself - {OptionKind.ROUTING})
+        context = share_results(context, replace(context, inputs=replace(context.inputs, policy=closed)))
+        found = _size_fleet(context, candidate)
     return check_fleet(context, candidate, found) if isinstance(found, Option) else found
+
+
+def _may_follow_hours_as_routed(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether counts by the hour may save where another routing, which is a change of its own, saves no instance."""
+    return (
+        candidate.hardware.name == context.runs.name
+        and context.is_random_routing
+        and context.may_change(OptionKind.ROUTING)
+        and not context.is_fleet_too_small
+    )
 
 
 def check_fleet(context: EvaluationContext, candidate: CandidateType, option: Option) -> Option | Reason:
