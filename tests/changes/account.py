@@ -191,9 +191,6 @@ class Account:
     def alarms_with_actions(self, arns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         return tuple(body for _, body in self.known_alarms.values() if {*body.get("AlarmActions", ())} & {*arns})
 
-    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        return {}
-
     def component_names(self, endpoint: str) -> Sequence[str]:
         return ()
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.change import ChangeState
+from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import ComponentFinding, Finding
+from rightsizer.flows.begin_change import ChangeStarter
 from rightsizer.flows.orders import Orders
 from sandbox.account import Sandbox
 from sandbox.cloudwatch.store import Block, epoch
@@ -243,3 +244,130 @@ def test_a_minimum_that_its_owner_changed_since_the_judgement_is_left(edit: str)
         assert change.state is ChangeState.REFUSED, change.outcome
         assert "and was judged with a minimum of 3" in change.outcome
         assert not [c for c in w.box.calls if c.writes and c.service != "dynamodb"]
+
+
+ROOMY = {**MANAGED, "MaxInstanceCount": 8}
+
+
+def owner_sets(w: World, number: int | None) -> None:
+    """The owner sets copies of the component, or deletes it; no request of the program."""
+    components = w.box.world.components
+    if number is None:
+        del components.known["chat"]
+        return
+    one = components.known["chat"]
+    one.status = "InService"  # what goes on is over for this test: its own update is what matters
+    components.set_copies(one, number)
+
+
+def desired(w: World) -> int | None:
+    one = w.box.world.components.known.get("chat")
+    return None if one is None else one.desired
+
+
+ENDS = {
+    "proposal": (ChangeState.REFUSED,),
+    "preflight": (ChangeState.REFUSED,),
+    "probation": (ChangeState.PROVEN, ChangeState.ROLLED_BACK),
+}
+"""How a change may end whose owner set other copies at this moment; everywhere else it is rolled back."""
+
+
+@pytest.mark.parametrize("number", [0, 2, 5, None])
+@pytest.mark.parametrize("moment", ["proposal", "preflight", "apply"])
+def test_copies_that_the_owner_sets_before_they_are_shown_end_the_change(
+    moment: str, number: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(ROOMY) as w:
+        begin = ChangeStarter.begin
+
+        def planned(self: ChangeStarter, *given: Any) -> Change:
+            change = begin(self, *given)
+            assert change.before is not None
+            owner_sets(w, number)
+            return change
+
+        if moment == "proposal":
+            owner_sets(w, number)
+            w.box.clock.advance(timedelta(hours=1))
+        if moment == "preflight":
+            monkeypatch.setattr(ChangeStarter, "begin", planned)
+        w.start()
+        if moment == "apply":
+            assert w.box.world.components.known["chat"].status == "Updating"
+            owner_sets(w, number)
+        held(w, moment, number)
+
+
+@pytest.mark.parametrize("number", [0, 2, 5, None])
+@pytest.mark.parametrize("moment", ["probation", "order", "rollback"])
+def test_copies_that_the_owner_sets_later_are_never_written_over(moment: str, number: int | None) -> None:
+    with opened(ROOMY) as w:
+        w.start()
+        while w.change.state is not ChangeState.APPLIED:
+            w.run(0.25)
+        if moment != "rollback":
+            owner_sets(w, number)
+        if moment != "probation":
+            Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        while moment == "rollback" and desired(w) != 3:
+            w.run(0.05)
+        if moment == "rollback":
+            owner_sets(w, number)
+        held(w, moment, number)
+
+
+def held(w: World, moment: str, number: int | None) -> None:
+    change = w.run(60)
+    assert (desired(w), copies(w)["tags"]) == (number, 1)
+    assert change.state in ENDS.get(moment, (ChangeState.ROLLED_BACK,)), change.outcome
+    assert "component chat" in change.outcome or "counts were AllTraffic=4" in change.outcome
+
+
+def test_copies_that_the_owner_sets_back_after_they_were_shown_stay() -> None:
+    with opened(ROOMY) as w:
+        w.start()
+        owner_sets(w, 3)
+        change = w.run(60)
+        assert (desired(w), change.state) == (3, ChangeState.ROLLED_BACK), change.outcome
+        assert "somebody set 3 copies of component chat again" in change.outcome
+        mine = [c for c in w.box.calls if c.operation == "UpdateInferenceComponentRuntimeConfig"]
+    assert len(mine) == 1
+
+
+@pytest.mark.parametrize("moment", ["probation", "order", "rollback"])
+def test_bounds_of_the_owner_are_never_written_over(moment: str) -> None:
+    with autoscaled() as w:
+        scaling = w.box.client("application-autoscaling")
+        w.start()
+        while instances(w) > 2:
+            w.run(0.25)
+        if moment in ("probation", "order"):
+            scaling.register_scalable_target(**WHO, MinCapacity=2, MaxCapacity=6)
+        if moment in ("order", "rollback"):
+            Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
+        if moment == "rollback":
+            while bounds(w) != (3, 6):
+                w.run(0.05)
+            scaling.register_scalable_target(**WHO, MinCapacity=2, MaxCapacity=5)
+        change = w.run(60)
+        assert bounds(w) == ((2, 5) if moment == "rollback" else (2, 6))
+        assert change.is_closed
+        assert "somebody changed the autoscaling of component chat to 2 to" in change.outcome
+
+
+@pytest.mark.parametrize("least", [2, 5])
+def test_bounds_that_the_owner_sets_after_the_plan_end_the_change(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with autoscaled() as w:
+        begin = ChangeStarter.begin
+
+        def planned(self: ChangeStarter, *given: Any) -> Change:
+            change = begin(self, *given)
+            w.box.client("application-autoscaling").register_scalable_target(**WHO, MinCapacity=least, MaxCapacity=6)
+            return change
+
+        monkeypatch.setattr(ChangeStarter, "begin", planned)
+        w.start()
+        change = w.run(60)
+        assert (bounds(w), change.state) == ((least, 6), ChangeState.REFUSED), change.outcome
+        assert f"somebody changed the autoscaling of component chat to {least} to 6 copies" in change.outcome

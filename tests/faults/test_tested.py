@@ -34,7 +34,7 @@ def test_the_runs_catch_an_end_that_is_kept_before_what_it_taught(monkeypatch: p
     def saved_first(
         self: ChangeAdvancer, change: Change, due: Change, move: Finish, live: LiveState, now: datetime
     ) -> Change:
-        closed = self.journal.save(self.following.finish(due, move, live, now))
+        closed = self.journal.save(self.following.finish(due, move, live, now, {}))
         return self.following.publish(closed, now)
 
     monkeypatch.setattr(ChangeAdvancer, "_finish", saved_first)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from rightsizer import bootstrap
-from rightsizer.aws.components import SageMakerComponents, copies
+from rightsizer.aws.components import SageMakerComponents, component_sights
 from rightsizer.aws.metrics import CloudWatchMetrics
 from rightsizer.aws.session import Session
 from rightsizer.dimensions import DIMENSIONS
@@ -105,8 +105,9 @@ def test_copies_that_aws_does_not_tell_are_unknown_and_not_none(box: Sandbox, le
     with patch.object(service, "DescribeInferenceComponent", without):
         found = read(box)
         with pytest.raises(ReadError, match="does not say how many copies run"):
-            copies(box.client("sagemaker"), ["chat"])
-        assert copies(box.client("sagemaker"), ["tone"]) == {"tone": 0}, "an adapter has none of its own"
+            component_sights(box.client("sagemaker"), ["chat"])
+        adapter = component_sights(box.client("sagemaker"), ["tone"])["tone"]
+        assert adapter.current == 0, "an adapter has none of its own"
     assert not isinstance(found, Reason)
     lost = [one for one in found if isinstance(one, UnreadComponent)]
     assert [(one.name, one.reason.code) for one in lost] == [("chat", Code.READ_FAILED)]

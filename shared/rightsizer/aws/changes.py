@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from rightsizer.aws.components import alarm_body, component_names, component_sights, copies, endpoint_sight, utc
+from rightsizer.aws.components import alarm_body, component_names, component_sights, endpoint_sight, utc
 from rightsizer.aws.configuration import UNKNOWN, keep_unknown_fields
 from rightsizer.aws.ec2 import is_sold
 from rightsizer.aws.ecr import RegistryClient, images
@@ -148,10 +148,6 @@ class AwsChanger:
                 for page in self.cloudwatch.get_paginator("describe_alarms").paginate(ActionPrefix=arn):
                     found.update({alarm["AlarmName"]: alarm_body(alarm) for alarm in page.get("MetricAlarms", [])})
         return tuple(found.values())
-
-    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """See `rightsizer.aws.components`."""
-        return copies(self.sagemaker, components)
 
     def component_names(self, endpoint: str) -> Sequence[str]:
         """See `rightsizer.aws.components`."""

@@ -15,7 +15,7 @@ from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.domain.component import ComponentSight, DescribedComponent, UnreadComponent, request_of, unknown_paths
 from rightsizer.domain.endpoint import component_resource_id
-from rightsizer.domain.live_state import MOVING, EndpointSight, VariantSight
+from rightsizer.domain.live_state import EndpointSight, VariantSight
 from rightsizer.domain.reason import Reason, reason_of
 from rightsizer.errors import ReadError, VanishedError
 
@@ -35,17 +35,6 @@ OUTPUT_ONLY_OF_ALARM = frozenset(
     }
 )
 """Fields of DescribeAlarms that PutMetricAlarm does not take."""
-
-
-def copies(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, int]:
-    """Copies of each component that run now; `MOVING` while it is being changed. Raises ReadError."""
-    found = {}
-    with translate_read_errors("sagemaker:DescribeInferenceComponent", "looking at inference components"):
-        for name in names:
-            answer = sagemaker.describe_inference_component(InferenceComponentName=name)
-            settled = answer["InferenceComponentStatus"] in ("InService", "Failed")
-            found[name] = _running_copies(answer, name) if settled else MOVING
-    return found
 
 
 def component_sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, ComponentSight]:

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rightsizer.changes.owners_copies import owners_figures, without_owners
 from rightsizer.changes.plan.capacity import capacity_step
 from rightsizer.changes.reconcile.journal import is_given_back
-from rightsizer.domain.change import Change
+from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import variant_resource_id
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.plan import PlanKind, Step, StepKind, VariantCount
@@ -86,12 +87,16 @@ def raise_in_place(change: Change, live: LiveState) -> Change:
     plan = change.plan
     if plan.turn is not None or plan.kind is not PlanKind.CHANGE:
         return change
+    if change.course is not Course.FORWARD:  # on the way forward its obstacle is found by the figures of before
+        change = replace(change, plan=replace(plan, restore=without_owners(change, live)))
+    theirs = owners_figures(change, live)
+    plan = change.plan
     asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
     restore = tuple(
         _with_copies(step, live.copies.get(step.subject, 0), asked.get(step.subject, 0))
-        if step.kind is StepKind.SET_COPIES
+        if step.kind is StepKind.SET_COPIES and step.subject not in theirs
         else _with_live_counts(step, change, live)
-        for step in raise_bounds(change, live)
+        for step in (plan.restore if theirs else raise_bounds(change, live))
     )
     return replace(change, plan=replace(plan, restore=restore))
 

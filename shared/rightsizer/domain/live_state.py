@@ -146,7 +146,7 @@ class LiveState:
     copies: Mapping[str, int] = field(default_factory=dict)
     """Copies of each component that run; `MOVING` while one is being changed."""
     components: Mapping[str, ComponentSight] = field(default_factory=dict)
-    """Those of which the placement is changed; one that does not exist is left out."""
+    """Those of which placement or copies are changed; one that does not exist is left out."""
     verdict: ProofVerdict | None = None
     hold: Hold | None = None
     """The window or an incident alarm; looked at until the turn has arrived."""

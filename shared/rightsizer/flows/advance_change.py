@@ -10,6 +10,7 @@ from rightsizer.autoscaling.scheduled_actions import change_due_now
 from rightsizer.changes import rollback_size
 from rightsizer.changes.failure import drop_metrics_config, error_detail, next_try
 from rightsizer.changes.measurement import add_measurements
+from rightsizer.changes.owners_copies import owners_figures
 from rightsizer.changes.reconcile import next_action
 from rightsizer.changes.rollback import change_with_recorded_autoscaling, is_taking_autoscaling, with_autoscaling
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
@@ -164,7 +165,7 @@ class ChangeAdvancer:
             self.following.remember_no_capacity(change, planned, now)
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
-        closed = replace(self.following.finish(due, move, live, now), plan=change.plan)
+        closed = replace(self.following.finish(due, move, live, now, owners_figures(change, live)), plan=change.plan)
         return self.journal.save(self.following.publish(closed, now))
 
 

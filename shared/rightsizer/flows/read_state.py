@@ -26,7 +26,7 @@ from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autos
 from rightsizer.changes.stages import option_of_stage, proposal_of, sized_sentence, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
-from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict
+from rightsizer.domain.live_state import MOVING, EndpointSight, Gone, LiveState, ProofVerdict
 from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
@@ -68,11 +68,13 @@ class StateReader:
             return LiveState(endpoint, alarms=self.changer.alarms(_alarm_names(change)))
         steps = _steps(change)
         same, other, tagged = self._configs(change)
-        components = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
-        scaled = tuple(dict.fromkeys((*components, *_scaled_components(change))))
+        copied = tuple(s.subject for s in steps if s.kind is StepKind.SET_COPIES)
+        scaled = tuple(dict.fromkeys((*copied, *_scaled_components(change))))
         placed = tuple(dict.fromkeys(s.component for s in steps if s.kind is StepKind.UPDATE_COMPONENT))
         needs_scaling = any(s.kind in SCALING for s in steps)
         names = _alarm_names(change)
+        shown = tuple(dict.fromkeys((*placed, *copied)))
+        components = self.changer.components(shown) if shown else {}
         return LiveState(
             endpoint,
             configs=same,
@@ -82,8 +84,8 @@ class StateReader:
             if needs_scaling
             else None,
             alarms=self.changer.alarms(names) if names else None,
-            copies=self.changer.copies(components) if components else {},
-            components=self.changer.components(placed) if placed else {},
+            copies={n: MOVING if seen.is_moving else seen.current for n, seen in components.items() if n in copied},
+            components=components,
             verdict=self._verdict(change, endpoint, now),
         )
 

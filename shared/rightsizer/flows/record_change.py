@@ -5,7 +5,7 @@ stands. Each part begins where the last one ended, and its id names its end. The
 already, so that a part that is booked again after a crash is the same part.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -123,8 +123,8 @@ class ChangeRecorder:
             ),
         )
 
-    def finish(self, change: Change, move: Finish, live: LiveState, now: datetime) -> Change:
-        """The closed change, with what differs from the plan and what of ours stays."""
+    def finish(self, change: Change, move: Finish, live: LiveState, now: datetime, theirs: Mapping[str, str]) -> Change:
+        """The closed change, with what differs from the plan, what of ours stays, and what the owner set."""
         sentence = move.reason.sentence
         if move.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.DELETE:
             sentence = f"{change.ref.name} stays: {sentence}"
@@ -137,6 +137,7 @@ class ChangeRecorder:
         ]
         if move.state is ChangeState.ROLLED_BACK:
             told.append(kept_counts_text(change))
+        told += theirs.values()
         sentence = "; ".join((sentence, *filter(None, dict.fromkeys(told))))
         lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
         if lines:

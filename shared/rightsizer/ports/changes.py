@@ -137,10 +137,6 @@ class Changer(Protocol):
         """Bodies of metric alarms that have one of these ARNs as an action."""
         ...
 
-    def copies(self, components: Sequence[str]) -> Mapping[str, int]:
-        """Copies of each inference component that run now; `domain.live_state.MOVING` while it is being changed."""
-        ...
-
     def component_names(self, endpoint: str) -> Sequence[str]:
         """Names of every inference component of an endpoint."""
         ...

@@ -8,6 +8,7 @@ components, and a roll that fails leaves the component InService with its old sp
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from rightsizer.changes.owners_copies import forward_obstacle
 from rightsizer.changes.reconcile.drift import close_rolled_back, next_look
 from rightsizer.changes.reconcile.journal import may_have_written
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, StepResult
@@ -40,8 +41,17 @@ def first_action(change: Change, live: LiveState, goals: Iterable[Step], now: da
         if stands is not None:
             return give_up_step(change, step, FailureClass.UNKNOWN, stands) if isinstance(stands, str) else stands
         if not live.has_effect_of(step):
+            if change.course is Course.FORWARD and (theirs := forward_obstacle(change, live, step, now)):
+                return _stop_for_owner(change, theirs)
             return attempt_step(change, live.resolve_step(step), now, step.subject in live.configs_differ)
     return None
+
+
+def _stop_for_owner(change: Change, theirs: str) -> Steer:
+    """The end of a change whose next step would write over what the owner set since."""
+    if may_have_written(change):
+        return close_rolled_back(Code.CHANGED_SINCE, theirs, FailureClass.OUTSIDE)
+    return Steer(Reason(Code.CHANGED_SINCE, theirs), Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE)
 
 
 def _is_moving(live_state: LiveState, step: Step) -> bool:
