@@ -6,14 +6,16 @@ simulated.
 """
 
 import argparse
+import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -243,11 +245,16 @@ class Demo:
         messages.write_text(page(slack.messages, slack.files))
         return [*sorted(found), messages]
 
+    def report(self, written: Sequence[Path]) -> Mapping[str, Any]:
+        """The weekly report, whose table of money every sum is from."""
+        found: Mapping[str, Any] = json.loads(next(path for path in written if path.suffix == ".json").read_text())
+        return found
+
     def close(self, stack: Stack, written: list[Path], result: list[Row]) -> None:
         """The table, the files, and what failed if anything did."""
         print(f"\n{table(result)}\n\nLeft alone, and why:\n\n{reasons(result)}\n")
         told = SavingsTable(bootstrap.table()).occurrences(START, MONDAY)
-        print("What happened:\n", *story(told), "", headline(result), "", sep="\n", flush=True)
+        print("What happened:\n", *story(told), "", headline(self.report(written), result), "", sep="\n", flush=True)
         for line in files(written):
             self.console.print(line, soft_wrap=True)
         self.console.print(f"[dim]{len(stack.invocations)} invocations, {time.monotonic() - self.began:.0f} s[/]")

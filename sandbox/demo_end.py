@@ -1,15 +1,14 @@
 """How the demo ends: what it came to in one sentence, what happened in its order, and which files to open."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.render.sentences import count
-from sandbox.demo_table import ASKED, Row
+from sandbox.demo_table import ASKED, BY_TAG, Row
 
-IN_FORCE = ("changed ", "by its tag")
-"""How the last column of the table begins where a saving is there already."""
 WORDS = {
     "change-proven": "proven",
     "change-rolled-back": "went back",
@@ -19,16 +18,22 @@ WORDS = {
 """Kinds of occurrences in a word; the others keep their name."""
 
 
-def headline(rows: Sequence[Row]) -> str:
-    """What is paid, what is saved already, and what waits for a person."""
-    paid = sum((row.cost for row in rows if row.cost is not None), Decimal(0))
-    saved = [row.saving for row in rows if row.happened.startswith(IN_FORCE) and row.saving > 0]
-    waits = [row.saving for row in rows if row.happened == ASKED and row.saving > 0]
+def headline(report: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """What is paid, what is saved already, and what waits for a person: the sums are those of the report's table."""
+    totals, waits = report["totals"], report["money"]["waits"]
+    nights = sum((row.saving for row in rows if row.happened.startswith(BY_TAG)), Decimal(0))
+    answers = count(sum(one["proposals"] for one in waits), "answer")
+    short = sum(row.happened == ASKED and row.saving <= 0 for row in rows)
     return (
-        f"{count(len(rows), 'endpoint')} for ${paid:,.0f} a month by now; {count(len(saved), 'change')} in force: "
-        f"${sum(saved):,.0f} a month less than before. ${sum(waits):,.0f} a month waits for "
-        f"{count(len(waits), 'answer')} in Slack."
+        f"You pay {_usd(totals['spend'])} a month for {count(totals['endpoints'], 'endpoint')}. "
+        f"{_usd(totals['proven'])} a month is proven saved, and office hours save ${nights:,.0f}. "
+        f"{_usd(totals['waiting'])} a month waits for {answers} in Slack"
+        f"{f'; {short} more must be answered, for want of capacity' if short else ''}."
     )
+
+
+def _usd(text: str) -> str:
+    return f"${Decimal(text):,.0f}"
 
 
 def story(found: Iterable[Occurrence]) -> Iterator[str]:

@@ -138,7 +138,9 @@ def _rest(shown: Shown) -> str:
 
 def _head(shown: Shown) -> Iterator[str]:
     """The title, and one bar for all that the endpoints cost."""
-    yield _text(EDGE, 40, f"The demo's {shown.endpoints} endpoints cost {shown.cost:,} US dollars a month", "title")
+    yield _text(
+        EDGE, 40, f"The demo's {shown.endpoints} endpoints would cost {shown.cost:,} US dollars a month", "title"
+    )
     wide = WIDTH - 2 * EDGE
     ends = [0, shown.sum_of(SAVED), shown.sum_of(SAVED) + shown.sum_of(WAITS), shown.cost]
     words = ("saved", "more wait for an answer in Slack", "stay")

@@ -23,6 +23,9 @@ BEGIN = "<!-- demo table: written by `make demo`, compared by a test -->"
 END = "<!-- end of the demo table -->"
 LEFT, ASKED = "left alone", "asked in Slack"
 IN_ALL, OF = "in all", "of"
+BY_TAG = "by its tag"
+IN_FORCE = ("changed ", BY_TAG)
+"""How the last column of the table begins where a saving is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def _row(now: Recommendation, proposal: Proposal | None) -> Row:
         runs_on=f"{shown.instance_count} x {shown.instance_type}" if shown.instance_type else str(shown.kind),
         finding=shown.finding,
         recommended=_target(option) if option and proposal else "",
-        saving=option.saving_usd_per_month if option and proposal and not _undone(proposal) else Decimal(0),
+        saving=shown.approval_usd_per_month if option and proposal and not _undone(proposal) else Decimal(0),
         happened=_happened(proposal),
         why=shown.reason.sentence,
         cost=now.usd_per_month,
@@ -86,8 +89,7 @@ def _went_home(row: Row, record: HoursRecord, price: Price, now: datetime) -> Ro
         row,
         recommended=record.hours,
         saving=always - monthly_cost(replace(price, hours_per_month=hours), count),
-        cost=always,
-        happened=f"by its tag: went home {last.start.astimezone(zone):%a %H:%M}{back}",
+        happened=f"{BY_TAG}: went home {last.start.astimezone(zone):%a %H:%M}{back}",
     )
 
 
@@ -132,9 +134,11 @@ def table(found: Sequence[Row]) -> str:
 
 
 def _cost(found: Sequence[Row]) -> str:
+    """Cost without the savings in force, which are out of what is paid by now."""
     known = [row.cost for row in found if row.cost is not None]
     unknown = f"; the price of {len(found) - len(known)} is not known" if len(known) < len(found) else ""
-    return f"{OF} {sum(known):,.0f} that they cost{unknown}"
+    saved = [row.saving for row in found if row.happened.startswith(IN_FORCE)]
+    return f"{OF} {sum(known + saved):,.0f} that they would cost{unknown}"
 
 
 def _one(row: Row) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 
 from sandbox.account import Sandbox
 from sandbox.demo import REGION, START, Demo, main
-from sandbox.demo_table import BEGIN, END, Row
+from sandbox.demo_picture import SAVED, WAITS, read
+from sandbox.demo_table import BEGIN, BY_TAG, END, Row
 from sandbox.seed import seed
 
 pytestmark = pytest.mark.slow
@@ -31,6 +33,12 @@ class Ran:
     printed: str
     progress: str
     out: Path
+
+    @property
+    def printed_table(self) -> str:
+        """The table as a page of it has it."""
+        lines = [line for line in self.printed.splitlines() if line.startswith("|")]
+        return "\n".join([BEGIN, *lines, END])
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -71,6 +79,29 @@ def test_its_table_is_the_readmes(demo: Ran) -> None:
     shown = page.partition(BEGIN)[2].partition(END)[0].strip()
     printed = "\n".join(line for line in demo.printed.splitlines() if line.startswith("|"))
     assert shown == printed, "run `make readme-table`"
+
+
+def test_the_table_the_slack_page_and_the_report_say_the_same_money(demo: Ran) -> None:
+    totals, waits = demo.report["totals"], demo.report["money"]["waits"]
+    answers = sum(one["proposals"] for one in waits)
+    waiting, paid, proven = (f"${Decimal(totals[name]):,.0f}" for name in ("waiting", "spend", "proven"))
+    assert sum(Decimal(one["usd_per_month"]) for one in waits) == Decimal(totals["waiting"])
+    pages = {path.stem: path.read_text() for path in demo.out.glob("*.html")}
+    lead = f"You pay {paid} a month for {totals['endpoints']} endpoints. {proven} a month is proven saved"
+    for said in (demo.printed, *pages.values()):
+        assert lead in said
+        assert f"{waiting} a month" in said
+    found = re.search(
+        r"(\d+) of (\d+) proposals wait for an answer: (\d+) could save (\S+) a month, (\d+)", pages["slack"]
+    )
+    assert found is not None
+    assert (int(found[3]), found[4], int(found[1])) == (answers, waiting, answers + int(found[5]))
+    assert f"{waiting} a month waits for {answers} answers in Slack; {found[5]} more" in demo.printed
+    shown = read(demo.printed_table)
+    assert abs(shown.sum_of(WAITS) - Decimal(totals["waiting"])) <= len(shown.named)
+    hours = sum(line.saving for line in shown.named if line.happened.startswith(BY_TAG))
+    assert abs(shown.sum_of(SAVED) - hours - Decimal(totals["proven"])) <= len(shown.named)
+    assert abs(shown.cost - shown.sum_of(SAVED) - Decimal(totals["spend"])) <= len(shown.named)
 
 
 def test_no_log_line_of_a_function_comes_between(demo: Ran) -> None:

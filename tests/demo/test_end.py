@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rightsizer.domain.outcome import Occurrence
 from sandbox.demo_end import files, headline, story
-from sandbox.demo_table import ASKED, LEFT, Row
+from sandbox.demo_table import ASKED, BY_TAG, LEFT, Row
 
 
 def row(happened: str, saving: str, cost: str | None = "100") -> Row:
@@ -22,9 +22,13 @@ def test_the_sentence_adds_up_what_is_saved_and_what_waits() -> None:
         row(LEFT, "0", None),
         row("withdrawn", "9", None),
     ]
-    assert headline(rows) == (
-        "5 endpoints for $300 a month by now; 1 change in force: $10 a month less than before. "
-        "$7 a month waits for 1 answer in Slack."
+    report = {
+        "totals": {"spend": "290.40", "endpoints": 5, "proven": "10.00", "waiting": "7.20"},
+        "money": {"waits": [{"proposals": 1}, {"proposals": 2}]},
+    }
+    assert headline(report, [*rows, row(BY_TAG + ": went home", "3")]) == (
+        "You pay $290 a month for 5 endpoints. $10 a month is proven saved, and office hours save $3. "
+        "$7 a month waits for 3 answers in Slack; 1 more must be answered, for want of capacity."
     )
 
 

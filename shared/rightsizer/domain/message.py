@@ -76,7 +76,7 @@ class DigestLine:
     id: str
     endpoint: str
     saving_usd_per_month: Decimal
-    """Negative for growth."""
+    """Of everything that its approval covers; negative for growth, 0 where nothing can be offered."""
     state: str = "pending"
     """Of the proposal (`ProposalState`), as it moves."""
     measured_usd_per_month: Decimal | None = None

@@ -276,6 +276,18 @@ class Recommendation:
         return self.options[0].saving_usd_per_month if self.options else Decimal(0)
 
     @property
+    def approval_usd_per_month(self) -> Decimal:
+        """Estimated monthly savings of everything that one approval covers, US dollars; negative for growth.
+
+        The chosen option and the stages behind it, as the table of money adds them.
+        """
+        first = self.saving_usd_per_month.quantize(Decimal("0.01"))
+        if first <= 0:
+            return first
+        later = (max(one.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01")) for one in self.stages)
+        return sum(later, first)
+
+    @property
     def open_questions(self) -> tuple[str, ...]:
         """Facts that neither the recommendation nor the chosen option rests on, each once."""
         return tuple(

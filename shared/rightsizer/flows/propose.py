@@ -117,7 +117,7 @@ def _threads(ports: ProposePorts, fresh: Mapping[str, Proposal], now: datetime) 
 
 
 def _digest_line(one: Proposal) -> DigestLine:
-    saving = one.recommendation.saving_usd_per_month
+    saving = one.recommendation.approval_usd_per_month
     return DigestLine(one.id, one.ref.name, saving, str(one.state), one.measured_usd_per_month)
 
 

@@ -116,12 +116,16 @@ def digest_line(digest: Digest) -> str:
     waiting = [one for one in digest.lines if one.state == ProposalState.PENDING]
     saving = sum((max(one.saving_usd_per_month, NOTHING) for one in waiting), NOTHING)
     money = sentences.monthly_price(saving)
+    short = sum(one.saving_usd_per_month <= 0 for one in waiting)
+    parts = f": {len(waiting) - short} could save {money}, {short} {'needs' if short == 1 else 'need'} more"
     if len(waiting) == len(digest.lines):
-        return f"{len(waiting)} new proposals could save {money}"
+        said = f"{len(waiting)} new proposals"
+        return f"{said}{parts}" if short else f"{said} could save {money}"
     if not waiting:
         return f"None of {len(digest.lines)} proposals waits for an answer any more"
     waits = "waits for its answer" if len(waiting) == 1 else "wait for an answer"
-    return f"{len(waiting)} of {len(digest.lines)} proposals {waits} and could save {money}"
+    said = f"{len(waiting)} of {len(digest.lines)} proposals {waits}"
+    return f"{said}{parts}" if short else f"{said} and could save {money}"
 
 
 def digest_blocks(digest: Digest) -> list[Block]:
