@@ -1,6 +1,8 @@
 """`rightsizer wake`, and what `freeze` and `doctor` say of endpoints that went home by their office hours."""
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -18,7 +20,7 @@ from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.sagemaker.load import Served
 from tests.doors.scene import Scene, scene
-from tests.hours.world import CLOSES, NAME, OPENS, HoursWorld, hours_world
+from tests.hours.world import CLOSES, NAME, OPENS, HoursWorld, hours_world, whole
 
 HOUR = timedelta(hours=1)
 NIGHT = CLOSES + 2 * HOUR
@@ -193,6 +195,57 @@ def test_a_hard_freeze_lists_what_is_asleep_and_refuses_a_wake_with_the_commands
     assert night.record.wakes == ()
     _, plain, _ = said("freeze")
     assert plain["asleep"][0]["remaining"] == []
+
+
+def policy_arn(w: HoursWorld, line: str) -> str:
+    """What the lookup in a line prints."""
+    name = shlex.split(line)[shlex.split(line).index("--policy-names") + 1]
+    (found,) = w.box.client("application-autoscaling").describe_scaling_policies(
+        ServiceNamespace="sagemaker", PolicyNames=[name]
+    )["ScalingPolicies"]
+    return str(found["PolicyARN"])
+
+
+def carry_out(w: HoursWorld, lines: list[str]) -> list[str]:
+    """Run command lines as a person would, in order; the operations that were made."""
+    made = []
+    for line in lines:
+        while found := re.match(r'(POLICY_[0-9]+)="[$][(](aws .+?)[)]" && ', line):
+            line = line[found.end() :].replace(f"""'"${found[1]}"'""", policy_arn(w, found[2]))
+        if not line.startswith("aws "):
+            continue
+        _, service, operation, *rest = shlex.split(line)
+        if operation == "wait":
+            w.box.clock.advance(HOUR)
+            continue
+        given = dict(zip(rest[::2], rest[1::2], strict=True))
+        getattr(w.box.client(service), operation.replace("-", "_"))(**json.loads(given["--cli-input-json"]))
+        made.append(operation)
+    return made
+
+
+def test_the_commands_of_doctor_bring_back_what_sleeps_in_a_stack_that_was_narrowed(
+    said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setattr("rightsizer.terminal.doctor.parameters_of", lambda *_: {"MayStop": "nothing"})
+    monkeypatch.setattr("rightsizer.terminal.doctor.table_of", lambda *_: "t")
+    with hours_world(judged=False) as w:
+        bootstrap.set_clock(lambda: w.box.clock.now)
+        before = whole(w.box)
+        w.until(NIGHT)
+        assert not w.exists()
+        w.box.clock.advance(24 * HOUR)  # the function is gone: no tick
+        assert not w.exists()
+        with w.others():
+            (check,) = of_hours(said("doctor")[1])
+            made = carry_out(w, [line.strip() for line in check["remedy"].splitlines()])
+            w.box.clock.advance(HOUR)
+            after = of_hours(said("doctor")[1])
+        bootstrap.reset()
+        assert (check["outcome"], made[0]) == ("failed", "create-endpoint")
+        assert whole(w.box) == before, "autoscaling, tags and the actions of alarms too"
+        assert [row["outcome"] for row in after] == ["ok"], after
 
 
 @pytest.fixture(scope="module")

@@ -114,14 +114,15 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
     try:
         table = Table(session.client("dynamodb"), table_of(session, stack))
         records = sorted(HoursTable(table).records(unread), key=lambda record: record.ref.name)
-        lost = [r for r in records if r.state is HoursState.HANDED_OVER and _is_gone(session, r.ref.name)]
+        lost = [r for r in records if r.state is HoursState.HANDED_OVER and not _status(session, r.ref.name)]
+        away = [record for record in records if record.holds_lock]
+        back = {r.ref.name for r in away if not may_stop and _status(session, r.ref.name) == "InService"}
     except RightsizerError as error:
         if may_stop or isinstance(error, PermissionMissingError):  # a table that is broken is told of by its own checks
             yield Check(*what, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names")
         return
     for row in unread:
         yield Check(*what, Outcome.FAILED, sentences.unread_row(row), READ_AGAIN)
-    away = [record for record in records if record.holds_lock]
     if may_stop and not away and not lost and not unread:
         yield Check(*what, Outcome.OK, "none is asleep")
     for record in away:
@@ -131,6 +132,8 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
                 f"before MayStop is narrowed or the stack removed: rightsizer wake {record.ref.name}, and wait for it"
             )
             yield Check(*what, Outcome.OK, line, remedy)
+        elif record.ref.name in back:
+            yield Check(*what, Outcome.OK, f"{record.ref.name} was asleep, and somebody started it: it is InService")
         else:
             detail = f"{line}; the stack has MayStop=nothing, so nobody starts it"
             yield Check(*what, Outcome.FAILED, detail, _by_hand("deploy with MayStop=tagged again", record, now))
@@ -145,14 +148,13 @@ def _by_hand(first: str, record: HoursRecord, now: datetime) -> str:
     return "\n".join((f"{first}; by hand:", *(f"  {line}" for line in lines)))
 
 
-def _is_gone(session: Session, endpoint: str) -> bool:
-    """Whether no endpoint has this name; ReadError."""
+def _status(session: Session, endpoint: str) -> str:
+    """Status of the endpoint, empty where none has this name; ReadError."""
     try:
         with translate_read_errors("sagemaker:DescribeEndpoint", f"looking for {endpoint}"):
-            session.client("sagemaker").describe_endpoint(EndpointName=endpoint)
+            return str(session.client("sagemaker").describe_endpoint(EndpointName=endpoint)["EndpointStatus"])
     except VanishedError:
-        return True
-    return False
+        return ""
 
 
 def _approvers(known: Approvers) -> Check:
