@@ -246,7 +246,7 @@ class Demo:
         return [*sorted(found), messages]
 
     def report(self, written: Sequence[Path]) -> Mapping[str, Any]:
-        """The weekly report, whose table of money every sum is from."""
+        """The weekly report, as it was written for machines."""
         found: Mapping[str, Any] = json.loads(next(path for path in written if path.suffix == ".json").read_text())
         return found
 

@@ -19,7 +19,7 @@ WORDS = {
 
 
 def headline(report: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """What is paid, what is saved already, and what waits for a person: the sums are those of the report's table."""
+    """What is paid, what is saved already, and what waits for a person: by the report; office hours by the rows."""
     totals, waits = report["totals"], report["money"]["waits"]
     nights = sum((row.saving for row in rows if row.happened.startswith(BY_TAG)), Decimal(0))
     answers = count(sum(one["proposals"] for one in waits), "answer")

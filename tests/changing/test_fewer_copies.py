@@ -1,6 +1,7 @@
 """Fewer copies of components are set, their instances come back, and the way back brings both."""
 
 from array import array
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -10,7 +11,7 @@ import pytest
 
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import EndpointKind
-from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import ComponentFinding, Finding
 from rightsizer.flows.begin_change import ChangeStarter
@@ -38,10 +39,15 @@ def seed(box: Sandbox) -> None:
         box.world.tags.put(box.world.fleet.arn("inference-component", name), {"rightsizer:mode": "propose"})
 
 
-def opened(managed: dict[str, Any] | None = None, judged: ComponentFinding = JUDGED) -> Any:
+def opened(
+    managed: dict[str, Any] | None = None,
+    judged: ComponentFinding = JUDGED,
+    option: Option = FEWER,
+    start: Callable[[Sandbox], None] = seed,
+) -> Any:
     return world(
-        FEWER,
-        seed=seed,
+        option,
+        seed=start,
         kind=EndpointKind.INFERENCE_COMPONENTS,
         judged={"components": (judged,)},
         count=4,
@@ -74,15 +80,7 @@ def seed_autoscaled(box: Sandbox) -> None:
 
 
 def autoscaled() -> Any:
-    return world(
-        LOWER,
-        seed=seed_autoscaled,
-        kind=EndpointKind.INFERENCE_COMPONENTS,
-        judged={"components": (HELD,)},
-        count=4,
-        inference_components=True,
-        variant_extra={"ManagedInstanceScaling": dict(MANAGED)},
-    )
+    return opened(judged=HELD, option=LOWER, start=seed_autoscaled)
 
 
 def bounds(w: World) -> tuple[int, int]:

@@ -46,6 +46,12 @@ def test_who_is_asked_is_asked_about_both_and_waits_once() -> None:
     assert [(wait.proposals, wait.usd_per_month) for wait in report.money.waits] == [(1, FIRST + 40)]
 
 
+def test_an_approval_saves_what_the_report_says_that_waits_for_it() -> None:
+    assert PLAN.recommendation.approval_usd_per_month == FIRST + 40
+    grows = replace(PLAN.recommendation, options=(option(saving_usd_per_month=Decimal("-7.00")),))
+    assert grows.approval_usd_per_month == -7, "nothing behind growth counts"
+
+
 def test_between_and_during_stages_the_first_one_saves_and_the_second_could() -> None:
     assert funnel(APPROVED) == {1: Stage.UNDER_WAY, 2: Stage.UNDER_WAY}
     between = replace(APPROVED, change_id=ONE)

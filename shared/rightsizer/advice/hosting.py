@@ -244,8 +244,7 @@ def _should_sleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> boo
     if not pauses and _busy_hours(workload)[0] > ALL_HOURS:
         return False
     limits = [each for each in (objectives.p95_ms, objectives.first_token_ms) if each is not None]
-    starts_ms = [60_000 * _cold_start(each).interval.middle for each in always_on[:1]]
-    return all(start <= limit for start in starts_ms for limit in limits)
+    return not limits or not always_on or 60_000 * _cold_start(always_on[0]).interval.middle <= min(limits)
 
 
 def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[AdvisedOption]:

@@ -227,8 +227,7 @@ class Desk:
         """Record a decision by the same conditional write as a click in Slack; returns the proposal's document.
 
         `test_first`: of an approval, that the shadow test runs before the change. `snooze_days`: of a snooze, one of
-        `SNOOZE_DAYS`. NotApproverError where the
-        endpoint's own list does not let the caller decide.
+        `SNOOZE_DAYS`. NotApproverError where the endpoint's own list does not let the caller decide.
         """
         from rightsizer.aws import decisions
         from rightsizer.domain.proposal import Decision, ProposalState

@@ -87,10 +87,12 @@ def raise_in_place(change: Change, live: LiveState) -> Change:
     plan = change.plan
     if plan.turn is not None or plan.kind is not PlanKind.CHANGE:
         return change
-    if change.course is not Course.FORWARD:  # on the way forward its obstacle is found by the figures of before
-        change = replace(change, plan=replace(plan, restore=without_owners(change, live)))
-    theirs = owners_figures(change, live)
-    plan = change.plan
+    theirs: Mapping[str, str] = {}
+    if change.course is Course.FORWARD:
+        theirs = owners_figures(change, live)  # left as planned: `forward_obstacle` compares with the figures of before
+    else:
+        plan = replace(plan, restore=without_owners(change, live))
+        change = replace(change, plan=plan)
     asked = {s.subject: _copies(s) for s in plan.settle if s.kind is StepKind.SET_COPIES}
     restore = tuple(
         _with_copies(step, live.copies.get(step.subject, 0), asked.get(step.subject, 0))

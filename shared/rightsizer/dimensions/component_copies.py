@@ -29,7 +29,7 @@ class ComponentCopies(Dimension):
         return " and ".join(part for part in parts if part)
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
-        """The other numbers of copies: no deployment, and the rollback is the same call."""
+        """The other numbers of copies, or minimums of them: no deployment, and the rollback sets the old ones again."""
         from rightsizer.autoscaling.policies import component_minimum_steps
         from rightsizer.domain.plan import Plan, Step, StepKind
 
@@ -55,7 +55,7 @@ class ComponentCopies(Dimension):
             settle=(*(step(name, number) for name, number in moved), *(forward for forward, _ in lower)),
             restore=(*(step(name, live[name]) for name, _ in moved), *chain.from_iterable(back for _, back in lower)),
             after=approved.before.variants,
-            guardrail="copies of components only: no deployment, and the rollback is the same call",
+            guardrail="copies of components only: no deployment, and the rollback sets the old numbers again",
         )
         return PlannedChange(approved.before, plan)
 

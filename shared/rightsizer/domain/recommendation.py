@@ -282,10 +282,12 @@ class Recommendation:
         The chosen option and the stages behind it, as the table of money adds them.
         """
         first = self.saving_usd_per_month.quantize(Decimal("0.01"))
-        if first <= 0:
-            return first
-        later = (max(one.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01")) for one in self.stages)
-        return sum(later, first)
+        return first if first <= 0 else sum(self.stage_savings, first)
+
+    @property
+    def stage_savings(self) -> tuple[Decimal, ...]:
+        """Savings that the stages behind the chosen option add, US dollars a month in whole cents; never negative."""
+        return tuple(max(one.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01")) for one in self.stages)
 
     @property
     def open_questions(self) -> tuple[str, ...]:

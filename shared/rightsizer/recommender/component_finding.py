@@ -16,11 +16,9 @@ from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentFinding, Finding
 
 SERVING = "InService"
-PER_COPY_TARGETS = {
-    "SageMakerInferenceComponentInvocationsPerCopy": "requests_per_copy",
-    "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": "concurrency",
-}
-"""Predefined metrics of target tracking on copies, and the peak that each copy had of them."""
+CALLS_PER_COPY = "SageMakerInferenceComponentInvocationsPerCopy"
+AT_ONCE_PER_COPY = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution"
+"""Predefined metrics of target tracking on copies."""
 
 
 def judge_component(
@@ -123,11 +121,13 @@ def _kept_by_policies(one: Component, scaling: ScalableTarget, usage: ComponentU
     for row in scaling.policies:
         config = row.get("TargetTrackingScalingPolicyConfiguration") or {}
         kind = (config.get("PredefinedMetricSpecification") or {}).get("PredefinedMetricType", "")
-        if kind not in PER_COPY_TARGETS or config.get("DisableScaleIn"):
+        if kind not in (CALLS_PER_COPY, AT_ONCE_PER_COPY) or config.get("DisableScaleIn"):
             text = f"its minimum is not judged: policy {row.get('PolicyName')} takes no copy away, or follows"
             return Reason(Code.AUTOSCALED, f"{text} another metric than the requests of a copy")
-        ran = max(one.sight.current, 1) if kind.endswith("InvocationsPerCopy") else usage.most_copies or 1
-        peak = (getattr(usage, PER_COPY_TARGETS[kind]) or 0.0) * ran
+        if kind == CALLS_PER_COPY:
+            peak = (usage.requests_per_copy or 0.0) * max(one.sight.current, 1)
+        else:
+            peak = (usage.concurrency or 0.0) * (usage.most_copies or 1)
         kept = max(kept, math.ceil(peak / float(config["TargetValue"]) - 1e-9))
     if not scaling.policies:
         return Reason(Code.AUTOSCALED, "its minimum is not judged: it has no policy that would take a copy away")

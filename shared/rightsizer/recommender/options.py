@@ -168,15 +168,15 @@ def _fast_latency_ratio(context: EvaluationContext, candidate: CandidateType) ->
 def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none."""
     found = _size_fleet(context, candidate)
-    if isinstance(found, Reason) and _may_follow_hours_as_routed(context, candidate):
+    if isinstance(found, Reason) and _may_save_as_routed(context, candidate):
         closed = replace(context.policy, by_itself=context.policy.by_itself - {OptionKind.ROUTING})
         context = share_results(context, replace(context, inputs=replace(context.inputs, policy=closed)))
         found = _size_fleet(context, candidate)
     return check_fleet(context, candidate, found) if isinstance(found, Option) else found
 
 
-def _may_follow_hours_as_routed(context: EvaluationContext, candidate: CandidateType) -> bool:
-    """Whether counts by the hour may save where another routing, which is a change of its own, saves no instance."""
+def _may_save_as_routed(context: EvaluationContext, candidate: CandidateType) -> bool:
+    """Whether the type that runs is sized again with today's routing, since a better routing saved no instance."""
     return (
         candidate.hardware.name == context.runs.name
         and context.is_random_routing

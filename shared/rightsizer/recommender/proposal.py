@@ -169,9 +169,9 @@ def proposal_for(
 
     A shortage without an option is told as a proposal that nobody can approve, with what a person can do about it.
 
-    A gate of APPLY makes a proposal that the policy has approved already; in mode propose only the way back that an
-    earlier approval permits has it (`gate.decide_restore`). It still needs `permission`: IAM would refuse
-    the write otherwise, so it is asked instead.
+    A gate of APPLY makes a proposal that the policy has approved already. In mode propose only a way back that an
+    earlier approval permits has this gate (`gate.decide_restore`). It still needs `permission`: IAM would refuse the
+    write otherwise, so a person is asked instead.
     """
     option = recommendation.chosen_option
     if option is None and recommendation.is_short and recommendation.mode not in (Mode.OFF, Mode.REPORT):

@@ -11,7 +11,6 @@ from decimal import Decimal
 
 from rightsizer.changes.stages import stages_approved
 from rightsizer.domain.money import Stage
-from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, stage_change_ids
 from rightsizer.domain.recommendation import Recommendation
 
@@ -94,7 +93,7 @@ def _savings(found: Recommendation, stages: int) -> list[Decimal]:
     first = found.identified_usd_per_month
     if first <= 0:  # its owner wants none, or it is no waste: nothing behind it counts either
         return [first]
-    return [first, *(max(s.saving_usd_per_month, Decimal(0)).quantize(CENT) for s in found.stages[:stages])]
+    return [first, *found.stage_savings[:stages]]
 
 
 def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end: datetime) -> Stage | None:

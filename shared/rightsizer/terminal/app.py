@@ -121,12 +121,13 @@ LookBack = Annotated[
 PolicyOf = Annotated[
     str,
     typer.Option(
-        "--policy", metavar="FILE|ssm:NAME", help="Policy document to obey in place of the stack's: a file, or - ."
+        "--policy",
+        metavar="FILE|ssm:NAME",
+        help="Policy document to obey in place of the stack's; - reads standard input.",
     ),
 ]
-StackOf = Annotated[
-    str,
-    typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the stack whose policy is obeyed."),
+Stack = Annotated[
+    str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
 ]
 
 
@@ -189,7 +190,7 @@ def scan(
     look_back: LookBack = None,
     zone: Zone = "UTC",
     policy: PolicyOf = "",
-    stack: StackOf = "rightsizer",
+    stack: Stack = "rightsizer",
     cached: Annotated[
         bool, typer.Option("--cache", help="Keep configurations and closed days of metrics on this machine.")
     ] = False,
@@ -233,7 +234,7 @@ def explain(
     look_back: LookBack = None,
     zone: Zone = "UTC",
     policy: PolicyOf = "",
-    stack: StackOf = "rightsizer",
+    stack: Stack = "rightsizer",
     endpoint_url: EndpointUrl = None,
     as_json: AsJson = False,
 ) -> None:

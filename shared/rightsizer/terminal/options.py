@@ -15,12 +15,9 @@ from rightsizer.bootstrap.changes import Desk, desk, report_sources
 from rightsizer.bootstrap.policy import StackPolicy, policy_of_stack
 from rightsizer.errors import SettingsError
 from rightsizer.flows.report import ReportSources
-from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, open_session
+from rightsizer.terminal.app import AsJson, EndpointUrl, Profile, Region, Stack, open_session
 from rightsizer.terminal.tables import Screen
 
-Stack = Annotated[
-    str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed CloudFormation stack.")
-]
 Table = Annotated[
     str,
     typer.Option(

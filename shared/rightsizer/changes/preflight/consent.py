@@ -1,8 +1,8 @@
 """Consent to a change: the endpoint's tag, a person, or the settings of automatic mode.
 
-A person counts whom the list of approvers lets decide (`changes.approval`); who approved a change permits the way back
-of it, for some days. What is the owner's already needs no new
-consent: a minimum that only goes up again, within the maximum that they registered.
+A person counts whom the list of approvers lets decide (`changes.approval`). The approval of a change permits its way
+back too, for some days. What is the owner's already needs no new consent: a minimum that only goes up again, within the
+maximum that they registered.
 """
 
 from decimal import Decimal
@@ -83,7 +83,7 @@ def dimension_refusal(inputs: PreflightInput) -> Reason | None:
         judged.gate,
     )  # pools that stand in were not what was judged
     if is_by_policy(inputs) and _lowers_a_minimum_that_comes_back(inputs):
-        text = "a minimum of autoscaling comes back only upwards, within the bounds that are registered now"
+        text = "a minimum of autoscaling only rises by itself, and only within the maximum that is registered now"
         beyond = _minimum_beyond_owner(inputs)
         return Reason(Code.NEEDS_APPROVAL, text if beyond is None else f"{text}; {beyond.sentence}")
     free = {OptionKind.DELETE, *inputs.limits.by_itself}  # a deletion has its own refusal
@@ -123,7 +123,7 @@ def is_minimum_raised(inputs: PreflightInput) -> bool:
 def _minimum_beyond_owner(inputs: PreflightInput) -> Reason | None:
     """Why the minimum is more than comes back, by what was recorded of our changes and the tags as they are now."""
     if minimum_before_changes(inputs.past) is None:
-        return Reason(Code.NEEDS_APPROVAL, "no change of ours that stands is recorded, so none took it")
+        return Reason(Code.NEEDS_APPROVAL, "no change of ours is in force, so there is no minimum to bring back")
     return minimum_beyond_owner(inputs.past, inputs.option, inputs.tags)
 
 
