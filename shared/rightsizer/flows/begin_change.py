@@ -24,7 +24,7 @@ from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
@@ -62,7 +62,7 @@ class ChangeStarter:
         stopped = self.store.proposal(change.proposal_id)
         by = change.asked_back_by or (stopped.asked_back_by if stopped is not None else "")
         if by:
-            reason = Reason(Code.WITHDRAWN, f"{by} stopped it before it began; nothing was changed")
+            reason = Reason(Code.WITHDRAWN, f"{decider_name(by)} stopped it before it began; nothing was changed")
             return self._refuse(replace(change, asked_back_by=by), (reason,), now)
         late = approval_age_reason(change, now)
         return self._start(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)

@@ -28,6 +28,7 @@ from rightsizer.domain.change import Change, ChangeState, Course
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import NextAction, Wait
 from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import decider_name
 
 __all__ = [
     "approval_age_reason",
@@ -50,7 +51,7 @@ def next_action(change: Change, live: LiveState, now: datetime, switch: Switch) 
     Pure and total.
     """
     if switch.frozen and switch.hard:
-        return Wait(now + timedelta(minutes=5), f"frozen hard by {switch.by or 'somebody'}: no step at all is taken")
+        return Wait(now + timedelta(minutes=5), f"frozen hard by {decider_name(switch.by)}: no step at all is taken")
     endpoint = live.endpoint
     if change.course is not Course.CLOSE:
         outside = lost_action(change, endpoint)

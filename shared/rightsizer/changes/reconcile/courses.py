@@ -31,6 +31,7 @@ from rightsizer.domain.live_state import EndpointSight, LiveState, ProofVerdict,
 from rightsizer.domain.next_action import Finish, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 
 ALARMS_READY = timedelta(minutes=30)
@@ -55,13 +56,15 @@ def forward_action(
         text = endpoint.failure_reason or "AWS gave no reason"
         return close_rolled_back(Code.ROLLED_BACK, text, FailureClass.UNKNOWN)
     if change.asked_back_by:
-        return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the rollback", FailureClass.ASKED)
+        return close_rolled_back(
+            Code.ROLLED_BACK, f"{decider_name(change.asked_back_by)} asked for the rollback", FailureClass.ASKED
+        )
     late = expiry_action(change, now)
     if late is not None:
         return late
     if switch.frozen:
         if not may_have_changed_autoscaling(change):
-            return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
+            return Wait(now + timedelta(minutes=15), f"frozen by {decider_name(switch.by)}: no forward step is taken")
         return close_rolled_back(
             Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE
         )
@@ -161,7 +164,7 @@ def watch_action(change: Change, live: LiveState, endpoint: EndpointSight, now: 
             text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
         return first_action(change, live, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
-        text = f"{change.asked_back_by} asked for the rollback"
+        text = f"{decider_name(change.asked_back_by)} asked for the rollback"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
     verdict = live.verdict
     if verdict is None:
