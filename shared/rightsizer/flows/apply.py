@@ -32,7 +32,7 @@ from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
-from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
@@ -124,7 +124,9 @@ class Apply:
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
         if proposal.asked_back_by:
-            raise InputError(f"starting a change: {proposal.asked_back_by} asked to stop proposal {proposal_id}")
+            raise InputError(
+                f"starting a change: {decider_name(proposal.asked_back_by)} asked to stop proposal {proposal_id}"
+            )
         change = self._create(proposal, answer, now)
         return self.advance(change.id, now) or change
 
@@ -244,7 +246,7 @@ class Apply:
         if change is not None and change.asked_back_by:
             return change
         if change is None and waits:
-            text = f"{proposal.asked_back_by} stopped it before it began; nothing was changed"
+            text = f"{decider_name(proposal.asked_back_by)} stopped it before it began; nothing was changed"
             self.end_approval(proposal, ProposalState.REJECTED, text)
             catch_send_errors(self.notifier)(f"{proposal.ref.name}: stopped before it began", text)
             return None

@@ -25,7 +25,7 @@ from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
@@ -63,7 +63,7 @@ class ChangeStarter:
         found = self.store.proposal(change.proposal_id)
         by = change.asked_back_by or (found.asked_back_by if found is not None else "")
         if by:
-            reason = Reason(Code.WITHDRAWN, f"{by} stopped it before it began; nothing was changed")
+            reason = Reason(Code.WITHDRAWN, f"{decider_name(by)} stopped it before it began; nothing was changed")
             return self._refuse(replace(change, asked_back_by=by), (reason,), now)
         proposal = self._approved_proposal(change, found, limits, now)
         if isinstance(proposal, Reason):

@@ -46,6 +46,7 @@ from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVe
 from rightsizer.domain.next_action import Finish, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 
 __all__ = [
@@ -74,7 +75,7 @@ def next_action(change: Change, live: LiveState, now: datetime, switch: Switch) 
     Pure and total.
     """
     if switch.frozen and switch.hard:
-        return Wait(now + timedelta(minutes=5), f"frozen hard by {switch.by or 'somebody'}: no step at all is taken")
+        return Wait(now + timedelta(minutes=5), f"frozen hard by {decider_name(switch.by)}: no step at all is taken")
     endpoint = live.endpoint
     if change.course is not Course.CLOSE:
         outside = lost_action(change, endpoint)
@@ -114,13 +115,15 @@ def _forward_action(
         text = endpoint.failure_reason or "AWS gave no reason"
         return close_rolled_back(Code.ROLLED_BACK, text, FailureClass.UNKNOWN)
     if change.asked_back_by:
-        return close_rolled_back(Code.ROLLED_BACK, f"{change.asked_back_by} asked for the rollback", FailureClass.ASKED)
+        return close_rolled_back(
+            Code.ROLLED_BACK, f"{decider_name(change.asked_back_by)} asked for the rollback", FailureClass.ASKED
+        )
     late = expiry_action(change, now)
     if late is not None:
         return late
     if switch.frozen:
         if not may_have_changed_autoscaling(change):
-            return Wait(now + timedelta(minutes=15), f"frozen by {switch.by or 'somebody'}: no forward step is taken")
+            return Wait(now + timedelta(minutes=15), f"frozen by {decider_name(switch.by)}: no forward step is taken")
         return close_rolled_back(
             Code.FROZEN, "frozen between two steps; autoscaling goes back as it was", FailureClass.NONE
         )
@@ -220,7 +223,7 @@ def _watch_action(change: Change, live: LiveState, endpoint: EndpointSight, now:
             text = f"{change.ref.name} is marked for deletion; nothing else was changed, and any request ends it"
         return first_action(change, live, change.plan.settle, now) or Steer(Reason(Code.UNPROVEN, text), applied=True)
     if change.asked_back_by:
-        text = f"{change.asked_back_by} asked for the rollback"
+        text = f"{decider_name(change.asked_back_by)} asked for the rollback"
         return Steer(Reason(Code.ROLLED_BACK, text), Course.BACK, failure=FailureClass.ASKED)
     verdict = live.verdict
     if verdict is None:
