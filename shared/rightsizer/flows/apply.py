@@ -26,7 +26,7 @@ from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
-from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
@@ -36,7 +36,6 @@ from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.read_state import StateReader
 from rightsizer.flows.record_change import ChangeRecorder
-from rightsizer.flows.roll_back import RollbackPlanner
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failure, attempt, count
@@ -119,7 +118,9 @@ class Apply:
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
         if proposal.asked_back_by:
-            raise InputError(f"starting a change: {proposal.asked_back_by} asked to stop proposal {proposal_id}")
+            raise InputError(
+                f"starting a change: {decider_name(proposal.asked_back_by)} asked to stop proposal {proposal_id}"
+            )
         change = self._create(proposal, answer, now)
         return self.advance(change.id, now) or change
 
@@ -239,7 +240,7 @@ class Apply:
         if change is not None and change.asked_back_by:
             return change
         if change is None and waits:
-            text = f"{proposal.asked_back_by} stopped it before it began; nothing was changed"
+            text = f"{decider_name(proposal.asked_back_by)} stopped it before it began; nothing was changed"
             self.end_unbegun(proposal, ProposalState.REJECTED, text)
             catch_send_errors(self.notifier)(f"{proposal.ref.name}: stopped before it began", text)
             return None
@@ -346,14 +347,13 @@ class Apply:
 
     def _change_advancer(self, limits: ChangeLimits) -> ChangeAdvancer:
         tell = catch_send_errors(self.notifier)
-        beginning = ChangeStarter(
+        starter = ChangeStarter(
             self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell
         )
-        looking = StateReader(self.changer, self.metrics, limits)
-        following = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
-        back = RollbackPlanner(self.changer, self.quotas, self.catalogue)
+        reader = StateReader(self.changer, self.metrics, limits)
+        recorder = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
         return ChangeAdvancer(
-            self.journal, self.changer, self.store, self.catalogue, limits, beginning, looking, following, back
+            self.journal, self.changer, self.store, self.quotas, self.catalogue, limits, starter, reader, recorder
         )
 
 

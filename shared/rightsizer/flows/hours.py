@@ -43,6 +43,7 @@ from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK, Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger, WakeAsked
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
@@ -190,7 +191,7 @@ class HoursKeeper:
         """Say once that it runs and is not stopped again, with the command that removes the tag."""
         if record.let_go is None:
             return record
-        name, by = record.ref.name, record.let_go.by
+        name, by = record.ref.name, decider_name(record.let_go.by)
         remove = f"aws sagemaker delete-tags --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
         text = (
             f"{name} runs, and {by} took it out of its office hours: {STAYS}. Remove the tag, which says nothing now:\n"

@@ -26,6 +26,10 @@ DECIDES: Mapping[str, ProposalState] = {
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
 """Buttons that ask for a page: anybody in the channel may read what the channel was told."""
 TAKEN = "Recorded: the proposal asks for that option now. The message shows it, and waits for Approve."
+UNKNOWN = (
+    "Nothing was recorded: the release that runs now has no such button. Press a button of the newest message about "
+    "the endpoint; a new one comes within a day where something waits."
+)
 FORM_LOST = (
     "Nothing was recorded: the form did not open in time, as Slack waits three seconds for it. Press the button again; "
     "the second try is fast."
@@ -117,6 +121,8 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
 
 
 def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
+    if click.verb == "unknown":
+        return Answer(200, UNKNOWN, f"{_what(click)}: no button of this release")
     if click.verb in PAGES:
         return _details_answer(click, ports)
     approvers = ports.approvers()

@@ -16,7 +16,7 @@ from rich.text import Text
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState
+from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import STANDING
@@ -339,9 +339,11 @@ def _show_decision(found: dict[str, Any], as_json: bool) -> None:
         print_json({"version": document.VERSION, "proposal": row})
         return
     if found.get("asked_back_by"):
-        tables.say(f"Recorded: {found['id']} was approved by {decision['by']} and is stopped before it begins.")
+        tables.say(
+            f"Recorded: {found['id']} was approved by {decider_name(decision['by'])} and is stopped before it begins."
+        )
         return
-    tables.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
+    tables.say(f"Recorded: {found['id']} is {found['state']} by {decider_name(decision['by'])}.")
     if found["state"] == ProposalState.APPROVED:
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
         tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")

@@ -19,6 +19,7 @@ from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
 from rightsizer.domain.plan import Step, StepKind, has_places
 from rightsizer.domain.policy import TICK, Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
 
@@ -116,7 +117,7 @@ def next_hours_action(
     if before is None:
         return Settle(HoursState.RUNNING, Reason(Code.CHANGED_SINCE, "nothing was stored, so nothing is to be done"))
     if switch.frozen and switch.hard:
-        return Wait(now + TICK, f"every step is frozen by {switch.by or 'somebody'}, also those that bring it back")
+        return Wait(now + TICK, f"every step is frozen by {decider_name(switch.by)}, also those that bring it back")
     match record.state:
         case HoursState.STOPPING:
             return _stopping(record, before, live, demand, now, switch)
@@ -174,7 +175,7 @@ def _against_stop(
 ) -> Reason | None:
     """Why a stop that has begun is undone; None where it goes on."""
     if switch.frozen:
-        return Reason(Code.FROZEN, f"changes are frozen by {switch.by or 'somebody'}, so it is not stopped")
+        return Reason(Code.FROZEN, f"changes are frozen by {decider_name(switch.by)}, so it is not stopped")
     if demand.runs:
         return Reason(Code.CHANGED_SINCE, demand.problem or "it has to run again, so it is not stopped")
     same = (endpoint.config_name, endpoint.modified_at, endpoint.created_at)
