@@ -6,7 +6,7 @@ written afterwards by the same model of traffic.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -35,6 +35,12 @@ PROVEN, RETURNED, BY_SLACK, BY_TERMINAL = "search-embeddings", "image-tagging", 
 REJECTED, SNOOZED = ("speech-to-text", "needed for the launch in December"), "caption-batches"
 ASLEEP, COMPONENTS, GROUP = "notebook-chat", "shared-models", "gpu-batch"
 """An endpoint with office hours, one of inference components, and an Auto Scaling group on Spot instances."""
+USED: Mapping[str, Mapping[str, float]] = {
+    "summariser": {"gpu": 55.0, "at_once": 2.0, "requests": 400.0},
+    "classifier": {"gpu": 8.0, "at_once": 0.3, "requests": 120.0},
+    "translator": {"gpu": 1.0, "at_once": 0.0, "requests": 0.0},
+}
+"""The components, of two copies each: one that is needed, one with a copy too many, one that nobody calls."""
 OPEN_H, ASLEEP_H = 8, 5
 """Hours that the endpoint with office hours serves a day, and for which it has been asleep when the sandbox starts."""
 CHANGED = (PROVEN, RETURNED, BY_SLACK, BY_TERMINAL)
@@ -93,13 +99,10 @@ class History:
         self.works[ASLEEP] = chat
         tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant"}
         box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True)
-        for name in ("summariser", "classifier", "translator"):
-            box.add_component(
-                name,
-                COMPONENTS,
-                copies=2,
-                needs={"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024},
-            )
+        needs = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
+        for name in USED:
+            box.add_component(name, COMPONENTS, copies=2, needs=needs)
+            box.use_component(name, **USED[name])
         spot = add_spot(box)
         spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{box.region}a", f"{box.region}b"])
         self.jobs = spot.jobs
@@ -176,6 +179,8 @@ class History:
             box.clock.advance(timedelta(minutes=10))
         stack.fire("Hours.Tick")
         box.clock.advance_to(self.end)
+        for name, use in USED.items():
+            box.use_component(name, **use, days=(self.end - self.began).days)
         drive(box, self.works, *(name for name in self.works if name in box.world.fleet.endpoints))
         seed_training(box, self.jobs)
         stack.quiet.clear()

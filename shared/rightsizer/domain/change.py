@@ -297,7 +297,7 @@ class Change:
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
-    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``, and what `changes.slowness` says."""
+    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``, and what `changes.baseline` says."""
     leads_on: bool = False
     """Of a shadow test: whether the change itself follows by the same approval, where the test proves well."""
     after: PassedTest | None = None

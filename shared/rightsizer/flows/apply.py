@@ -36,7 +36,6 @@ from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.read_state import StateReader
 from rightsizer.flows.record_change import ChangeRecorder
-from rightsizer.flows.roll_back import RollbackPlanner
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failure, attempt, count
@@ -348,14 +347,13 @@ class Apply:
 
     def _change_advancer(self, limits: ChangeLimits) -> ChangeAdvancer:
         tell = catch_send_errors(self.notifier)
-        beginning = ChangeStarter(
+        starter = ChangeStarter(
             self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell
         )
-        looking = StateReader(self.changer, self.metrics, limits)
-        following = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
-        back = RollbackPlanner(self.changer, self.quotas, self.catalogue)
+        reader = StateReader(self.changer, self.metrics, limits)
+        recorder = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
         return ChangeAdvancer(
-            self.journal, self.changer, self.store, self.catalogue, limits, beginning, looking, following, back
+            self.journal, self.changer, self.store, self.quotas, self.catalogue, limits, starter, reader, recorder
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.changes.ending import shown_change_id, shown_outcome, shown_proposal_state
 from rightsizer.changes.reconcile.drift import BUSY
 from rightsizer.domain.capacity_change import OPEN, CapacityChange, CapacityChangeMoved
 from rightsizer.domain.change import Change
@@ -21,13 +22,7 @@ from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
-from rightsizer.flows.record_change import (
-    LedgerEntries,
-    book_savings,
-    shown_change_id,
-    shown_outcome,
-    shown_proposal_state,
-)
+from rightsizer.flows.record_change import LedgerEntries, book_savings
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 BOOKS_MIN = 5

@@ -18,6 +18,7 @@ from rightsizer.changes.hours import (
     demand_at,
     late_notice,
     next_hours_action,
+    with_delete_seen,
 )
 from rightsizer.changes.hours.refusals import PASSING, stop_refusals
 from rightsizer.changes.hours.steps import commands_by_hand, created_by_us, missing_part
@@ -247,7 +248,7 @@ class HoursKeeper:
         record = self.ports.book.save(replace(record, lease_until=now + LEASE))
         reader = HoursReader(self.ports)
         for _ in range(MOVES):
-            live = reader.live_hours(record)
+            live = with_delete_seen(record, reader.live_hours(record), now)
             record = self._note_serving(record, live.state, now)
             demand = demand_at(record, now, self.ports.limits.hours.holidays)
             action = next_hours_action(record, live, demand, now, self._switch())

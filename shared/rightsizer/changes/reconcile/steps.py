@@ -8,8 +8,7 @@ components, and a roll that fails leaves the component InService with its old sp
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rightsizer.changes.owners_copies import forward_obstacle
-from rightsizer.changes.reconcile.drift import close_rolled_back, next_look
+from rightsizer.changes.reconcile.drift import close_rolled_back, forward_obstacle, next_look
 from rightsizer.changes.reconcile.journal import may_have_written
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, StepResult
 from rightsizer.domain.component import ComponentSight
