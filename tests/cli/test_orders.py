@@ -359,6 +359,16 @@ def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsy
     assert asked.run(12).state is ChangeState.PROVEN
 
 
+def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, "freeze")
+    assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
+    assert "The stack starts" not in told
+
+
 @pytest.mark.parametrize(
     "command", ["approve p-1", "reject p-1", "snooze p-1", "apply p-1", "rollback c-1", "freeze", "wake --all"]
 )

@@ -147,6 +147,7 @@ class Desk:
             lambda click, page: self.views.show_details(click, b'{"type":"modal","blocks":[]}', page),
             self.views.say,
             wake,
+            freezer=lambda: decisions.freezer(table),
         )
 
     def told(self, answer: flow.Answer) -> str:
@@ -224,6 +225,19 @@ def test_a_second_press_of_anything_after_anything_records_nothing_that_the_firs
                 stops = (first, second) == ("approve", "reject")
                 assert answer.recorded == stops, (first, second)
                 assert stops or f"<@{APPROVER}>" in at.told(answer).replace("\\u003c", "<"), "who was first"
+
+
+@pytest.mark.parametrize("verb", ["approve", "snooze"])
+def test_whoever_approves_while_changes_are_frozen_reads_who_froze_them_and_how_that_ends(at: Desk, verb: str) -> None:
+    name = at.put()
+    doc = json.dumps({"frozen": True, "by": "cli:arn:aws:sts::111122223333:assumed-role/sre/eve"})
+    at.table.rows["CONTROL", "FREEZE"] = {"pk": "CONTROL", "sk": "FREEZE", "doc": doc}
+    answer = at.press(verb, value_of(verb, name, random.Random(SEED)))
+    said = at.told(answer)
+    assert answer.recorded
+    assert ("frozen by eve (role sre): it begins once" in said and "rightsizer freeze --off" in said) == (
+        verb == "approve"
+    )
 
 
 @pytest.mark.parametrize(

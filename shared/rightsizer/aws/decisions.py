@@ -226,6 +226,13 @@ def taking_refusal(option: Any, *, approvable: bool) -> str:
     return ""
 
 
+def freezer(table: RowSource) -> str:
+    """Who froze all changes, as people know them; empty where nobody did. UnreadableError, and what reading raises."""
+    row = table.get("CONTROL", "FREEZE")
+    said = document(row) if row is not None else {}
+    return decider_name(str(said.get("by") or "")) if said.get("frozen") is True else ""
+
+
 def revision_of(body: dict[str, Any]) -> int:
     """How often a person took another option, as the proposal's document says."""
     found = body.get("revision", 0)

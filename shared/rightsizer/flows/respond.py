@@ -76,6 +76,8 @@ class RespondPorts:
     wake: AskWake
     refusal: Callable[[str, str], str] = lambda *_: ""
     """Why a list of the policy document lets a person not decide on a proposal: proposal id, who. Empty: none does."""
+    freezer: Callable[[], str] = lambda: ""
+    """Who froze all changes; empty where nobody did. RightsizerError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,18 @@ def _decide(click: Click, ports: RespondPorts, by: str, now: datetime) -> str:
     stops = _is_stop(ports.decide(click.proposal_id, decision, now))
     if state is ProposalState.SNOOZED:
         return f"Recorded: snoozed for {days} days."
-    return TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
+    said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
+    return f"{said}{_freeze_note(ports)}" if state is ProposalState.APPROVED else said
+
+
+def _freeze_note(ports: RespondPorts) -> str:
+    """What holds back what was just approved, and how that ends; empty where nothing does, or nothing could be read."""
+    try:
+        by = ports.freezer()
+    except RightsizerError:
+        return ""  # the approval is recorded, and `apply` asks again
+    lifted = "it begins once somebody lifts that at a terminal with rightsizer freeze --off, within 7 days"
+    return f" Changes are frozen by {by}: {lifted}." if by else ""
 
 
 def _is_stop(recorded: dict[str, Any]) -> bool:
