@@ -23,6 +23,9 @@ from rightsizer.errors import InputError, UnreadableError
 UNKNOWN = "unknown"
 """The field of a noun that holds what a newer program stored and this one does not know; it is never stored itself."""
 
+RENAMED: Mapping[str, Mapping[str, str]] = {"Change": {"said_at": "approval_given_at"}}
+"""Of each noun, the fields that have another name now, by the name under which rows may still hold them."""
+
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
 
@@ -70,7 +73,7 @@ def dump_rewritten(value: Any, text: str | bytes) -> str:
         before = load_stored(type(value), text)
     except UnreadableError:
         return dump_stored(value)
-    return _with_schema_number(value, _unknown_parts(before, _body(json.loads(text))))
+    return _with_schema_number(value, _unknown_parts(before, _body(_with_new_names(type(value), json.loads(text)))))
 
 
 def load_stored[T](noun: type[T], text: str | bytes) -> T:
@@ -79,14 +82,25 @@ def load_stored[T](noun: type[T], text: str | bytes) -> T:
         raw = json.loads(text)
         if newer := newer_than_known(raw):
             raise UnreadableError(f"reading a {noun.__name__}: {newer}")
-        value = loads(noun, text)
+        named = _with_new_names(noun, raw)
+        value = loads(noun, text) if named is raw else revive(noun, named)
     except UnreadableError:
         raise
     except InputError as error:
         raise UnreadableError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"reading a {noun.__name__}: it holds no JSON: {error!s:.100}") from error
-    return _with_unknown_fields(value, raw)
+    return _with_unknown_fields(value, named)
+
+
+def _with_new_names(noun: type, raw: Any) -> Any:
+    """The stored JSON with each field under its present name; itself where no field has an old one."""
+    names = RENAMED.get(noun.__name__, {})
+    if not isinstance(raw, dict) or not names.keys() & raw.keys():
+        return raw
+    return {names[key]: raw[key] for key in names.keys() & raw.keys()} | {
+        k: v for k, v in raw.items() if k not in names
+    }
 
 
 def _with_schema_number(value: Any, kept: Any) -> str:

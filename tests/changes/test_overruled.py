@@ -14,6 +14,7 @@ from rightsizer.changes.overruled import (
     ApprovedAs,
     closing_reasons,
     covered_fleet,
+    covered_sentence,
     is_against,
     overruling_reason,
 )
@@ -361,6 +362,40 @@ def test_what_the_approval_does_not_cover_leaves_it_as_it_was(found: Recommendat
 def test_growth_and_what_brings_room_back_begin_as_they_were_approved() -> None:
     for option in (replace(approved(1), growth_usd=Decimal(9)), replace(approved(1), restores=True)):
         assert covered(option, newest(saving("0.9"))) == option
+
+
+def sized(size: str, usd: str, share: str = "0.9", **more: Any) -> Option:
+    """An option of a type of that name, at that price an hour."""
+    made = saving(share, **more)
+    return replace(
+        made, target=Target(size, made.target.instance_count), price=replace(made.price, usd_per_hour=Decimal(usd))
+    )
+
+
+def test_an_approval_covers_a_larger_host_with_the_same_gpu() -> None:
+    larger = sized("ml.g5.4xlarge", "3", count=1)
+    asked = sized("ml.g5.xlarge", "1", "1", count=1)
+    assert covered(asked, newest(larger)) == larger
+    assert overruling_reason(larger, DECIDED, newest(larger)) is None
+    assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in covered_sentence(
+        larger, asked, newest(larger)
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        sized("ml.g6.4xlarge", "3", count=1),
+        sized("ml.g5.4xlarge", "0.5", count=1),
+        sized("ml.g5.4xlarge", "3", "0.49", count=1),
+        sized("ml.g5.4xlarge", "3", count=1, test_usd=Decimal(9)),
+        sized("ml.g5.4xlarge", "3", count=1, risk=Risk.HIGH),
+    ],
+    ids=["another GPU", "a smaller host", "saves less", "needs a test", "riskier"],
+)
+def test_no_other_type_is_covered(other: Option) -> None:
+    asked = sized("ml.g5.xlarge", "1", "1", count=1)
+    assert covered(asked, newest(other)) == asked
 
 
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:

@@ -20,7 +20,7 @@ from rightsizer.flows.orders import Orders
 from sandbox.gate import Call
 from sandbox.refusals import Killed
 from tests.hours.test_answers import Deaf
-from tests.hours.world import KIND, NAME, HoursWorld, hours_world, refuse_messages, whole
+from tests.hours.world import KIND, NAME, HoursWorld, fail_a_delete, hours_world, refuse_messages, stale, whole
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 DAILY = "daily 08:00-23:00 Europe/Berlin"
@@ -161,6 +161,11 @@ def _lose_answer(run: Run) -> None:
     run.world.flow = replace(run.world.flow, ports=replace(ports, account=replace(account, sagemaker=deaf)))
 
 
+def _late_looks(minutes: int, *what: str) -> Action:
+    """AWS goes on showing what was there before for so long after each write."""
+    return lambda run: stale(run.world, minutes * MINUTE, *what)
+
+
 def _wake(run: Run) -> None:
     with run.world.box.gate.unrecorded():
         try:
@@ -222,6 +227,9 @@ FAULTS: Mapping[str, Fault] = {
     "a model is another": Fault(_other_model, at=(1, 8), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
     "no channel takes a message": Fault(_mute, _plenty, (1, 8), told_by=41),
     "the answer to a delete is lost": Fault(_lose_answer, at=(-9.2, -9.1)),
+    "the endpoint is shown late": Fault(_late_looks(4), at=(-9.2, -9.1)),
+    "alarms and autoscaling are shown late": Fault(_late_looks(6, "alarms", "scaling"), at=(-9.2, -9.1)),
+    "a delete is not finished": Fault(lambda run: fail_a_delete(run.world), at=(-9.2, -9.1)),
     "killed at a write of the evening": Fault(at=(-0.01, -0.01), kills=True),
     "killed at a write of the morning": Fault(at=(-0.76, -0.76), kills=True),
     "a wake": Fault(_wake, at=(0, 5)),

@@ -1,4 +1,4 @@
-"""Lessons of past changes and tests, as data for the next decision."""
+"""What past changes and shadow tests measured, as input of the next recommendation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

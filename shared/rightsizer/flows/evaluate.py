@@ -110,6 +110,14 @@ class RecommendationSink:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedEndpoints:
+    """Names of endpoints to evaluate, and why."""
+
+    names: Sequence[str]
+    because: EvaluationReason
+
+
+@dataclass(frozen=True, slots=True)
 class NotDone:
     """An endpoint that could not be read or stored, and has to be tried again."""
 
@@ -121,17 +129,17 @@ def evaluate(
     ports: EvaluatePorts,
     keeping: RecommendationSink,
     policy: Policy,
-    names: Sequence[str],
-    because: EvaluationReason,
+    asked: AskedEndpoints,
     now: datetime,
     turns: Turns | None = None,
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
-    """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
+    """Evaluate and save the asked endpoints; those evaluated lately and unchanged since are left out.
 
     A full sweep evaluates what was not evaluated in the hours before. What fails at one endpoint is its own; reads of
     the table that serve all fail for all. One that its office hours stopped, stop or start waits for its next start.
     """
-    once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
+    names, is_full = asked.names, asked.because is EvaluationReason.FULL_SWEEP
+    once_in = FULL_ONCE_IN if is_full else ONCE_IN
     due: list[EndpointSummary] = []
     read = attempt(
         "reading when endpoints were evaluated",
@@ -149,7 +157,7 @@ def evaluate(
             yield NotDone(name, _failure_reason(f"looking up {name}", found))
         else:
             due += [summary for summary in found if _is_due(last.get(name), summary, once_in, now)]
-    if because is EvaluationReason.FULL_SWEEP:
+    if is_full:
         modified = {summary.ref.name: summary.modified_at for summary in due}
         ports = replace(ports, history=lambda name: keeping.store.history(name, modified.get(name)))
     ports = replace(ports, history=with_stopped_times(ports.history, hours))

@@ -48,11 +48,13 @@ from rightsizer.recommender.shadow_test import (
     no_test_reason,
     shadow_test_refusal,
 )
+from rightsizer.recommender.stopped_traffic import SilentFleet, fleet_while_silent
 
 LESS_ROOM = Reason(
     Code.RISK_TOO_HIGH,
     "needs your approval: it holds the objective at the load seen, with little room to grow",
 )
+UNTIL_BACK = "when requests come back: these instances alone serve them until the fleet before is back too"
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
@@ -63,6 +65,8 @@ TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the l
 
 def choose_option(base: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]) -> Recommendation:
     """The recommendation with finding, options and gate."""
+    if (silent := fleet_while_silent(context)) is not None:
+        return _while_silent(base, silent)
     harm = find_degradation(context)
     if harm is not None and (harm.is_severe or context.runs.name != context.reference.name):
         return _with_replay(recommend_previous_configuration(base, context, harm.reason), context)
@@ -102,6 +106,25 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
         reason = _keep_reason(options, context)
         return replace(base, finding=_finding(options, context, None), reason=reason, gate_reason=reason)
     return offer_test(_apply_gate(base, context, first, options), context)
+
+
+def _while_silent(base: Recommendation, silent: SilentFleet) -> Recommendation:
+    """Fewer instances while nobody calls; the best step now, and no other type before requests tell what it carries."""
+    option, context = silent.option, silent.context
+    if isinstance(option, Reason):
+        return replace(base, reason=option, gate_reason=option)
+    steps = tuple(
+        replace(step, not_checked=(*step.not_checked, UNTIL_BACK)) for step in put_allowed_first(context, (option,))
+    )
+    verdict, why = gate_of(context, steps[0])
+    text = (
+        f"its traffic has stopped ({silent.silence.sentence}): {fleet(steps[0].target)} is enough until it comes back,"
+    )
+    text += f" for ${steps[0].usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}"
+    small = why.code is Code.SAVING_TOO_SMALL
+    found = replace(base, reason=why if small else Reason(Code.CHEAPER_OPTION, text), options=steps)
+    finding = Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED
+    return _with_replay(replace(found, finding=finding, gate=verdict, gate_reason=why), context)
 
 
 def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
