@@ -87,6 +87,8 @@ class EvaluationContext:
     """Monthly US dollars above which growth is of no interest; None for savings."""
     within_objective: bool = False
     """Whether as many requests may be late as the objective allows: a person is asked."""
+    judges_again: bool = False
+    """Whether it is about what a person was asked before, against which chance alone says nothing."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
     _of_days: "dict[tuple[int, ...], EvaluationContext]" = field(default_factory=dict)
     """By the identities of the days that are judged apart: a context of them, whose results hold for others too."""
