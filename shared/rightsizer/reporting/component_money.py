@@ -12,11 +12,11 @@ from rightsizer.domain.money import IN_FORCE, MoneyRow, MoneyTable, Stage, Total
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.price import CENT
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.reporting.money import NO_USD
 
 UNRESERVED = "(reserved by no copy)"
 PAST = IN_FORCE | {Stage.WENT_BACK}
 """Savings of changes that were made: nobody knows which component they belong to, so they follow the price."""
-NO_USD = Decimal(0)
 SPLIT = ("spend", "without_changes", "realised", "growth", "spent", "would_have_cost")
 """Amounts that follow the price."""
 
