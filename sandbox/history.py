@@ -35,12 +35,15 @@ PROVEN, RETURNED, BY_SLACK, BY_TERMINAL = "search-embeddings", "image-tagging", 
 REJECTED, SNOOZED = ("speech-to-text", "needed for the launch in December"), "caption-batches"
 ASLEEP, COMPONENTS, GROUP = "notebook-chat", "shared-models", "gpu-batch"
 """An endpoint with office hours, one of inference components, and an Auto Scaling group on Spot instances."""
-USED: Mapping[str, Mapping[str, float]] = {
-    "summariser": {"gpu": 55.0, "at_once": 2.0, "requests": 400.0},
-    "classifier": {"gpu": 8.0, "at_once": 0.3, "requests": 120.0},
-    "translator": {"gpu": 1.0, "at_once": 0.0, "requests": 0.0},
+USED: Mapping[str, tuple[float, float, float]] = {
+    "summariser": (55.0, 2.0, 400.0),
+    "classifier": (8.0, 0.3, 120.0),
+    "translator": (1.0, 0.0, 0.0),
 }
-"""The components, of two copies each: one that is needed, one with a copy too many, one that nobody calls."""
+"""Percent of the GPU, requests at once and in five minutes of each component of two copies.
+
+One is needed, one has a copy too many, one is called by nobody.
+"""
 OPEN_H, ASLEEP_H = 8, 5
 """Hours that the endpoint with office hours serves a day, and for which it has been asleep when the sandbox starts."""
 CHANGED = (PROVEN, RETURNED, BY_SLACK, BY_TERMINAL)
@@ -98,11 +101,13 @@ class History:
         write_past(box, ASLEEP, chat)
         self.works[ASLEEP] = chat
         tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant"}
-        box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True)
+        managed = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 4}
+        extra = {"ManagedInstanceScaling": managed}
+        box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True, variant_extra=extra)
         needs = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
         for name in USED:
             box.add_component(name, COMPONENTS, copies=2, needs=needs)
-            box.use_component(name, **USED[name])
+            box.use_component(name, *USED[name])
         spot = add_spot(box)
         spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{box.region}a", f"{box.region}b"])
         self.jobs = spot.jobs
@@ -180,7 +185,7 @@ class History:
         stack.fire("Hours.Tick")
         box.clock.advance_to(self.end)
         for name, use in USED.items():
-            box.use_component(name, **use, days=(self.end - self.began).days)
+            box.use_component(name, *use, days=(self.end - self.began).days)
         drive(box, self.works, *(name for name in self.works if name in box.world.fleet.endpoints))
         seed_training(box, self.jobs)
         stack.quiet.clear()

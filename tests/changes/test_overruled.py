@@ -364,38 +364,20 @@ def test_growth_and_what_brings_room_back_begin_as_they_were_approved() -> None:
         assert covered(option, newest(saving("0.9"))) == option
 
 
-def sized(size: str, usd: str, share: str = "0.9", **more: Any) -> Option:
-    """An option of a type of that name, at that price an hour."""
-    made = saving(share, **more)
-    return replace(
-        made, target=Target(size, made.target.instance_count), price=replace(made.price, usd_per_hour=Decimal(usd))
-    )
+def sized(name: str, usd: str, share: str = "0.9", **more: Any) -> Option:
+    made = saving(share, target=Target(name, 1), **more)
+    return replace(made, price=replace(made.price, usd_per_hour=Decimal(usd)))
 
 
-def test_an_approval_covers_a_larger_host_with_the_same_gpu() -> None:
-    larger = sized("ml.g5.4xlarge", "3", count=1)
-    asked = sized("ml.g5.xlarge", "1", "1", count=1)
+def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() -> None:
+    asked, larger = sized("ml.g5.xlarge", "1", "1"), sized("ml.g5.4xlarge", "3")
     assert covered(asked, newest(larger)) == larger
     assert overruling_reason(larger, DECIDED, newest(larger)) is None
-    assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in covered_sentence(
-        larger, asked, newest(larger)
-    )
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        sized("ml.g6.4xlarge", "3", count=1),
-        sized("ml.g5.4xlarge", "0.5", count=1),
-        sized("ml.g5.4xlarge", "3", "0.49", count=1),
-        sized("ml.g5.4xlarge", "3", count=1, test_usd=Decimal(9)),
-        sized("ml.g5.4xlarge", "3", count=1, risk=Risk.HIGH),
-    ],
-    ids=["another GPU", "a smaller host", "saves less", "needs a test", "riskier"],
-)
-def test_no_other_type_is_covered(other: Option) -> None:
-    asked = sized("ml.g5.xlarge", "1", "1", count=1)
-    assert covered(asked, newest(other)) == asked
+    said = covered_sentence(larger, asked, newest(larger))
+    assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in said
+    others = [sized("ml.g6.4xlarge", "3"), sized("ml.g5.4xlarge", "0.5"), sized("ml.g5.4xlarge", "3", "0.49")]
+    others += [replace(larger, test_usd=Decimal(9)), replace(larger, risk=Risk.HIGH)]
+    assert [covered(asked, newest(other)) for other in others] == [asked] * 5
 
 
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:

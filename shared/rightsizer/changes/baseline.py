@@ -1,4 +1,4 @@
-"""Measurements of a watched endpoint, period by period, and its baseline before the change.
+"""Metrics of an endpoint in periods of five minutes, and its baseline: what was usual before the change.
 
 Alarms and proof compare with this endpoint and not with a constant. The queue of an asynchronous endpoint: by Little's
 law a request waits for as long as the queue needs at the rate at which it is worked off: backlog over requests per

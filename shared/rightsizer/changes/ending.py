@@ -8,8 +8,8 @@ from rightsizer.changes.failure import with_failure_class
 from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
 from rightsizer.changes.rollback import owner_additions
 from rightsizer.changes.rollback_size import kept_counts_text
-from rightsizer.changes.shadow_test_result import asker_of, follow_up_text, passed_test
-from rightsizer.changes.stages import UNDONE, next_stage_text, number_of, proven_stage, stands_text
+from rightsizer.changes.shadow_test_result import asker_of_test, follow_up_text, passed_test
+from rightsizer.changes.stages import UNDONE, next_stage_text, proven_stage, stage_number, standing_stage_text
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
 from rightsizer.domain.live_state import LiveState
 from rightsizer.domain.next_action import Finish, Steer
@@ -129,10 +129,10 @@ def shown_proposal_state(change: Change) -> ProposalState:
 
 def shown_outcome(change: Change) -> str:
     """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
-    whole = number_of(change) + len(change.stages)
-    stage = f"stage {number_of(change)} of {whole}: " if whole > 1 else ""
+    whole = stage_number(change) + len(change.stages)
+    stage = f"stage {stage_number(change)} of {whole}: " if whole > 1 else ""
     before = f"; before it {change.after.result}" if change.after is not None else ""
-    return f"{stage}{change.outcome}{before}{stands_text(change)}"
+    return f"{stage}{change.outcome}{before}{standing_stage_text(change)}"
 
 
 def shown_change_id(change: Change) -> str:
@@ -148,7 +148,7 @@ def _is_too_old(change: Change) -> bool:
 def end_text(change: Change) -> str:
     """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
     if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
-        return f"{change.outcome}{stands_text(change)}"
+        return f"{change.outcome}{standing_stage_text(change)}"
     return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
 
 
@@ -173,14 +173,14 @@ def end_subject(change: Change) -> str:
     if change.plan.kind is PlanKind.DELETE and change.remaining:
         return f"{name}: idle, and ready to be deleted by its owner"
     if proven_stage(change) is not None:
-        return f"{name}: stage {number_of(change)} proven, the next one follows"
+        return f"{name}: stage {stage_number(change)} proven, the next one follows"
     if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
         return f"{name}: change {change.state.value}"
     if change.state is ChangeState.HANDED_OVER:
         return f"INCIDENT {name}: its shadow may still run and cost money"
     if passed_test(change) is None:
         return f"{name}: shadow test ended"
-    follows = "somebody else approves the change" if asker_of(change) else "the change follows"
+    follows = "somebody else approves the change" if asker_of_test(change) else "the change follows"
     return f"{name}: shadow test passed, {follows}"
 
 

@@ -1,4 +1,4 @@
-"""Class of a failed change, and the next try: another option, a later time, or without a setting.
+"""Which class of failure ended a change, and the next try: another option, a later time, or without a setting.
 
 The texts are SageMaker's FailureReason values and ValidationException messages as users quoted them; they are matched
 as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.

@@ -1,4 +1,4 @@
-"""Measurements of a change: billed instance hours, and service while watched and at its end.
+"""What a change measured: billed instance hours, latency and GPU time since it, and its saving.
 
 The ended change is made what the next decision and the report are to know of it.
 """
@@ -211,7 +211,7 @@ def _figure_ratio(after: Mapping[str, float], before: Mapping[str, float], name:
     return after[name] / before[name] if after.get(name) and before.get(name) else None
 
 
-def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange | None:
+def past_change_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange | None:
     """Promise and measurement of a change; None for a change that teaches nothing about hardware.
 
     A refusal changed nothing, a deletion has no other type, and what was given up before it served tells nothing.
@@ -247,7 +247,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         late_share=change.option.late_share,
         from_minimum=_minimum_before(change),
         approved_by=change.decided_by if is_person(change.decided_by) else "",
-        approved_at=change.said_at if is_person(change.decided_by) else None,
+        approved_at=change.approval_given_at if is_person(change.decided_by) else None,
         to_config=change.plan.new_config or change.before.config_name,
         configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )

@@ -17,7 +17,7 @@ from rightsizer.changes.overruled import (
     slow_test_reason,
 )
 from rightsizer.changes.reconcile import may_have_changed_autoscaling, may_show_until
-from rightsizer.changes.stages import option_of_stage, sized_sentence, unjudged_reason
+from rightsizer.changes.stages import option_of_stage, stage_size_sentence, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.option import Option
@@ -77,7 +77,7 @@ def _reason_against(
     slow = slow_test_reason(change.after, change.option, decided) if change.after is not None else None
     if slow is not None:
         return slow
-    by_policy, approved_as = is_by_policy(proposal), _approved_as(change, proposal)
+    by_policy, approved_as = is_by_policy(proposal), _approved_beginning(change, proposal)
     return overruling_reason(change.option, decided, newest, by_policy=by_policy, approved_as=approved_as)
 
 
@@ -100,7 +100,7 @@ def with_covered_fleet(change: Change, proposal: Proposal, read: NewestRecommend
     stage = _stage_now(change, proposal.recommendation, newest)
     if read.unreadable or (change.stage_before is not None and not isinstance(stage, Option)):
         return change
-    approved_as = _approved_as(change, proposal)
+    approved_as = _approved_beginning(change, proposal)
     option = (
         stage
         if isinstance(stage, Option)
@@ -109,7 +109,7 @@ def with_covered_fleet(change: Change, proposal: Proposal, read: NewestRecommend
     if newest is None or option == change.option:
         return change
     sized = replace(change, option=option, saving_usd_per_month=option.saving_usd_per_month)
-    said = covered_sentence(option, change.option, newest) if stage is None else sized_sentence(sized, newest)
+    said = covered_sentence(option, change.option, newest) if stage is None else stage_size_sentence(sized, newest)
     return replace(sized, journal=(*change.journal, Entry(now, JournalEvent.PREFLIGHT, "noted", said[:500])))
 
 
@@ -122,7 +122,7 @@ def _stage_now(change: Change, decided: Recommendation, newest: Recommendation |
     return option_of_stage(approved, decided.variant, newest)
 
 
-def _approved_as(change: Change, proposal: Proposal | None) -> ApprovedAs:
+def _approved_beginning(change: Change, proposal: Proposal | None) -> ApprovedAs:
     """What the approval of a change lets begin now."""
     if change.after is not None:
         return ApprovedAs.CHANGE_AFTER_TEST

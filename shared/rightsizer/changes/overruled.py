@@ -1,4 +1,7 @@
-"""Check whether the newest recommendation still allows an earlier approval."""
+"""Rules that hold an option, as it was approved, against a newer recommendation: may it still begin, and how large.
+
+`changes.newest_recommendation` applies them to a change.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -236,8 +236,8 @@ class Change:
     """When it was approved; None for a change of an earlier release, whose creation counts instead."""
     decided_by: str = ""
     """Who approved it, as `Decision.by`; empty of a later stage, and for a change of an earlier release."""
-    said_at: datetime | None = None
-    """When that person or automatic mode did; what follows a shadow test is decided at its end."""
+    approval_given_at: datetime | None = None
+    """When that person or automatic mode approved it. `decided_at` is later after a shadow test: when that ended."""
     before: Before | None = None
     """None until preflight has passed."""
     met: AutoscalingBeforeRollback | None = None

@@ -1,4 +1,4 @@
-"""What we ask a person, or tell a machine, to decide."""
+"""A proposal: what a person is asked to decide, its states, and the ids that follow from it."""
 
 import hashlib
 from dataclasses import dataclass

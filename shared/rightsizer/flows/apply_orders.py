@@ -296,7 +296,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if held is not None:
         logger.info("the next stage waits", extra={"proposal": proposal.id, "why": held.sentence})
         return None
-    answer = apply.answer_to(proposal)
+    answer = apply.answer_to_approval(proposal)
     since, stage = answer.waits_since(proposal), answer.stage
     late = now - since
     if late > PATIENCE:
@@ -305,7 +305,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
             f"{what} on {since:%Y-%m-%d %H:%M} UTC and {'the next one ' if stage is not None else ''}could not be "
             f"started within {PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
-        apply.end_unbegun(proposal, ProposalState.EXPIRED, text)
+        apply.end_approval(proposal, ProposalState.EXPIRED, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval expired", text)
         return None
     if proposal.recommendation.chosen_option is None:

@@ -14,8 +14,8 @@ from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.newest_recommendation import LOOK_AGAIN, refusal_by_newest, with_covered_fleet
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
-from rightsizer.changes.shadow_test_result import asker_of
-from rightsizer.changes.stages import proposal_of
+from rightsizer.changes.shadow_test_result import asker_of_test
+from rightsizer.changes.stages import proposal_of_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
@@ -136,7 +136,7 @@ class ChangeStarter:
         by = proposal.decision.by if proposal.decision else ""
         asked_by = self._asked_by(change, proposal) if limits.approvers.four_eyes else ()
         not_theirs = approver_refusal(by, limits.approvers, approves=True, asked_by=asked_by)
-        return not_theirs if not_theirs is not None else proposal_of(proposal, change.stage_before)
+        return not_theirs if not_theirs is not None else proposal_of_stage(proposal, change.stage_before)
 
     def _asked_by(self, change: Change, proposal: Proposal) -> tuple[str, ...]:
         """Who asked for what the change does: for its order, or for the shadow test that it follows.
@@ -147,7 +147,7 @@ class ChangeStarter:
         known = self.journal.load(test) if test else None
         if known is None or known.id == change.id or known.plan.kind is not PlanKind.SHADOW_TEST:
             return (proposal.ordered_by,)
-        noted = asker_of(known)
+        noted = asker_of_test(known)
         tested = self.store.proposal(known.proposal_id)
         decided = tested.decision.by if tested is not None and tested.is_test_first and tested.decision else ""
         return proposal.ordered_by, noted or decided
@@ -163,7 +163,7 @@ class ChangeStarter:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        proposal = proposal_of(proposal, change.stage_before)
+        proposal = proposal_of_stage(proposal, change.stage_before)
         newest = read_state.read_newest(self.store, change)
         inputs = self._preflight_input(change, proposal, endpoint, limits, now)
         against = refusal_by_newest(change, proposal, newest)

@@ -15,7 +15,7 @@ from rightsizer.changes.measurement import add_instance_hours
 from rightsizer.changes.newest_recommendation import NewestRecommendation, action_in_place, refusal_by_newest
 from rightsizer.changes.overruled import is_independent_of_recommendation
 from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling
-from rightsizer.changes.stages import proposal_of
+from rightsizer.changes.stages import proposal_of_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import MOVING, EndpointSight, Gone, LiveState, ProofVerdict
@@ -271,7 +271,7 @@ def _reason_against(store: RecommendationStore, change: Change) -> Reason | None
         return refusal_by_newest(change, None, read_newest(store, change))  # the change itself holds what was approved
     if proposal is None:
         return None
-    return refusal_by_newest(change, proposal_of(proposal, change.stage_before), read_newest(store, change))
+    return refusal_by_newest(change, proposal_of_stage(proposal, change.stage_before), read_newest(store, change))
 
 
 def _has_begun_steps(change: Change, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Record a change in its proposal and in the ledger, and notify people.
+"""Record a change in its proposal and in the savings ledger, and notify people.
 
 The realised saving of a change is booked in parts that follow each other: at its end, then a day at a time while it
 stands. Each part begins where the last one ended, and its id names its end. The end is always a time that the table has
@@ -21,7 +21,7 @@ from rightsizer.changes.ending import (
     shown_outcome,
     shown_proposal_state,
 )
-from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
+from rightsizer.changes.measurement import add_instance_hours, past_change_of, realised_usd
 from rightsizer.changes.stages import measured_in_all
 from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.endpoint import ScalableTarget
@@ -100,7 +100,7 @@ class ChangeRecorder:
 
     def _remember(self, change: Change, now: datetime, name: str = "") -> None:
         """Keep what the next decision and the report should know; nothing where it taught nothing."""
-        past = past_of(change, self.catalogue, now)
+        past = past_change_of(change, self.catalogue, now)
         if past is not None:
             self.history.record(change.ref.name, name or change.id, past)
 

@@ -37,6 +37,7 @@ from rightsizer.recommender.late_requests import (
     late_budget_used,
 )
 from rightsizer.recommender.late_share import within_objective, within_p95
+from rightsizer.recommender.open_question import with_open_question
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option
 from rightsizer.recommender.replay import replay_of
@@ -82,6 +83,7 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     rivals = [answer for one in dimensions if one.competes for answer in collect_offers(one, context, base)]
     beside = (answer for answer in rivals if isinstance(answer, Option))
     sure = tuple(sorted((*options.sure, *beside), key=lambda o: cost_order(context, o)))
+    sure = with_open_question(context, base.fingerprint, sure)
     base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))
     more = recommend_higher_minimum(base, context, sure)
     if more is not None:
@@ -132,6 +134,7 @@ def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> R
     wide = None if context.is_fleet_too_small else within_objective(context)
     options = options_for(wide) if wide is not None else None
     sure = tuple(filter(None, (within_p95(wide, o) for o in options.sure))) if wide and options else ()
+    sure = with_open_question(wide, base.fingerprint, sure) if wide is not None else sure
     if wide is None or options is None or not sure:
         return None
     found = _apply_gate(base, wide, sure, options)

@@ -190,7 +190,7 @@ def check_fleet(context: EvaluationContext, candidate: CandidateType, option: Op
     """The priced fleet with its late requests and its p95, or the reason why it is no option."""
     refused = registered_reason(context, option) or _quota_reason(context, option)
     refused = refused or _pool_reason(context, candidate, option)
-    found = with_late_share(context, option, candidate.hardware, _sized_slowdown(context, candidate))
+    found = with_late_share(context, option, candidate.hardware, sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
@@ -238,7 +238,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     today = math.ceil(context.peak_count * context.workers / candidate.workers)
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
-    slower = _sized_slowdown(context, candidate)
+    slower = sized_slowdown(context, candidate)
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     keeps, fleet = _may_keep_count(context, candidate), None
@@ -268,7 +268,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     return option
 
 
-def _sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
     """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
     middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
     return candidate.ratio.mid if middle else candidate.ratio.bound

@@ -115,7 +115,7 @@ def pool_capacity_change(
 
 @dataclass(frozen=True, slots=True)
 class ManualWork:
-    """What a person is asked to do, and why."""
+    """Work that only a person can do, and why it is asked for."""
 
     found: Handover | NoHandover
     """The ready request, or why there is none."""
@@ -128,7 +128,7 @@ class ManualWork:
 
 
 def manual_capacity_change(asked: ManualWork, now: datetime, expires_at: datetime) -> CapacityChange:
-    """Something that only a person can do, with the ready request where there is one."""
+    """The capacity change that asks a person for this work, with the ready request where there is one."""
     found, reason = asked.found, asked.reason
     operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
     work = ManualStep(found.subject, operation, request)

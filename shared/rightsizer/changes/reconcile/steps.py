@@ -1,4 +1,4 @@
-"""One step: due, waiting for another try, or given up.
+"""What happens to one step of a plan: it is done now, waits for another try, or is given up.
 
 The one write that changes what serves: whether it was accepted, shows yet, or was rolled back by AWS. A component whose
 specification is being changed: whether its roll goes on, failed, or may be asked for. There is no event about
