@@ -24,6 +24,7 @@ from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from sandbox.sagemaker.enhanced import gpus_of
 from sandbox.traffic import hardware
+from tests.labelled import QUICK
 
 FOLDER = Path(__file__).parent / "cases" / "asked"
 NOW = datetime(2026, 11, 19, 15, 7, 23, tzinfo=UTC)
@@ -43,7 +44,7 @@ def accounts(folder: Path = FOLDER) -> Iterator[tuple[Words, list[Words]]]:
     """Each account with its endpoints; files that say nothing of an account share the first one."""
     shared: list[Words] = []
     for path in sorted(folder.glob("*.yaml")):
-        found = yaml.safe_load(path.read_text())
+        found = yaml.load(path.read_text(), QUICK)
         if isinstance(found, list):
             shared += found
         else:
@@ -133,7 +134,7 @@ class Past:
 
     def __init__(self, one: Words, seed: int) -> None:
         self.one, self.load, self.memory = one, one.get("load", {}), one.get("memory", {})
-        days = float(self.load.get("days_written", one.get("days", 14)))
+        days = float(self.load.get("days_written", one.get("days", 15)))
         size = int(days * 288)
         self.end = datetime.fromtimestamp(NOW.timestamp() // PERIOD * PERIOD, UTC)
         self.start = self.end - timedelta(seconds=PERIOD * size)
@@ -213,7 +214,8 @@ class Past:
         held = self.memory.get("gib", 6.0) + self.memory.get("leak_gib_per_day", 0.0) * (14 - self.age)
         if "spike_gib" in self.memory:
             held = np.where((self.hour >= 3) & (self.hour < 3.09), self.memory["spike_gib"], held)
-        share = held / (card.memory_gib if card else 1.0) * (1 - 0.03 * self.dice.random(len(self.hour)))
+        moves = 1 - self.memory.get("swing", 0.03) * self.dice.random(len(self.hour))
+        share = held / (card.memory_gib if card else 1.0) * moves
         if "prealloc" in self.memory:
             share = np.full(len(self.hour), self.memory["prealloc"])
         shown: Numbers = 100 * self.used * np.minimum(1, share)
@@ -226,10 +228,10 @@ class Past:
             backlog = np.linspace(low, high, len(median)) if high else np.maximum(0.0, self.requests - 6)
             self._put(box, None, "ApproximateBacklogSize", backlog, 1.0, maximum=backlog)
             self._put(box, variant, "InvocationsProcessed", self.requests, 1.0)
+            self._put(box, None, "ApproximateAgeOfOldestRequest", np.full(len(median), 20.0), 1.0)
             if "expired_per_day" in self.load:
                 lost = self.dice.poisson(self.load["expired_per_day"] / 288, len(median)).astype(float)
-                self._put(box, None, "ExpiredRequests", lost, 1.0)
-                self._put(box, None, "ApproximateAgeOfOldestRequest", np.full(len(median), 20.0), 1.0)
+                self._put(box, variant, "ExpiredRequests", lost, 1.0)
         elif "Invocations" not in omit:
             self._put(box, variant, "Invocations", self.requests, 1.0)
             failed = self.dice.poisson(self.requests * self.load.get("errors_percent", 0) / 100).astype(float)

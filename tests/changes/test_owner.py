@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.aws.tags import parse_tags
 from rightsizer.changes.preflight import preflight_refusals
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.reason import Code
+from rightsizer.domain.tags import parse_tags
 from tests.changes.test_preflight import preflight_input
 
 CASES = [

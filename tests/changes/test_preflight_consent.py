@@ -47,6 +47,15 @@ def test_automatic_mode_needs_its_tag_and_a_gate_of_apply() -> None:
         assert mode_refusal(by_policy(mode, gate)) == Reason(Code.NOT_OPTED_IN, said)
 
 
+def test_a_tag_that_is_no_longer_clear_ends_a_change_that_automatic_mode_decided() -> None:
+    said = by_policy()
+    unclear = replace(said, tags={**said.tags, "rightsizer:p95-ms": "fast"})
+    found = mode_refusal(unclear)
+    assert found is not None
+    assert (found.code, "rightsizer:p95-ms is 'fast'" in found.sentence) == (Code.BAD_TAG, True)
+    assert mode_refusal(replace(unclear, option=replace(unclear.option, restores=True))) is None
+
+
 @pytest.mark.parametrize(
     ("tags", "untagged", "code", "is_now"),
     [

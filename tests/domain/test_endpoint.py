@@ -2,7 +2,8 @@
 
 import pytest
 
-from rightsizer.domain.endpoint import ScalableTarget, component_resource_id, declared_p95_s, variant_resource_id
+from rightsizer.domain.endpoint import ScalableTarget, component_resource_id, variant_resource_id
+from rightsizer.domain.tags import declared_p95_s
 
 
 def scaled(resource_id: str) -> ScalableTarget:

@@ -28,3 +28,11 @@ def test_the_opt_in_for_bounds_lowers_them_by_itself() -> None:
     found = judged(endpoint, allowing(OptionKind.AUTOSCALING), per_slot=20.0)
     assert chosen(found).kind is OptionKind.AUTOSCALING
     assert found.gate_reason.code is not Code.AUTOSCALED
+
+
+def test_a_minimum_that_the_owners_schedule_sets_again_is_lowered_by_nobody_else() -> None:
+    ordered = replace(SCALED, scheduled=({"ScheduledActionName": "morning", "Schedule": "cron(0 7 * * ? *)"},))
+    endpoint = replace(kit.endpoint("ml.g6.xlarge", 4), objective=Objective(2.0, min_instances=1), scaling=(ordered,))
+    found = judged(endpoint, allowing(OptionKind.AUTOSCALING), per_slot=20.0)
+    assert [option.kind for option in found.options if option.kind is OptionKind.AUTOSCALING] == []
+    assert any("its owner lowers them there (morning)" in excluded.reason.sentence for excluded in found.excluded)

@@ -108,6 +108,12 @@ ASKED = {
         Code.NEEDS_APPROVAL,
         f"{ASKS}1 in place of 4 GPUs in an instance split the model differently",
     ),
+    "the type is hard to get on demand": (
+        case(option=option(target=Target("ml.p4de.24xlarge", 1))),
+        Code.NEEDS_APPROVAL,
+        f"{ASKS}ml.p4de.24xlarge is hard to get on demand (AWS sells its capacity ahead): an instance that fails may"
+        " not be replaced",
+    ),
     "the program cannot do it in place": (
         case(option=option(in_place=False)),
         Code.NOT_IN_PLACE,
@@ -168,6 +174,11 @@ ASKED = {
         f"{ASKS}the stack's parameter Limits does not open routing to automatic mode",
     ),
 }
+
+
+def test_who_runs_a_scarce_type_already_may_move_to_another() -> None:
+    found = case(option=option(target=Target("ml.p4d.24xlarge", 1)), instance_type="ml.p4de.24xlarge")
+    assert verdict(found)[0] is Gate.APPLY
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -8,12 +8,13 @@ import pytest
 
 from rightsizer.changes.plan.config import alarm_steps
 from rightsizer.changes.proof import proof_verdict as proven
-from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, allowed_errors, tracked_p95_s
+from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, tracked_p95_s
 from rightsizer.domain.history import History
 from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.domain.tags import allowed_errors
 from rightsizer.recommender.demand import latency_of
 from rightsizer.recommender.latency_objective import latency_objective
 from tests import samples

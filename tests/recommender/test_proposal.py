@@ -141,6 +141,7 @@ def test_the_same_option_is_asked_under_one_id_and_another_configuration_under_a
         (replace(ENDPOINT, mode=Mode.REPORT), True, "rightsizer:mode is report"),
         (replace(ENDPOINT, mode=Mode.OFF), True, "rightsizer:mode is off"),
         (replace(ENDPOINT, mode=Mode.PROPOSE, mode_declared=False), False, "rightsizer:mode is absent"),
+        (replace(ENDPOINT, mode=Mode.PROPOSE, tags={"rightsizer:mode": "AUTO"}), True, "rightsizer:mode is AUTO"),
     ],
 )
 def test_an_endpoint_out_of_reach_says_how_to_bring_it_in(endpoint: Endpoint, untagged: bool, words: str) -> None:

@@ -27,7 +27,7 @@ from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.search import ApiAnswer, SearchReader
 from rightsizer.aws.session import Session
-from rightsizer.aws.tags import TagReader, Tags, parse_tags
+from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.domain.endpoint import (
     Endpoint,
     EndpointKind,
@@ -41,6 +41,7 @@ from rightsizer.domain.endpoint import (
     variant_resource_id,
 )
 from rightsizer.domain.reason import Code, Reason, reason_of
+from rightsizer.domain.tags import parse_tags
 from rightsizer.domain.trigger import ListedEndpoint
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.ports.evaluation import EndpointSummary
@@ -339,6 +340,7 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         framework=framework_of(images),
         failure_reason=described.get("FailureReason", ""),
         bad_tags=said.bad,
+        asks_because=said.asks_because,
         kms_key=configuration.kms_key,
         enhanced_metrics=configuration.enhanced_metrics,
         detailed_observability=configuration.detailed_observability,

@@ -50,11 +50,12 @@ from rightsizer.changes.baseline import (
 )
 from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_figures, wake_text, waking_verdict
 from rightsizer.domain.change import Change, FailureClass
-from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
+from rightsizer.domain.endpoint import ERROR_TAG
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import allowed_errors
 from rightsizer.domain.usage import MetricWindow, unread_reason
 
 __all__ = [

@@ -158,9 +158,11 @@ def cpu_refusal(demand: Demand, policy: Policy) -> Reason | None:
     if peak >= policy.cpu_class_share:
         sentence = f"its GPU works (up to {100 * peak:.1f} %); types with Graviton, x86 alone and serverless have none"
         return Reason(Code.NOT_APPLICABLE, sentence)
-    if demand.gpu_s_per_request is None or demand.latency is None:
-        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:.0f} requests do not tell whether its GPU is needed")
-    share = demand.gpu_s_per_request / demand.latency.mean_s
+    never = peak == 0 and demand.requests >= policy.requests_needed
+    works_s = 0.0 if never else demand.gpu_s_per_request
+    if works_s is None or demand.latency is None:
+        return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests do not tell whether its GPU is needed")
+    share = works_s / demand.latency.mean_s
     if share > UNUSED_SHARE:
         sentence = (
             f"its GPU works for {100 * demand.gpu_share:.0f} % of each request, however rarely they come: it is needed"

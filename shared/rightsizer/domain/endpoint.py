@@ -161,24 +161,6 @@ ERROR_TAG = "rightsizer:error-percent"
 P95_TAG = "rightsizer:p95-ms"
 
 
-def declared_p95_s(tags: Mapping[str, str]) -> float | None:
-    """The p95 in seconds that the owner's tag names; None where it is absent or no number of milliseconds."""
-    try:
-        value = float(tags.get(P95_TAG, ""))
-    except ValueError:
-        return None
-    return value / 1000 if 0 < value < 1e9 else None
-
-
-def allowed_errors(tags: Mapping[str, str]) -> float | None:
-    """Share of failed requests that the owner's tag allows, 0..1; None where it is absent or no percentage."""
-    try:
-        percent = float(tags.get(ERROR_TAG, ""))
-    except ValueError:
-        return None
-    return percent / 100 if 0 <= percent <= 100 else None
-
-
 def may_grow_usd(tags: Mapping[str, str]) -> Decimal | None:
     """US dollars a month that growth may add without a person, by the owner's tag.
 
@@ -281,7 +263,7 @@ class Endpoint:
     environment_source: str = ""
     """The rule that assigns it."""
     asks_because: str = ""
-    """Why `mode` is ``propose`` although the tag says ``auto``, by the policy document; empty where it is not so."""
+    """Why `mode` is ``propose`` although the tag says ``auto``: the policy document, or a tag that is not clear."""
     detailed_observability: bool = False
     """Whether its configuration has SageMaker publish OpenTelemetry metrics (EnableDetailedObservability)."""
     publish_s: int = 60

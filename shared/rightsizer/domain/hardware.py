@@ -34,6 +34,16 @@ class Accelerator:
         return max(flops / candidate.fp16_tflops, bandwidth / candidate.memory_bandwidth_gbps)
 
 
+SCARCE = ("p4", "p5", "p6", "trn")
+"""Families of which AWS sells capacity ahead, since it is short on demand (SageMaker API, ReservedCapacityInstanceType;
+EC2 guide, Capacity Blocks for ML)."""
+
+
+def is_scarce(instance_type: str) -> bool:
+    """Whether an instance of that type is hard to get on demand, and to get again."""
+    return instance_type.removeprefix("ml.").startswith(SCARCE)
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceType:
     """The hardware of one hosting instance type."""

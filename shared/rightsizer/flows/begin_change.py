@@ -18,7 +18,7 @@ from rightsizer.changes.shadow_test_result import asker_of_test
 from rightsizer.changes.stages import proposal_of_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
-from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
+from rightsizer.domain.endpoint import ScalableTarget, has_digest
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import MOVING, AlarmSight, ConfigSight, EndpointSight, Gone, Hold, ImageSight
 from rightsizer.domain.option import ORDERED, OptionKind
@@ -27,6 +27,7 @@ from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
 from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.tags import declared_p95_s
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell

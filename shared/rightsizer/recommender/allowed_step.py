@@ -5,11 +5,12 @@ evaluation looks further from there, once the step is proven.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from rightsizer.domain.endpoint import Mode
+from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
@@ -24,6 +25,17 @@ from rightsizer.recommender.weekly_counts import merge_alike
 
 WORTH = 2
 """Times that the best option may save what a step of low risk does, which is asked about before it."""
+NEAR = Decimal("1.02")
+"""Costs up to this times the least are as cheap: loads that differ by chance move a cost by so much."""
+SIMPLER = (
+    OptionKind.INSTANCE_COUNT,
+    OptionKind.INSTANCE_TYPE,
+    OptionKind.TYPE_AND_COUNT,
+    OptionKind.ROUTING,
+    OptionKind.SCHEDULE,
+    OptionKind.AUTOSCALING,
+)
+"""Kinds of changes of the same endpoint, the one with the fewest moving parts first."""
 TWO_ZONES = 2
 """Instances that stay where one alone would leave one Availability Zone and nobody accepted that."""
 
@@ -31,7 +43,29 @@ TWO_ZONES = 2
 def cost_order(context: EvaluationContext, option: Option) -> tuple[bool, bool, Decimal, str, str]:
     """Sort key: options that can be carried out, types with capacity, the cheapest; ties by type and kind."""
     name = option.target.instance_type
-    return not option.in_place, name in context.types_without_capacity, option.usd_per_month, name, option.kind.value
+    short = name in context.types_without_capacity or (is_scarce(name) and not is_scarce(context.runs.name))
+    return not option.in_place, short, option.usd_per_month, name, option.kind.value
+
+
+def in_order(context: EvaluationContext, options: Iterable[Option]) -> tuple[Option, ...]:
+    """The options by cost, with near-ties in a fixed order.
+
+    Of those as cheap as the cheapest but for chance, the one that this order prefers is first. Two equal endpoints, and
+    one on two days, differ by chance in what an option of theirs costs.
+    """
+    ranked = sorted(options, key=lambda option: cost_order(context, option))
+    if not ranked:
+        return ()
+    apart, most = cost_order(context, ranked[0])[:2], ranked[0].usd_per_month * NEAR
+    alike = [o for o in ranked if cost_order(context, o)[:2] == apart and o.usd_per_month <= most]
+    first = min(alike, key=_near_tie_order)
+    return (first, *(option for option in ranked if option is not first))
+
+
+def _near_tie_order(option: Option) -> tuple[int, int, str, int]:
+    """The lower risk, then the simpler change, then the name of the type, then fewer instances."""
+    simple = SIMPLER.index(option.kind) if option.kind in SIMPLER else len(SIMPLER)
+    return int(option.risk), simple, option.target.instance_type, option.target.instance_count
 
 
 def gate_case(context: EvaluationContext, option: Option) -> GateCase:
@@ -71,7 +105,7 @@ def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tup
     allowed = [step for step in steps if _may_be_taken(context, step, best)]
     if not allowed:
         return tuple(sure)
-    step = min(allowed, key=lambda o: cost_order(context, o))
+    step = in_order(context, allowed)[0]
     more = best.saving_usd_per_month - step.saving_usd_per_month
     rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
     if context.endpoint.mode is not Mode.AUTO:

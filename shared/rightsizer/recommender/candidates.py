@@ -107,7 +107,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
         seen_here = context.outcomes
         fast = (
             chance_within(room, ratio_phi, seen_here, outcome_weight(seen_here, context.policy))
-            if guessed and not same_chip
+            if guessed and not same_chip and not (ratio_phi > 1 and is_missed_today(context))
             else 0.0
         )
         if known.latency_ratio is not None or (tried > 1 and (known.gpu_ratio is None or tried > 2)):
@@ -125,6 +125,11 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
     if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
     return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least, likely)
+
+
+def is_missed_today(context: EvaluationContext) -> bool:
+    """Whether the p95 is above a declared objective today: then no card is guessed at that is slower by datasheet."""
+    return context.objective.declared and context.latency.p95_s > context.objective.p95_s
 
 
 def may_skip_test(context: EvaluationContext, chance: float) -> bool:

@@ -10,7 +10,7 @@ from itertools import islice
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind, Target, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Replay
-from rightsizer.recommender.allowed_step import cost_order, gate_case, gate_of, may_apply, put_allowed_first
+from rightsizer.recommender.allowed_step import gate_case, gate_of, in_order, may_apply, put_allowed_first
 from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_test
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import replay_plan
@@ -82,8 +82,7 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     options = options_for(context)
     rivals = [answer for one in dimensions if one.competes for answer in collect_offers(one, context, base)]
     beside = (answer for answer in rivals if isinstance(answer, Option))
-    sure = tuple(sorted((*options.sure, *beside), key=lambda o: cost_order(context, o)))
-    sure = with_open_question(context, base.fingerprint, sure)
+    sure = with_open_question(context, base.fingerprint, in_order(context, (*options.sure, *beside)))
     base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))
     more = recommend_higher_minimum(base, context, sure)
     if more is not None:

@@ -19,6 +19,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import LatencyObjective, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price, PriceTable
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import DailyUsage, busy_days
 from rightsizer.recommender.evidence import requests_by_hour
 from rightsizer.recommender.latency_objective import allowed_slowdown, share_of_late_requests
@@ -313,6 +314,16 @@ class EvaluationContext:
     def may_set_bounds(self) -> bool:
         """Whether the bounds of the owner's autoscaling may be set."""
         return self.may_change(OptionKind.AUTOSCALING) and any(target.policies for target in self.endpoint.scaling)
+
+    @property
+    def scheduled_minimum(self) -> Reason | None:
+        """Why the minimum is not ours to lower: scheduled actions of its owner set it again. None: there is none."""
+        rows = [row for target in self.endpoint.scaling if target.policies for row in target.scheduled]
+        if not rows:
+            return None
+        names = ", ".join(str(row.get("ScheduledActionName", "without a name")) for row in rows[:3])
+        text = "its scheduled actions set the bounds of its autoscaling, and would set theirs again"
+        return Reason(Code.AUTOSCALED, f"{text}: its owner lowers them there ({names})")
 
     def may_set_hourly_counts(self, candidate: str, rerouted: bool) -> bool:
         """Whether counts by the hour may be set on that type: they are a change of their own.

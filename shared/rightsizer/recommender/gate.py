@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
+from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
 from rightsizer.domain.policy import ADDABLE, Policy
@@ -256,14 +257,22 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
     if endpoint.scaling and not bounds:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
-    if case.gpus[1] < case.gpus[0]:
-        text = (
-            f"needs your approval: {case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model"
-            " differently"
-        )
-        return Gate.PROPOSE, Reason(Code.NEEDS_APPROVAL, text)
+    if (other := _hardware_reason(case)) is not None:
+        return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
+    return None
+
+
+def _hardware_reason(case: GateCase) -> Reason | None:
+    """Why the hardware of the option is no choice of automatic mode; None where it may be."""
+    then = case.option.target.instance_type
+    if case.gpus[1] < case.gpus[0]:
+        text = f"{case.gpus[1]} in place of {case.gpus[0]} GPUs in an instance split the model differently"
+        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
+    if is_scarce(then) and not is_scarce(case.instance_type):
+        text = f"{then} is hard to get on demand (AWS sells its capacity ahead)"
+        return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}: an instance that fails may not be replaced")
     return None
 
 

@@ -53,9 +53,10 @@ def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool)
         return ChangePermission(False, f"an endpoint of the kind {endpoint.kind} is changed by its owner")
     if not writes:
         return ChangePermission(False, "deploy the stack with MayChange=tagged; this one changes nothing")
-    if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (endpoint.mode_declared or untagged):
+    spelled = endpoint.tags.get(MODE_TAG, endpoint.mode.value) in set(Mode)  # IAM compares it letter by letter
+    if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (spelled if endpoint.mode_declared else untagged):
         return ChangePermission(True, "")
-    said = endpoint.mode.value if endpoint.mode_declared else "absent"
+    said = (endpoint.tags.get(MODE_TAG) or endpoint.mode.value) if endpoint.mode_declared else "absent"
     return ChangePermission(False, f"its tag {MODE_TAG} is {said}; its owner lets it be changed with", tag=True)
 
 

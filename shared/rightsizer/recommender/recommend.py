@@ -311,7 +311,8 @@ def not_checked_sentences(demand: Demand, days: Sequence[DailyUsage]) -> tuple[s
     if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
         found.append("the load of a month end: none is in the look-back")
     if demand.gpu_s_per_request is None:
-        found.append("GPU seconds per request: too few requests or no GPU metrics, taken as wholly GPU-bound")
+        why = "its GPU never worked" if demand.gpu_peak == 0 else "too few requests or no GPU metrics"
+        found.append(f"GPU seconds per request: {why}, taken as wholly GPU-bound")
     if demand.memory.kind is MemoryClass.PREALLOCATED and demand.memory.pool is None:
         found.append("the real GPU memory need: the server pre-allocates, only a start on the candidate tells")
     if demand.cpu_p95 is None:

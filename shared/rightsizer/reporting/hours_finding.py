@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from rightsizer.changes.hours.refusals import SCARCE
 from rightsizer.domain.account_finding import LEAST_USD, AccountFinding, AccountFindingCode, FindingItem
 from rightsizer.domain.endpoint import EndpointKind, Mode
 from rightsizer.domain.environment import Environment, environment_of_tags
+from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.office_hours import FALLBACK_TAG, FIRST_LEAD, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.price import CENT
@@ -88,7 +88,7 @@ def owner_refusal(one: Recommendation, tags: Mapping[str, str]) -> Reason | None
         return Reason(Code.OWNED_BY_STACK, text)
     if any(key.lower().startswith("aws:") for key in tags):
         return Reason(Code.OWNED_BY_STACK, "it has tags that only AWS may set, so they could not be put back")
-    if one.instance_type.removeprefix("ml.").startswith(SCARCE) and not tags.get(FALLBACK_TAG):
+    if is_scarce(one.instance_type) and not tags.get(FALLBACK_TAG):
         text = f"{one.instance_type} is scarce, and a morning may find none: name a configuration of another type by"
         return Reason(Code.CAPACITY, f"{text} the tag {FALLBACK_TAG}, then hours are proposed")
     return None

@@ -324,7 +324,7 @@ def _likewise(types: Sequence[Excluded], code: Code) -> list[str]:
     if len(some) < MANY:
         return [_exclusion_text(out) for out in some]
     names = ", ".join(out.instance_type for out in some[1:])
-    return [f"{_exclusion_text(some[0])}; for the like reason: {names}"]
+    return [f"{_exclusion_text(some[0])}; the same holds for {names}"]
 
 
 def _exclusion_text(out: Excluded) -> str:

@@ -14,6 +14,7 @@ from rightsizer.changes.clone import key_refusals
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
 from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
+from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.hours_record import ModelBefore, queries, watched_endpoints
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
@@ -23,8 +24,6 @@ from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 
-SCARCE = ("p4", "p5", "p6", "trn")
-"""Families of which a morning may find no instance; each needs a fallback that its owner named, or a reservation."""
 PASSING = frozenset(
     {
         Code.FROZEN,
@@ -286,7 +285,7 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
                 f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
             )
             yield Reason(Code.NO_QUOTA, text)
-        scarce = bool(kinds) and all(kind.removeprefix("ml.").startswith(SCARCE) for kind in kinds)
+        scarce = bool(kinds) and all(map(is_scarce, kinds))  # it needs a fallback of its owner, or a reservation
         if scarce and not _is_reserved(row) and not named:
             text = (
                 f"{', '.join(kinds)} is scarce, and a morning may find none; name a configuration of another type by "
@@ -341,7 +340,7 @@ def _fallback(inputs: StopInput, named: str, types: set[str]) -> Iterator[Reason
         yield Reason(Code.BAD_TAG, text)
     for row in rows:
         kind = str(row.get("InstanceType") or "")
-        if kind.removeprefix("ml.").startswith(SCARCE) and not _is_reserved(row):
+        if is_scarce(kind) and not _is_reserved(row):
             yield Reason(Code.BAD_TAG, f"the fallback configuration {named} is of {kind}, which is scarce as well")
     yield from _quota(inputs, _counts(inputs, rows), f" for the fallback configuration {named}")
 

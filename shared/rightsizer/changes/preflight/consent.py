@@ -14,6 +14,7 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
+from rightsizer.domain.tags import bad_tag_refusal
 from rightsizer.domain.way_back import RunningFleet, approved_change
 from rightsizer.recommender.growth import minimum_beyond_owner
 
@@ -31,6 +32,8 @@ def mode_refusal(inputs: PreflightInput) -> Reason | None:
         return Reason(
             Code.NOT_OPTED_IN, f"automatic changes need the tag {MODE_TAG}=auto and a gate of apply, not {said!r}"
         )
+    if by_itself and not inputs.option.restores and (unclear := bad_tag_refusal(inputs.tags)) is not None:
+        return unclear
     if by_itself and not inputs.limits.automatic and not inputs.limits.misread:
         return Reason(Code.NOT_OPTED_IN, "the policy document lets nothing of this endpoint change by itself any more")
     if said in (Mode.PROPOSE, Mode.AUTO) or (not said and inputs.limits.change_untagged):
