@@ -14,9 +14,8 @@ from bench.views import Day, Notice, Segment, Trial, Type, Values, View
 from rightsizer import catalog
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
-from rightsizer.changes.baseline import LATENCY, PERIOD_S, REQUESTS, baseline
+from rightsizer.changes.baseline import HABIT_DAYS, LATENCY, PERIOD_S, REQUESTS, baseline, slowness_before
 from rightsizer.changes.measurement import ENOUGH
-from rightsizer.changes.slowness import HABIT_DAYS, slowness_before
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.history import PastChange, PastEnd

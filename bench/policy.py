@@ -20,12 +20,12 @@ from rightsizer.changes.stages import option_of_stage
 from rightsizer.dimensions import DIMENSIONS, dimension_of
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, EndpointRef, Mode, Objective, ScalableTarget, Variant
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import History, PastChange, PastEnd
+from rightsizer.domain.history import History, OpenQuestion, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.price import PriceTable
-from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.reason import Reason
+from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.reason import UNREADABLE, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, VariantUsage
 from rightsizer.recommender.context import AccountInputs
@@ -73,6 +73,8 @@ class RightsizerPolicy(ABC):
         self._catalogue: Catalogue | None = None
         self._prices: PriceTable | None = None
         self.log: list[tuple[int, Recommendation]] = []
+        self._questions: dict[str, OpenQuestion] = {}
+        """What is pending of each endpoint, or approved and not begun, as the product's table has it."""
 
     def decide(self, account: Account) -> dict[str, object]:
         """One action per endpoint that should change."""
@@ -109,7 +111,8 @@ class RightsizerPolicy(ABC):
         endpoint, days = self._observed(view, memory)
         usage = VariantUsage(view.endpoint_name, view.variant_name, days)
         tests = sum(1 for c in memory.changes if c.ended is PastEnd.TESTED)
-        history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests)
+        asked = self._questions.get(view.endpoint_name)
+        history = History(endpoint=tuple(memory.changes), account=others, tests_this_month=tests, asked=asked)
         inputs = AccountInputs(self._prices, self._catalogue, {}, history, self.policy, now)
         return recommend(endpoint, usage, inputs, DIMENSIONS)
 
@@ -142,7 +145,7 @@ class ShippedAuto(RightsizerPolicy):
         return found, tuple(day for day in memory.digests if day.day >= first)
 
     def _answer(self, actions: Actions, found: Recommendation, view: View) -> tuple[object, Option] | None:
-        proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
+        proposal = self._proposal(found)
         if proposal is None or found.chosen_option is None:
             self._say(found, cause_of(found))
         elif proposal.state is ProposalState.APPROVED:
@@ -150,6 +153,15 @@ class ShippedAuto(RightsizerPolicy):
         else:
             self._say(found, f"asked, nobody answers: {cause_of(found)}")
         return None
+
+    def _proposal(self, found: Recommendation) -> Proposal | None:
+        """What is asked by the recommendation; it takes the place of what was pending, which missing data leave."""
+        proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
+        if proposal is not None and found.chosen_option is not None:
+            self._questions[found.ref.name] = OpenQuestion(found.chosen_option, found.fingerprint)
+        elif found.finding is not Finding.NOT_ENOUGH_DATA and found.gate_reason.code not in UNREADABLE:
+            self._questions.pop(found.ref.name, None)
+        return proposal
 
     def _reach(self, found: Recommendation) -> ChangePermission:
         """What the deployed role may do: the stack may change endpoints, untagged ones too."""
@@ -175,6 +187,8 @@ class ShippedAuto(RightsizerPolicy):
             self._say(found, NO_ROOM)
             return None
         self._say(found, "done")
+        if decided.gate is not Gate.TEST and not option.test_usd:  # after a test the change is still to begin
+            self._questions.pop(found.ref.name, None)
         return action, option
 
     def _begin(self, option: Option, day: int) -> bool:
@@ -231,6 +245,7 @@ class ShippedApproved(ShippedAuto):
         asked = replace(asked, options=(option,))
         refused = overruling_reason(option, asked, found, approved_as=begins)
         if refused is not None:
+            self._questions.pop(view.endpoint_name, None)  # withdrawn; the next evaluation asks anew
             self._say(found, f"approved, then overruled: {refused.code.value}")
             return None
         untested = replace(asked, options=(replace(option, test_usd=Decimal(0)),))
@@ -261,7 +276,7 @@ class ShippedApproved(ShippedAuto):
         return self._done(actions, found, replace(asked, options=(option,), stages=()), view)
 
     def _ask(self, found: Recommendation) -> None:
-        proposal = proposal_for(found, self._reach(found), self.proposal_days, found.evaluated_at)
+        proposal = self._proposal(found)
         if proposal is None or found.chosen_option is None:
             self._say(found, cause_of(found))
         elif not proposal.approvable:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HOURS_TAG
-from rightsizer.domain.option import Option
+from rightsizer.domain.option import Option, fleet
 from rightsizer.domain.price import HOURS_PER_MONTH, Price
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
@@ -69,7 +69,7 @@ def _row(now: Recommendation, proposal: Proposal | None) -> Row:
         endpoint=shown.ref.name,
         runs_on=f"{shown.instance_count} x {shown.instance_type}" if shown.instance_type else str(shown.kind),
         finding=shown.finding,
-        recommended=_target(option) if option and proposal else "",
+        recommended=recommended(shown) if proposal else "",
         saving=shown.approval_usd_per_month if option and proposal and not _undone(proposal) else Decimal(0),
         happened=_happened(proposal),
         why=shown.reason.sentence,
@@ -91,6 +91,17 @@ def _went_home(row: Row, record: HoursRecord, price: Price, now: datetime) -> Ro
         saving=always - monthly_cost(replace(price, hours_per_month=hours), count),
         happened=f"{BY_TAG}: went home {last.start.astimezone(zone):%a %H:%M}{back}",
     )
+
+
+def recommended(found: Recommendation) -> str:
+    """The recommended option and the later stages that its approval covers; they are in what is saved."""
+    option = found.chosen_option
+    if option is None:
+        return "more than it has; no option is known" if found.is_short else ""
+    later = (
+        fleet(stage.target).replace("×", "x") if stage.target.metric else "fewer by the hour" for stage in found.stages
+    )
+    return ", then ".join((_target(option), *later))
 
 
 def _target(option: Option) -> str:

@@ -6,7 +6,7 @@ written afterwards by the same model of traffic.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -35,6 +35,15 @@ PROVEN, RETURNED, BY_SLACK, BY_TERMINAL = "search-embeddings", "image-tagging", 
 REJECTED, SNOOZED = ("speech-to-text", "needed for the launch in December"), "caption-batches"
 ASLEEP, COMPONENTS, GROUP = "notebook-chat", "shared-models", "gpu-batch"
 """An endpoint with office hours, one of inference components, and an Auto Scaling group on Spot instances."""
+USED: Mapping[str, tuple[float, float, float]] = {
+    "summariser": (55.0, 2.0, 400.0),
+    "classifier": (8.0, 0.3, 120.0),
+    "translator": (1.0, 0.0, 0.0),
+}
+"""Percent of the GPU, requests at once and in five minutes of each component of two copies.
+
+One is needed, one has a copy too many, one is called by nobody.
+"""
 OPEN_H, ASLEEP_H = 8, 5
 """Hours that the endpoint with office hours serves a day, and for which it has been asleep when the sandbox starts."""
 CHANGED = (PROVEN, RETURNED, BY_SLACK, BY_TERMINAL)
@@ -92,14 +101,13 @@ class History:
         write_past(box, ASLEEP, chat)
         self.works[ASLEEP] = chat
         tags = {"rightsizer:mode": "propose", "rightsizer:owner": "team-assistant"}
-        box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True)
-        for name in ("summariser", "classifier", "translator"):
-            box.add_component(
-                name,
-                COMPONENTS,
-                copies=2,
-                needs={"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024},
-            )
+        managed = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 4}
+        extra = {"ManagedInstanceScaling": managed}
+        box.add_endpoint(COMPONENTS, "ml.g5.12xlarge", 2, tags=tags, inference_components=True, variant_extra=extra)
+        needs = {"NumberOfAcceleratorDevicesRequired": 1, "MinMemoryRequiredInMb": 1024}
+        for name in USED:
+            box.add_component(name, COMPONENTS, copies=2, needs=needs)
+            box.use_component(name, *USED[name])
         spot = add_spot(box)
         spot.group(GROUP, types=["g5.xlarge", "g6.xlarge"], zones=[f"{box.region}a", f"{box.region}b"])
         self.jobs = spot.jobs
@@ -176,6 +184,8 @@ class History:
             box.clock.advance(timedelta(minutes=10))
         stack.fire("Hours.Tick")
         box.clock.advance_to(self.end)
+        for name, use in USED.items():
+            box.use_component(name, *use, days=(self.end - self.began).days)
         drive(box, self.works, *(name for name in self.works if name in box.world.fleet.endpoints))
         seed_training(box, self.jobs)
         stack.quiet.clear()

@@ -30,8 +30,8 @@ ALSO: Mapping[str, Sequence[str]] = {
     "changes/overruled": ("changes/test_growth",),
     "changes/rollback": ("changes/test_return",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
-    "changes/reconcile/courses": ("changes/test_reconcile", "changes/test_still"),
-    "changes/reconcile/drift": ("changes/test_reconcile",),
+    "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
+    "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies"),
     "changes/reconcile/journal": ("changes/test_reconcile", "changes/test_turning"),
     "changes/reconcile/steps": ("changes/test_reconcile", "changes/test_turning"),
 }

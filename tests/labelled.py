@@ -266,10 +266,11 @@ def _window(given: Mapping[str, Any]) -> MetricWindow:
         signals[name, "Average"] = float(value)
     made = kit.window(signals, days=given.get("days", 14))
     kept = {key: value for key, value in made.series.items() if key.metric not in given.get("omit", ())}
+    idle = _idle_periods(given.get("days", 14) * 288, given)
     return replace(
         made,
-        series={key: _shaped(key, value, given) for key, value in kept.items()},
-        gpus=_gpus(made, given),
+        series={key: _shaped(key, value, given, idle) for key, value in kept.items()},
+        gpus=_gpus(made, given, idle),
         kv_cache=_kv_cache(made, given),
     )
 
@@ -286,27 +287,27 @@ def _kv_cache(made: MetricWindow, given: Mapping[str, Any]) -> Series | None:
     return Series(made.start, made.period_s, array("d", [given["kv_cache"] / 100]) * (given.get("days", 14) * 288))
 
 
-def _gpus(made: MetricWindow, given: Mapping[str, Any]) -> tuple[GpuSeries, ...]:
+def _gpus(made: MetricWindow, given: Mapping[str, Any], idle: Sequence[int]) -> tuple[GpuSeries, ...]:
     """What each GPU of one instance published: pairs of utilisation and memory, shaped as the whole instance is."""
     found = []
     for number, pair in enumerate(given.get("each_gpu", ())):
         rows = []
         for key, value in zip(OF_EACH_GPU, pair, strict=True):
             flat = Series(made.start, made.period_s, array("d", [float(value)]) * (given.get("days", 14) * 288))
-            rows.append(_shaped(key, flat, given))
+            rows.append(_shaped(key, flat, given, idle))
         found.append(GpuSeries("i-0", str(number), *rows))
     return tuple(found)
 
 
-def _shaped(key: MetricStatistic, series: Series, given: Mapping[str, Any]) -> Series:
-    """The series with its hours of traffic, its gaps and its growth."""
+def _shaped(key: MetricStatistic, series: Series, given: Mapping[str, Any], idle: Sequence[int]) -> Series:
+    """The series with its hours of traffic, its gaps and its growth; `idle` are the periods without traffic."""
     values, quiet = array("d", series.values), given.get("quiet", 0.0)
     size, gap, daily = len(values), given.get("gap_hours", 0) * 12, given.get("gap_hours_each_day", 0) * 12
     if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors"):
-        for i in _idle_periods(size, given):
+        for i in idle:
             values[i] *= quiet
     if key.metric == "ModelLatency" and not quiet:
-        for i in _idle_periods(size, given):
+        for i in idle:
             values[i] = float("nan")
     if key.metric == "GPUMemoryUtilization" and given.get("leak_per_day"):
         for i in range(size):

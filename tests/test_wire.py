@@ -104,3 +104,15 @@ def test_risks_are_stored_by_the_values_of_their_resources_and_read_as_such() ->
     read = wire.load_stored(Option, text)
     assert read == option
     assert [type(resource) for resource in read.risks] == [RiskResource] * 7
+
+
+def test_a_field_under_its_old_name_is_read_and_stored_under_the_new_one() -> None:
+    given = datetime(2026, 11, 20, 6, 20, tzinfo=UTC)
+    change = samples.change(given, approval_given_at=given)
+    row = json.loads(wire.dump_stored(change))
+    row["said_at"] = row.pop("approval_given_at")
+    old = json.dumps(row)
+    assert wire.load_stored(Change, old) == change
+    for text in (wire.dump_stored(wire.load_stored(Change, old)), wire.dump_rewritten(change, old)):
+        assert json.loads(text)["approval_given_at"] == "2026-11-20T06:20:00Z"
+        assert "said_at" not in json.loads(text)

@@ -11,6 +11,7 @@ with a field
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +22,9 @@ from rightsizer.errors import InputError, UnreadableError
 
 UNKNOWN = "unknown"
 """The field of a noun that holds what a newer program stored and this one does not know; it is never stored itself."""
+
+RENAMED: Mapping[str, Mapping[str, str]] = {"Change": {"said_at": "approval_given_at"}}
+"""Of each noun, the fields that have another name now, by the name under which rows may still hold them."""
 
 _adapters: dict[Any, TypeAdapter[Any]] = {}
 
@@ -69,7 +73,7 @@ def dump_rewritten(value: Any, text: str | bytes) -> str:
         before = load_stored(type(value), text)
     except UnreadableError:
         return dump_stored(value)
-    return _with_schema_number(value, _unknown_parts(before, _body(json.loads(text))))
+    return _with_schema_number(value, _unknown_parts(before, _body(_with_new_names(type(value), json.loads(text)))))
 
 
 def load_stored[T](noun: type[T], text: str | bytes) -> T:
@@ -78,14 +82,25 @@ def load_stored[T](noun: type[T], text: str | bytes) -> T:
         raw = json.loads(text)
         if newer := newer_than_known(raw):
             raise UnreadableError(f"reading a {noun.__name__}: {newer}")
-        value = loads(noun, text)
+        named = _with_new_names(noun, raw)
+        value = loads(noun, text) if named is raw else revive(noun, named)
     except UnreadableError:
         raise
     except InputError as error:
         raise UnreadableError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"reading a {noun.__name__}: it holds no JSON: {error!s:.100}") from error
-    return _with_unknown_fields(value, raw)
+    return _with_unknown_fields(value, named)
+
+
+def _with_new_names(noun: type, raw: Any) -> Any:
+    """The stored JSON with each field under its present name; itself where no field has an old one."""
+    names = RENAMED.get(noun.__name__, {})
+    if not isinstance(raw, dict) or not names.keys() & raw.keys():
+        return raw
+    return {names[key]: raw[key] for key in names.keys() & raw.keys()} | {
+        k: v for k, v in raw.items() if k not in names
+    }
 
 
 def _with_schema_number(value: Any, kept: Any) -> str:
@@ -118,18 +133,25 @@ def _unknown_parts(value: Any, raw: Any) -> Any:
 
     A mapping of fields for an object; for a list, pairs of an element's known value and what it holds beyond.
     """
-    if is_dataclass(value) and isinstance(raw, dict):
-        ours = {field.name for field in fields(value)} - {UNKNOWN}
+    if isinstance(raw, dict) and is_dataclass(value):
+        noun: Any = type(value)
+        ours = _known_fields(noun)
         found = {key: {"is": one} for key, one in raw.items() if key not in ours}
-        deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in raw.items() if key in ours}
+        nested = [(key, one) for key, one in raw.items() if isinstance(one, dict | list) and key in ours]
+        deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in nested}
         return found | {key: {"in": one} for key, one in deeper.items() if one}
-    if isinstance(value, Mapping) and isinstance(raw, dict):
+    if isinstance(raw, dict) and isinstance(value, Mapping):
         deeper = {key: _unknown_parts(value[key], one) for key, one in raw.items() if key in value}
         return {key: {"in": one} for key, one in deeper.items() if one}
-    if isinstance(value, tuple | list) and isinstance(raw, list) and len(value) == len(raw):
+    if isinstance(raw, list) and isinstance(value, tuple | list) and len(value) == len(raw):
         pairs = [(one, _unknown_parts(one, text)) for one, text in zip(value, raw, strict=True)]
         return [[json.loads(dumps(one)), kept] for one, kept in pairs if kept]
     return None
+
+
+@cache
+def _known_fields(noun: Any) -> frozenset[str]:
+    return frozenset(field.name for field in fields(noun)) - {UNKNOWN}
 
 
 def _put_back(known: Any, kept: Any) -> Any:

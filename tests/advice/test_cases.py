@@ -36,9 +36,11 @@ def meets(option: AdvisedOption, wanted: Mapping[str, Any]) -> bool:
     checks: dict[str, Callable[[Any], bool]] = {
         "type": lambda value: option.instance_type == value,
         "count": lambda value: option.count == value,
+        "gpus": lambda value: option.accelerators == value,
         "says": lambda value: str(value) in option.words,
         "several_accelerators": lambda value: (total > 1) is value,
         "accelerator_gib_at_least": lambda value: total * (chip.usable_gib if chip else 0) >= value,
+        "accelerator_gib_at_most": lambda value: total * (chip.usable_gib if chip else 0) <= value,
     }
     return all(checks[key](value) if key in checks else facts[key] in value for key, value in wanted.items())
 

@@ -1,12 +1,15 @@
 """Plain data to a workload: words for numbers, and errors that name field, value and remedy."""
 
+import re
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightsizer.advice.advise import advise
 from rightsizer.advice.describe import workload_of
+from rightsizer.advice.market import snapshot
 from rightsizer.advice.workload import ModelKind, Task
 from rightsizer.errors import InputError
 
@@ -62,3 +65,34 @@ JSON = st.recursive(
 def test_any_data_is_a_workload_or_an_input_error(described: dict[str, object]) -> None:
     with suppress(InputError):
         assert workload_of(described).task in Task
+
+
+@pytest.mark.parametrize(
+    ("described", "meant"),
+    [
+        ({"task": "realtime"}, "did you mean real-time?"),
+        ({"task": "real-time", "objectives": {"goal": "chepest"}}, "got 'chepest'"),
+        ({"task": "real-time", "model": {"precision": "fp-8"}}, "did you mean fp8?"),
+    ],
+)
+def test_a_word_that_is_nearly_known_is_told_with_the_known_one(described: dict[str, object], meant: str) -> None:
+    with pytest.raises(InputError, match=re.escape(meant)):
+        workload_of(described)
+
+
+def test_what_is_asked_for_by_a_wrong_name_is_told_with_the_near_one() -> None:
+    answer = advise({"task": "real-time", "model": {"name": "llama-3-8b"}, "ask": ["sopt", "ml.g5.xlarg"]})
+    said = [each.reason.text for each in answer.refused[:2]]
+    assert "did you mean spot?" in said[0]
+    assert "did you mean ml.g5.xlarge?" in said[1]
+    with pytest.raises(InputError, match=r"did you mean eu-west-\d\?"):
+        snapshot("eu-west-9")
+
+
+def test_what_is_not_known_is_about_the_task() -> None:
+    prepared = advise({"task": "preprocessing", "data": {"size_gib": 20}}).unknown
+    assert not any("size of the model" in each for each in prepared), "nothing is loaded on a GPU"
+    unpriced = advise({"task": "training", "model": {"name": "llama-3-8b"}, "objectives": {"budget_usd": 0}})
+    assert any(each.startswith("whether objectives.budget_usd holds") for each in unpriced.unknown)
+    priced = advise({"task": "real-time", "model": {"name": "llama-3-8b"}, "objectives": {"budget_usd": 1}})
+    assert any("objectives.budget_usd is 1" in each for each in priced.contradictions)

@@ -7,7 +7,8 @@ from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Action, HardwareClass
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.deviation import network_deviations, share_inside
-from rightsizer.advice.models import architectures, find_network, networks
+from rightsizer.advice.memory import Precision
+from rightsizer.advice.models import architectures, find_architecture, find_network, networks
 from rightsizer.advice.workload import ModelKind
 from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Catalogue
@@ -22,12 +23,50 @@ from rightsizer.domain.hardware import Catalogue
         ("openai/whisper-large", "whisper-large"),
         ("YOLOv8n", "yolov8n"),
         ("stable-diffusion-1.5", "stable-diffusion-1.5"),
+        ("stabilityai/stable-diffusion-2-1-base", "stable-diffusion-2-1"),
+        ("meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8", "llama-4-maverick-17b-128e-instruct"),
     ],
 )
 def test_a_network_is_found_as_people_write_it(name: str, known: str) -> None:
     found = find_network(name)
     assert found is not None
     assert found.name == known
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "precision"),
+    [
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", "qwen2.5-72b", Precision.INT4),
+        ("TheBloke/Llama-2-13B-chat-GPTQ", "llama-2-13b", Precision.INT4),
+        ("unsloth/Llama-3.3-70B-Instruct-bnb-4bit", "llama-3-70b", Precision.INT4),
+        ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w8a8", "llama-3-70b", Precision.INT8),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama-3-70b", Precision.FP8),
+        ("distilbert-base-uncased-finetuned-sst-2-english", "distilbert-base", Precision.BF16),
+        ("BAAI/bge-reranker-base", "xlm-roberta-base", Precision.BF16),
+        ("roberta-base", "roberta-base", Precision.BF16),
+    ],
+)
+def test_a_repository_tells_architecture_and_precision(name: str, known: str, precision: Precision) -> None:
+    model = workload_of({"task": "real-time", "model": {"name": name}}).model
+    assert model.architecture is not None
+    assert model.architecture.name == known
+    assert model.precision is precision
+
+
+def test_weights_that_are_published_in_few_bits_are_served_in_them_and_trained_in_sixteen() -> None:
+    described = {"task": "real-time", "model": {"name": "openai/gpt-oss-120b"}}
+    answer = advise(described)
+    assert "weights of openai/gpt-oss-120b are counted in int4, as they are published" in answer.words
+    assert answer.options[0].accelerators == 1, "one card of 96 GB holds it"
+    assert workload_of({**described, "task": "fine-tuning"}).model.precision is Precision.BF16
+    given = {"task": "real-time", "model": {"name": "openai/gpt-oss-120b", "precision": "bf16"}}
+    assert workload_of(given).model.precision is Precision.BF16
+
+
+@pytest.mark.parametrize("name", ["awq", "llama", "base", "-fp8", "///", "ラマ-3", " "])
+def test_a_name_that_tells_nothing_is_no_model(name: str) -> None:
+    assert find_network(name) is None
+    assert find_architecture(name) is None
 
 
 def test_no_name_means_two_models_and_each_has_a_source() -> None:
@@ -73,7 +112,7 @@ def test_a_vision_network_gets_requests_a_second_and_latency_on_a_gpu_and_on_a_c
     )
     gpu = next(each for each in answer.options if each.hardware and each.hardware.value == "GPU-G")
     cpu = next(each for each in answer.options if each.hardware and each.hardware.is_cpu)
-    for option, least, most in ((gpu, 400, 4000), (cpu, 3, 100)):
+    for option, least, most in ((gpu, 150, 4000), (cpu, 3, 100)):
         rate = next(each.interval for each in option.estimates if each.name.startswith("requests a second"))
         assert least < rate.low < rate.middle < rate.high < most
         assert next(each.interval for each in option.estimates if each.name == "time of one request").middle < 0.3
@@ -86,6 +125,17 @@ def test_a_cpu_that_misses_the_objective_even_at_best_is_no_option() -> None:
     options = advise(described).options
     assert options
     assert all(each.hardware and not each.hardware.is_cpu for each in options), "nor a serverless endpoint"
+
+
+def test_a_small_network_on_a_fast_gpu_is_bound_by_the_host_that_decodes_its_images() -> None:
+    described = {"task": "batch-inference", "model": {"name": "resnet-18"}, "data": {"size_gib": 50}}
+    first = advise(described).options[0]
+    assert first.instance_type == "ml.g4dn.xlarge", "a faster GPU would wait for the same four vCPUs"
+    rate = next(each.interval for each in first.estimates if each.name.startswith("requests a second"))
+    assert (rate.low, rate.middle) == (200, 1000)
+    assert "4 vCPUs decode 200 to 1000 images a second" in rate.reasons[-1]
+    given = advise({**described, "model": {"kind": "deep-learning", "parameters": 11.69e6, "gflop": 3.64}})
+    assert "vCPUs decode" not in given.words, "only images are decoded"
 
 
 def test_operations_of_an_unknown_network_can_be_given() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightsizer.advice.advise import advise
-from rightsizer.advice.answer import Advice, HardwareClass
+from rightsizer.advice.answer import Action, Advice, HardwareClass, Purchase
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.models import active_in_name, architectures, estimated_architecture, names_a_mixture
 from rightsizer.errors import InputError
@@ -108,3 +108,61 @@ def test_a_tiny_network_trains_on_cpu_and_may_be_held_against_a_gpu(model: dict[
 @pytest.mark.parametrize("model", LARGE)
 def test_a_network_with_arithmetic_trains_on_a_gpu(model: dict[str, Any]) -> None:
     assert advise({"task": "training", "model": model}).options[0].hardware is HardwareClass.GPU_G
+
+
+@pytest.mark.parametrize(
+    ("framework", "trains", "answers"),
+    [
+        ("DeepAR", "CPU", "CPU"),
+        ("object2vec", "CPU", "GPU"),
+        ("ntm", "GPU", "CPU"),
+        ("ip-insights", "GPU", "CPU"),
+        ("autogluon", "GPU", "CPU"),
+        ("k-NN", "CPU", "CPU"),
+        ("seq2seq", "GPU", "GPU"),
+    ],
+)
+def test_an_algorithm_of_sagemaker_runs_where_its_page_says(framework: str, trains: str, answers: str) -> None:
+    for task, wanted in (("training", trains), ("real-time", answers)):
+        first = advise({"task": task, "model": {"framework": framework}}).options[0]
+        assert first.hardware is not None
+        assert first.hardware.value.startswith(wanted), task
+        assert first.action is not Action.UNKNOWN
+
+
+def test_a_job_on_cpu_that_writes_checkpoints_runs_on_managed_spot() -> None:
+    described = {"task": "training", "model": {"framework": "xgboost"}, "data": {"size_gib": 5, "known_hours": 2}}
+    safe = advise({**described, "constraints": {"checkpoints": True}}).options[0]
+    plain = advise(described).options[0]
+    assert (safe.purchase, plain.purchase) == (Purchase.SPOT, Purchase.ON_DEMAND)
+    assert safe.instance_type == plain.instance_type
+    assert safe.cost.usd_per_run is not None
+    assert plain.cost.usd_per_run is not None
+    assert safe.cost.usd_per_run.middle < 0.5 * plain.cost.usd_per_run.middle
+    assert not any("Trainium types is scarce" in each.text for each in safe.reasons)
+    assert advise({"task": "preprocessing", "data": {"size_gib": 5}}).options[0].purchase is Purchase.ON_DEMAND
+
+
+def test_a_type_that_joins_others_is_not_refused_because_one_of_it_is_too_small() -> None:
+    described = {"task": "training", "model": {"name": "llama-2-70b"}, "ask": ["ml.trn1.32xlarge", "ml.g5.48xlarge"]}
+    assert [each.subject for each in advise(described).refused if each.subject.startswith("ml.trn1.32")] == []
+    assert "ml.g5.48xlarge" in [each.subject for each in advise(described).refused]
+
+
+def test_an_encoder_with_a_loose_objective_answers_from_the_cheapest_cpu_that_surely_keeps_it() -> None:
+    described = {"task": "real-time", "model": {"name": "bert-base"}, "traffic": {"requests_per_second": 0.5}}
+    loose = advise({**described, "objectives": {"p95_ms": 2000}}).options[0]
+    assert loose.hardware is HardwareClass.CPU_COMP
+    took = next(each.interval for each in loose.estimates if each.name == "time of one request")
+    assert took.high <= 2
+    assert advise({**described, "objectives": {"p95_ms": 100}}).options[0].hardware is HardwareClass.GPU_G
+    short = {**described, "model": {"name": "bert-base", "tokens_in": 64}}
+    assert "an assumed p95 of 1000 ms" in advise(short).options[0].words
+
+
+def test_sleep_is_noted_only_where_the_slow_end_of_a_cold_start_is_allowed() -> None:
+    described = {"task": "real-time", "model": {"name": "llama-3-8b"}, "traffic": {"requests_per_second": 1}}
+    patient = {**described, "objectives": {"first_token_ms": 3_600_000}}
+    assert "giving the instance back pays" in advise(patient).words
+    hurried = {**described, "objectives": {"first_token_ms": 500_000}}
+    assert "giving the instance back pays" not in advise(hurried).words, "the middle of the start would do, not its end"

@@ -14,6 +14,7 @@ from rightsizer.aws.proposals import LATELY
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.session import Session
 from rightsizer.aws.table import Row, Table, to_dynamodb
+from rightsizer.domain.history import OpenQuestion
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import PermissionMissingError, ThrottledError, WriteRefusedError
@@ -125,6 +126,19 @@ def test_recommendations_without_a_proposal_are_stored_in_batches(box: Sandbox, 
     assert box.calls.counts() == {"dynamodb:BatchGetItem": 1, "dynamodb:BatchWriteItem": 2}
     assert list(store.recommendations()) == [each for each, _ in found]
     assert store.last_evaluated(["e000", "gone"]) == {"e000": NOW}
+
+
+def test_what_is_asked_of_many_endpoints_is_read_in_two_batches(box: Sandbox, store: Recommendations) -> None:
+    asked, refused = proposal("p-1", "chat"), proposal("p-2", "search")
+    for one in (asked, refused):
+        store.save(one.recommendation, one)
+    store.follow("p-2", ProposalState.REJECTED, "", "no")
+    box.calls.clear()
+    found = store.open_questions(["chat", "search", "gone"])
+    assert box.calls.counts() == {"dynamodb:BatchGetItem": 2}
+    option = asked.recommendation.chosen_option
+    assert option is not None
+    assert found == {"chat": OpenQuestion(option, asked.recommendation.fingerprint)}
 
 
 def test_each_that_opens_or_closes_a_proposal_is_one_transaction(box: Sandbox, store: Recommendations) -> None:

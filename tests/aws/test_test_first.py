@@ -57,7 +57,7 @@ def test_the_decision_is_kept_with_who_took_it_and_counts_once(store: Recommenda
     assert found == decided
     assert found is not None
     assert (found.state, found.decision, found.is_test_first) == (ProposalState.APPROVED, TEST_FIRST, True)
-    with pytest.raises(ConflictError, match="approved already by slack:U1"):
+    with pytest.raises(ConflictError, match="approved already by U1"):
         decide(store, pid, replace(APPROVAL, by="slack:U2"), NOW)
 
 

@@ -25,11 +25,11 @@ from rightsizer.changes.baseline import (
     baseline,
     longest_wait_s,
     periods_of,
-    queue_verdict,
     requests_by_hour,
     serving_figures,
     watched_metrics,
 )
+from rightsizer.changes.proof import queue_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import OptionKind

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.changes.measurement import past_of, realised_usd
+from rightsizer.changes.measurement import past_change_of, realised_usd
 from rightsizer.changes.overruled import overruling_reason
 from rightsizer.changes.plan.config import alarm_steps
 from rightsizer.changes.preflight import preflight_deferral
@@ -182,7 +182,7 @@ def test_growth_that_ran_as_planned_costs_what_was_said() -> None:
 def test_growth_is_remembered_as_growth() -> None:
     before = Before("cfg", START, "", (VariantCount("v", TYPE, 1, 1.0),))
     done = replace(ran(growth(), 48, 2), before=before, state=ChangeState.PROVEN)
-    past = past_of(done, catalogue(), START)
+    past = past_change_of(done, catalogue(), START)
     assert past is not None
     assert past.grows
-    assert not past_of(replace(done, option=samples.option()), catalogue(), START).grows  # type: ignore[union-attr]
+    assert not past_change_of(replace(done, option=samples.option()), catalogue(), START).grows  # type: ignore[union-attr]

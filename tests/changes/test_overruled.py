@@ -14,6 +14,7 @@ from rightsizer.changes.overruled import (
     ApprovedAs,
     closing_reasons,
     covered_fleet,
+    covered_sentence,
     is_against,
     overruling_reason,
 )
@@ -361,6 +362,22 @@ def test_what_the_approval_does_not_cover_leaves_it_as_it_was(found: Recommendat
 def test_growth_and_what_brings_room_back_begin_as_they_were_approved() -> None:
     for option in (replace(approved(1), growth_usd=Decimal(9)), replace(approved(1), restores=True)):
         assert covered(option, newest(saving("0.9"))) == option
+
+
+def sized(name: str, usd: str, share: str = "0.9", **more: Any) -> Option:
+    made = saving(share, target=Target(name, 1), **more)
+    return replace(made, price=replace(made.price, usd_per_hour=Decimal(usd)))
+
+
+def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() -> None:
+    asked, larger = sized("ml.g5.xlarge", "1", "1"), sized("ml.g5.4xlarge", "3")
+    assert covered(asked, newest(larger)) == larger
+    assert overruling_reason(larger, DECIDED, newest(larger)) is None
+    said = covered_sentence(larger, asked, newest(larger))
+    assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in said
+    others = [sized("ml.g6.4xlarge", "3"), sized("ml.g5.4xlarge", "0.5"), sized("ml.g5.4xlarge", "3", "0.49")]
+    others += [replace(larger, test_usd=Decimal(9)), replace(larger, risk=Risk.HIGH)]
+    assert [covered(asked, newest(other)) for other in others] == [asked] * 5
 
 
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.plan.shadow_test import shadow_name
-from rightsizer.changes.plan.shadow_test import test_hours as hours_of
+from rightsizer.changes.plan import shadow_name
+from rightsizer.changes.plan import test_hours as hours_of
 from rightsizer.domain.change import ChangeState, FailureClass
 from rightsizer.domain.demand import Peak
 from rightsizer.domain.plan import StepKind

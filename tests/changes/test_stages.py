@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightsizer import wire
-from rightsizer.changes.stages import change_id_of_next, option_of_stage, proposal_of, proven_stage
+from rightsizer.changes.stages import change_id_of_next, option_of_stage, proposal_of_stage, proven_stage
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.option import Option, OptionKind, Risk, Target
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalMoved, ProposalState
@@ -201,7 +201,7 @@ def test_automatic_mode_judges_anew_and_follows_no_plan() -> None:
     w = planned(by="policy")
     stage = replace(w.proposal.recommendation, stages=(LATER,))
     automatic = replace(w.proposal, recommendation=stage)
-    assert proposal_of(automatic, None) == automatic
+    assert proposal_of_stage(automatic, None) == automatic
     assert w.start().stages == ()
 
 
@@ -288,7 +288,7 @@ def test_a_stage_that_no_evaluation_judges_for_a_week_ends_the_plan_too() -> Non
 
 def test_an_approval_of_which_no_stage_began_ends_as_before() -> None:
     w = planned()
-    w.apply.end_unbegun(w.proposal, ProposalState.EXPIRED, "too late")
+    w.apply.end_approval(w.proposal, ProposalState.EXPIRED, "too late")
     assert (w.shown().state, w.shown().change_id, w.shown().outcome) == (ProposalState.EXPIRED, "", "too late")
 
 

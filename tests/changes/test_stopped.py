@@ -45,7 +45,7 @@ def test_an_order_between_the_test_and_its_change_stops_the_change_and_is_told()
     assert stopped(w) == (ProposalState.REJECTED, OLD)
     assert w.told[-1] == (
         f"{NAME}: stopped before it began",
-        "slack:U2 stopped it before it began; nothing was changed",
+        "U2 stopped it before it began; nothing was changed",
     )
     assert w.kept.rollback_request(w.proposal.id) is None
 
@@ -107,7 +107,7 @@ def test_an_order_that_no_door_has_taken_stops_the_begin_all_the_same() -> None:
 def test_an_approval_with_an_order_begins_nothing() -> None:
     w = world()
     order(w)
-    with pytest.raises(InputError, match="slack:U2 asked to stop"):
+    with pytest.raises(InputError, match="U2 asked to stop"):
         w.start()
     assert delivered(w) == []
     assert (len(w.kept.changes), w.shown().state) == (0, ProposalState.REJECTED)

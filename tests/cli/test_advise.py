@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,34 @@ def test_the_page_shows_options_memory_reasons_and_what_is_refused(capsys: pytes
     )
     page = capsys.readouterr().out
     assert code == Exit.NOTHING_TO_DO
-    for text in ("USD/month", "Advised:", "KV cache", "tokens a second", "no GPU", "to be sure:", "USD a month by"):
+    for text in ("Cost:", "Advised:", "KV cache", "tokens a second", "no GPU", "to be sure:", "USD a month by"):
         assert text in page
 
 
-def test_a_narrow_terminal_gets_lines_that_break_no_word() -> None:
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_to_buy_is_the_first_line_and_the_table_breaks_no_word(width: int) -> None:
     answer = advise({"task": "real-time", "model": {"kind": "llm", "name": "llama-3-8b"}})
-    console = Console(width=80, file=io.StringIO(), force_terminal=False)
-    console.print(page(answer, 80))
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console.print(page(answer, width))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert shown.startswith("1. 1 x ml.")
-    for option in answer.options[:6]:
-        assert option.purchase.value in shown
-    assert "USD/hour" not in shown
+    first = answer.options[0]
+    assert shown.startswith(f"Advised: 1 x {first.instance_type}, real-time endpoint, On-Demand\nCost:    USD ")
+    rows = shown.splitlines()
+    for number, option in enumerate(answer.options[:6], 1):
+        row = next(each for each in rows if each.startswith(f"{number}  "))
+        assert option.instance_type in row
+        assert f"{option.cost.usd_per_month:,.2f}" in row
+    assert max(map(len, rows)) <= width
+    assert ("USD/hour" in shown) is (width == 120)
+
+
+def test_no_word_of_the_program_is_left_on_the_page() -> None:
+    for task in ("real-time", "asynchronous", "batch-inference", "fine-tuning"):
+        console = Console(width=100, file=io.StringIO(), force_terminal=False)
+        console.print(page(advise({"task": task, "model": {"name": "llama-3-8b"}}), 100))
+        shown = console.file.getvalue()  # type: ignore[attr-defined]
+        assert not re.search(r"REALTIME|ASYNC|BATCH|PROPOSE|APPLY|GPU-[GP]|CPU-", shown)
+        assert "https://docs.aws.amazon.com/" in shown, "a rule is told with its source"
 
 
 def test_what_cannot_be_is_said_and_ends_with_20(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +191,7 @@ def test_a_field_that_says_nothing_of_the_task_is_named(described: dict[str, Any
 
 
 def test_a_guess_is_not_called_advised(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["advise", "--task", "real-time", "--kind", "llm"]) == Exit.NOTHING_TO_DO
+    assert run(["advise", "--task", "real-time", "--kind", "llm"]) == Exit.INCOMPLETE
     shown = capsys.readouterr().out
     assert "No advice before the size of the model is known" in shown
     assert "Advised:" not in shown

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from rightsizer import bootstrap
+from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.errors import InputError
 from rightsizer.terminal import naming
 from rightsizer.terminal.app import Exit
-from rightsizer.terminal.history import person
 from rightsizer.terminal.run import run
 from tests import samples
 from tests.changing.world import NAME, World, world
@@ -103,7 +103,7 @@ def test_the_history_says_who_decided_where_and_what_was_done(asked: World, caps
     assert any(one["text"].startswith("UpdateEndpoint ") for one in events)
     run(["history", NAME])
     shown = capsys.readouterr().out
-    assert "role apply (session), terminal" in shown
+    assert "session (role apply), terminal" in shown
     assert f"UpdateEndpoint {NAME} to" in shown
 
 
@@ -128,10 +128,10 @@ def test_an_endpoint_that_the_stack_does_not_know_has_no_history(
 @pytest.mark.parametrize(
     ("by", "shown"),
     [
-        ("arn:aws:sts::111122223333:assumed-role/admin/ada", "role admin (ada)"),
+        ("arn:aws:sts::111122223333:assumed-role/admin/ada", "ada (role admin)"),
         ("arn:aws:iam::111122223333:user/eng/bob", "user eng/bob"),
         ("U0ADA", "U0ADA"),
     ],
 )
 def test_a_caller_is_named_by_what_a_person_recognises(by: str, shown: str) -> None:
-    assert person(by) == shown
+    assert caller_name(by) == shown

@@ -101,7 +101,7 @@ def test_a_second_answer_is_refused_and_says_who_was_first(asked: World, capsys:
     code, _, err = said(capsys, "approve", asked.proposal.id)
     shown = asked.shown()
     assert code == Exit.FAILED
-    assert "is rejected already by cli:arn:aws:" in " ".join(err.split())
+    assert "is rejected already by session (role " in " ".join(err.split())
     assert shown.state is ProposalState.REJECTED
     assert shown.decision is not None
     assert shown.decision.comment == "the launch"
@@ -273,7 +273,7 @@ def test_a_proven_policy_of_a_group_is_rolled_back_by_the_same_order(
     assert (code, found["errand"]["state"]) == (Exit.NOTHING_TO_DO, "applying")
     assert stored is not None
     assert stored.back is not None
-    assert stored.back.sentence.startswith("cli:arn:aws:")
+    assert stored.back.sentence.startswith("session (role ")
     assert book.due(now) == ("e-1",)
     code, _, err = said(capsys, "rollback", "e-1")
     assert (code, "nothing to undo" in " ".join(err.split())) == (Exit.FAILED, True)
@@ -357,6 +357,16 @@ def test_a_freeze_stops_the_next_step_and_lists_what_is_open(asked: World, capsy
     _, thawed, _ = said(capsys, "freeze", "--off")
     assert [row["endpoint"] for row in thawed["open"]] == [NAME]
     assert asked.run(12).state is ChangeState.PROVEN
+
+
+def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, "freeze")
+    assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
+    assert "The stack starts" not in told
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """The last words of the demo: one sentence of money, the story in its order, the files to open."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.recommendation import Finding
 from sandbox.demo_end import files, headline, story
-from sandbox.demo_table import ASKED, BY_TAG, LEFT, Row
+from sandbox.demo_table import ASKED, BY_TAG, LEFT, Row, recommended
+from tests.samples import option, recommendation
 
 
 def row(happened: str, saving: str, cost: str | None = "100") -> Row:
@@ -30,6 +33,15 @@ def test_the_sentence_adds_up_what_is_saved_and_what_waits() -> None:
         "You pay $290 a month for 5 endpoints. $10 a month is proven saved, and office hours save $3. "
         "$7 a month waits for 3 answers in Slack; 1 more must be answered, for want of capacity."
     )
+
+
+def test_the_column_of_what_is_recommended_names_the_later_stages_whose_savings_are_in_the_sum() -> None:
+    hours, alone = option(), recommendation()
+    tracked = replace(option(), target=replace(option().target, minimum=1, maximum=4, metric="requests"))
+    assert recommended(replace(alone, stages=(hours,))) == f"{recommended(alone)}, then fewer by the hour"
+    assert recommended(replace(alone, stages=(tracked,))).endswith(f", then 1 to 4 x {tracked.target.instance_type}")
+    short = replace(alone, options=(), stages=(), finding=Finding.UNDER_PROVISIONED)
+    assert recommended(short) == "more than it has; no option is known"
 
 
 def test_the_story_has_the_day_the_kind_and_the_sentence() -> None:

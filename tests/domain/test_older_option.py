@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rightsizer import wire
-from rightsizer.changes.plan.shadow_test import test_hours as hours_of_plan
+from rightsizer.changes.plan import test_hours as hours_of_plan
 from rightsizer.domain.endpoint import PolicyChange
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.render import report_json

@@ -178,7 +178,7 @@ def test_a_doubled_click_is_recorded_once_and_the_second_says_who_was_first() ->
         for event in clicks:
             assert sent(own, event) == 200
         recorded = [one.plain() for one in own.slack.answers if "Recorded" in one.plain()]
-        refused = [one.plain() for one in own.slack.answers if "snoozed already by slack:U0ADA" in one.plain()]
+        refused = [one.plain() for one in own.slack.answers if "snoozed already by <@U0ADA>" in one.plain()]
         assert (len(recorded), len(refused)) == (1, 4)
 
 
@@ -192,7 +192,7 @@ def test_of_two_people_who_decide_at_once_one_counts_and_the_other_reads_who() -
         modal = own.slack.modals[-1]
         assert sent(own, own.slack.click(message, "Snooze 30 days", "U0EVE", own.box.clock.now)) == 200
         answer = own.stack.invoke("respond", own.slack.submit(modal, own.box.clock.now, {"why": "no"}), "url")
-        assert "snoozed already by slack:U0EVE" in answer["body"]
+        assert "snoozed already by <@U0EVE>" in answer["body"]
         assert own.proposals()[0].state is ProposalState.SNOOZED
 
 

@@ -11,6 +11,8 @@ import pytest
 from rightsizer.aws.capacity_changes import CapacityChangeCalls
 from rightsizer.aws.proposals import Proposals
 from rightsizer.aws.recommendations import Recommendations
+from rightsizer.changes import newest_recommendation
+from rightsizer.changes.newest_recommendation import LOOK_AGAIN
 from rightsizer.changes.overruled import overruling_reason
 from rightsizer.changes.reconcile.steps import accepted_entry
 from rightsizer.domain.capacity_change import CapacityChange, Ended, GroupPolicy, GroupSight, Send
@@ -22,7 +24,6 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import UnreadableError
 from rightsizer.flows import apply_orders, change_capacity, read_state
 from rightsizer.flows.begin_change import ChangeStarter
-from rightsizer.flows.read_state import LOOK_AGAIN
 from rightsizer.ports.evaluation import RecommendationStore
 from rightsizer.spot import capacity_change
 from tests.faults import lost as lost_runs
@@ -67,7 +68,7 @@ def test_a_tick_that_looks_for_no_order_to_go_back_is_caught(monkeypatch: pytest
 
 
 def test_a_change_that_asks_no_newer_judgement_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_state, "overruling_reason", lambda *_, **__: None)
+    monkeypatch.setattr(newest_recommendation, "overruling_reason", lambda *_, **__: None)
     assert found("apply is off for a day", "forbids it: under-provisioned", first=4)
 
 
@@ -80,7 +81,7 @@ def test_a_change_that_goes_by_what_is_listed_alone_is_caught(judged: str, monke
         return overruling_reason(option, decided, known)
 
     monkeypatch.setattr(lost_runs, "JUDGED", (judged,))
-    monkeypatch.setattr(read_state, "overruling_reason", listed)
+    monkeypatch.setattr(newest_recommendation, "overruling_reason", listed)
     assert found("apply is off for a day", f"forbids it: {judged}")
 
 

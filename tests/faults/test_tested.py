@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from rightsizer.changes.ending import finish_change
 from rightsizer.domain.change import Change
 from rightsizer.domain.live_state import LiveState
 from rightsizer.domain.next_action import Finish
@@ -34,8 +35,8 @@ def test_the_runs_catch_an_end_that_is_kept_before_what_it_taught(monkeypatch: p
     def saved_first(
         self: ChangeAdvancer, change: Change, due: Change, move: Finish, live: LiveState, now: datetime
     ) -> Change:
-        closed = self.journal.save(self.following.finish(due, move, live, now, {}))
-        return self.following.publish(closed, now)
+        closed = self.journal.save(finish_change(due, move, live, now, {}))
+        return self.recorder.publish(closed, now)
 
     monkeypatch.setattr(ChangeAdvancer, "_finish", saved_first)
     closing = Disturbance(

@@ -27,9 +27,9 @@ def test_a_hard_freeze_stops_a_replacement_and_says_who_froze(scene: Scene) -> N
     reaction = warned(scene, Switch(True, True, "cli:ada"))
     assert isinstance(reaction, LeaveAlone)
     assert reaction.reason.code is Code.FROZEN
-    assert "frozen hard by cli:ada" in reaction.reason.sentence
+    assert "frozen hard by ada" in reaction.reason.sentence
     assert scene.replaced() == []
-    assert any("frozen hard by cli:ada" in text for _, text in scene.told.said)
+    assert any("frozen hard by ada" in text for _, text in scene.told.said)
 
 
 def test_a_switch_that_cannot_be_read_stops_no_replacement(scene: Scene) -> None:

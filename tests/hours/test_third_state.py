@@ -21,7 +21,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.trigger import EvaluationReason
 from rightsizer.errors import ThrottledError
-from rightsizer.flows.evaluate import EvaluatePorts, NotDone, RecommendationSink, evaluate
+from rightsizer.flows.evaluate import AskedEndpoints, EvaluatePorts, NotDone, RecommendationSink, evaluate
 from rightsizer.recommender.proposal import ChangePermission
 from rightsizer.recommender.usage_cache import configured_at, last_modified
 from sandbox.sagemaker.load import Served
@@ -63,7 +63,9 @@ def evaluated(w: HoursWorld, hours: Hours | None = None) -> list[object]:
     )
     sink = RecommendationSink(store, lambda _: ChangePermission(False, ""), 14)
     with w.others():
-        return list(evaluate(ports, sink, Policy(lookback_days=7), [NAME], EvaluationReason.FULL_SWEEP, w.now))
+        return list(
+            evaluate(ports, sink, Policy(lookback_days=7), AskedEndpoints([NAME], EvaluationReason.FULL_SWEEP), w.now)
+        )
 
 
 def recommended(w: HoursWorld, hours: Hours | None = None) -> Recommendation:

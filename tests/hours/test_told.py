@@ -112,7 +112,7 @@ def test_an_order_that_the_tick_refuses_since_the_limits_were_lowered_is_told_on
         w.until(NIGHT + HOUR)
         ((subject, text),) = w.told
         assert subject == f"{NAME} was not woken"
-        assert "slack:U1 asked for it at 2026-11-02 20:00 UTC" in text
+        assert "U1 asked for it at 2026-11-02 20:00 UTC" in text
         assert "wakes_per_day is 0; change its tag rightsizer:hours" in text
         assert (w.state, w.record.wakes) == (HoursState.STOPPED, ())
 

@@ -233,3 +233,51 @@ def refuse_messages(w: HoursWorld, until: datetime) -> None:
         w.told.append((subject, text))
 
     w.flow = replace(w.flow, ports=replace(w.flow.ports, notifier=Told(post)))
+
+
+@dataclass
+class Stale:
+    """A reader that goes on showing what was there before for a while after each difference."""
+
+    real: Any
+    clock: Any
+    lag: timedelta
+    operations: tuple[str, ...] = ("endpoint",)
+    known: dict[str, list[tuple[datetime, Any]]] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.real, name)
+        if name not in self.operations:
+            return found
+
+        def read(*args: Any) -> Any:
+            seen = self.known.setdefault(f"{name}{args}", [])
+            now, answer = self.clock.now, found(*args)
+            if not seen or seen[-1][1] != answer:
+                seen.append((now, answer))
+            old = [value for at, value in seen if at <= now - self.lag]
+            return old[-1] if old else seen[0][1]
+
+        return read
+
+
+def stale(w: HoursWorld, lag: timedelta, *operations: str) -> None:
+    """From now on AWS shows these things, the endpoint unless told, only after that time."""
+    ports = w.flow.ports
+    changer: Any = Stale(ports.changer, w.box.clock, lag, operations or ("endpoint",))
+    w.flow = replace(w.flow, ports=replace(ports, changer=changer))
+
+
+def fail_a_delete(w: HoursWorld) -> None:
+    """AWS takes the next delete and does not finish it: the endpoint is Failed, and only another delete helps."""
+    fleet = w.box.world.fleet
+    whole_remove, left = fleet.remove, [1]
+
+    def remove(endpoint: Any) -> None:
+        if left and left.pop():
+            endpoint.failure_reason = "Could not delete the endpoint"
+            fleet._enter(endpoint, "Failed")
+            return
+        whole_remove(endpoint)
+
+    fleet.remove = remove  # type: ignore[method-assign]

@@ -1,6 +1,6 @@
 """A cluster read from the series of its exporters, and the advice for it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -126,6 +126,23 @@ def test_a_cluster_without_neuron_does_not_miss_its_monitor() -> None:
         each for each in cluster() if "neuron" not in each[0] and each[1].get("resource") != "aws_amazon_com_neuron"
     ]
     assert read(plain).missing == ()
+
+
+@pytest.mark.parametrize(
+    "renamed",
+    [
+        {"Hostname": "hostname"},
+        {"exported_pod": "pod_name", "exported_namespace": "pod_namespace", "exported_container": "container_name"},
+    ],
+)
+def test_labels_of_other_releases_of_the_dcgm_exporter_name_the_same_nodes_and_pods(
+    use: ClusterUse, renamed: Mapping[str, str]
+) -> None:
+    other = [
+        (name, {renamed.get(key, key): each for key, each in labels.items()}, value)
+        for name, labels, value in cluster()
+    ]
+    assert read(other) == use
 
 
 def test_an_exporter_that_names_no_pods_is_said() -> None:

@@ -119,7 +119,9 @@ def window(
     size = days * 86400 // period_s
     series = {
         MetricStatistic(*key): Series(
-            start, period_s, array("d", [value(i) if callable(value) else float(value) for i in range(size)])
+            start,
+            period_s,
+            array("d", map(value, range(size)) if callable(value) else [float(value)] * size),
         )
         for key, value in values.items()
     }

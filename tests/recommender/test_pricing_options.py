@@ -13,6 +13,7 @@ from rightsizer.recommender import pricing
 from rightsizer.recommender.elsewhere import volume_notes
 from rightsizer.recommender.pricing import (
     MANAGED,
+    RatedTarget,
     cost_of,
     delete_option,
     monthly_cost,
@@ -34,7 +35,7 @@ REAL_TIME = EndpointKind.REAL_TIME
 def typed(
     target: Target, runs: Any = (FOUR, 2), to: Any = ONE, money: Money = MONEY, kind: EndpointKind = REAL_TIME
 ) -> Option:
-    return type_option(kind, runs, to, target, PRICE, money, RISKS, 9.876, {"a": "b"}, ("that",))
+    return type_option(kind, runs, to, RatedTarget(target, PRICE, money, RISKS, 9.876), {"a": "b"}, ("that",))
 
 
 def test_another_type_carries_what_was_reckoned_of_it() -> None:

@@ -6,7 +6,8 @@ from datetime import date, timedelta
 import pytest
 
 from rightsizer.domain.usage import SLOTS, DailyUsage
-from rightsizer.recommender.scale_to_zero import STOPPED_MINUTES, find_stopped_traffic, idle_time
+from rightsizer.recommender.scale_to_zero import idle_time
+from rightsizer.recommender.stopped_traffic import find_stopped_traffic
 
 HOUR = SLOTS // 24
 
@@ -31,7 +32,7 @@ def until(number: int, hour: int, per_slot: float = 2.0) -> DailyUsage:
 def test_traffic_that_came_day_and_night_and_is_gone_since_the_afternoon_has_stopped() -> None:
     found = find_stopped_traffic([busy(0), busy(1), until(2, 14)], 9.0)
     assert found is not None
-    assert (found.minutes, found.asleep_share) == (STOPPED_MINUTES, 1.0)
+    assert (found.hours, found.longest_before_h) == (10.0, 0.0)
 
 
 @pytest.mark.parametrize(

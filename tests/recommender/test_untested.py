@@ -6,7 +6,7 @@ import pytest
 
 from rightsizer.domain.option import Risk
 from rightsizer.domain.policy import Policy
-from rightsizer.recommender.untested import untested_risk
+from rightsizer.recommender.options import untested_risk
 from tests.labelled import judged, read
 from tests.recommender.plain import option
 from tests.test_cases import CASES

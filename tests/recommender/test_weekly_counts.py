@@ -285,3 +285,25 @@ def test_a_step_that_makes_classes_of_days_alike_has_one_class_fewer(seen: list[
     step = _with_at_least(context, samples.option(kind=OptionKind.SCHEDULE, target=target), 2)
     assert step is not None
     assert step.target.day_counts == (classes[0], DayCounts((5, 6), (2,) * 24))
+
+
+def test_days_that_are_judged_apart_a_second_time_are_streamed_and_replayed_once(seen: list[EvaluationContext]) -> None:
+    context = context_of(seen, fortnight())
+    weekend = on_weekdays(context, (5, 6))
+    stream, plan = weekend.stream, Fleet((1,) * 24, 1, False, 1.0)
+    weekend.replay(plan)
+    again = on_weekdays(replace(context, extra_margin=2), (5, 6))
+    assert again.extra_margin == 2
+    assert again.stream is stream
+    assert again.replay(plan) is weekend.replay(plan)
+    assert on_weekdays(context, (0,)).stream != stream
+
+
+def test_days_on_the_reference_fleet_are_replayed_once_for_each_choice_of_days(seen: list[EvaluationContext]) -> None:
+    context = context_of(seen, fortnight())
+    busy = [day for day in context.days if day.day.weekday() < 5]
+    quiet = [day for day in context.days if day.day.weekday() >= 5]
+    found = context.reference_replay_of(busy, 500)
+    assert context.reference_replay_of(list(busy), 500) is found
+    assert context.reference_replay_of(quiet, 500) != found
+    assert context.reference_replay_of(busy, 100) is not found

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
+from rightsizer.changes import reconcile
 from rightsizer.changes.proof import proof_verdict
-from rightsizer.changes.reconcile import courses
 from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.policy import ChangeLimits
@@ -66,7 +66,7 @@ def test_an_endpoint_that_is_marked_for_deletion_is_not_said_to_run_something_ne
     delete = an_option(kind=OptionKind.DELETE, target=Target(OLD_TYPE, 0), in_place=False)
     limits = ChangeLimits(grace=timedelta(days=3), rewire_alarms=True)
     still = steady(requests=0)
-    with world(delete, limits=limits, load=still) as w, patch.object(courses, "Steer", wraps=Steer) as steered:
+    with world(delete, limits=limits, load=still) as w, patch.object(reconcile, "Steer", wraps=Steer) as steered:
         w.start()
         w.run(1)
     said = [str(call.args[0].sentence) for call in steered.call_args_list]

@@ -175,6 +175,14 @@ def test_a_digest_names_the_largest_and_counts_the_rest() -> None:
     assert "chat-19: saves $1,900 a month" in said
     assert "and 5 others" in said
     assert "chat-4:" not in said
+    assert blocks[1]["text"]["text"].startswith("• chat-0: needs more\n• chat-19: "), "who needs more is not cut off"
+
+
+def test_one_day_of_evidence_is_one_day() -> None:
+    young = recommendation()
+    assert young.evidence is not None
+    young = replace(young, evidence=replace(young.evidence, days=1.2))
+    assert "seen for 1 day, " in json.dumps(proposal_blocks(proposal(recommendation=young)))
 
 
 def test_a_proposal_that_cannot_be_carried_out_has_no_approve_button_but_the_way_to_one() -> None:

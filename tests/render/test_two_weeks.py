@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rightsizer.domain.option import Target
+from rightsizer.domain.option import OptionKind, Target
 from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.render.pictures import gaps
 from rightsizer.render.two_weeks import draw, two_weeks
@@ -27,6 +27,12 @@ def test_a_change_of_the_count_alone_has_no_new_limit_of_memory() -> None:
     assert two_weeks(recommendation(), SEEN).panels[1].limit == 22.0
     bare = replace(recommendation(), options=(), replay=None)
     assert [panel.limit for panel in two_weeks(bare, SEEN).panels] == [100.0, None, None]
+
+
+def test_the_title_of_a_deletion_names_no_fleet() -> None:
+    idle = recommendation(options=(option(kind=OptionKind.DELETE, in_place=False),))
+    assert two_weeks(idle, SEEN).title == "chat-7b"
+    assert two_weeks(recommendation(), SEEN).title.startswith("chat-7b on 1 × ")
 
 
 @pytest.mark.parametrize("seen", [SEEN, WeekSignals(START, (None,) * 336, (None,) * 336, (None,) * 336)])

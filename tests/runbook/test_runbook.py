@@ -168,3 +168,19 @@ def test_prices_stale(at: Scene, watch: Watch) -> None:
     at.sweep()
     at.pass_time(hours=2)
     assert watch.state("PricesStaleAlarm") == "OK", "24 hours after the last failure"
+
+
+def test_events_lost(at: Scene, watch: Watch) -> None:
+    at.add(BIG, tags=PROPOSE)
+    at.box.deny("events:PutEvents")
+    at.sweep()
+    at.pass_time(minutes=5)
+    assert watch.state("EventsLostAlarm") == "ALARM", "that of a proposal"
+    at.pass_time(hours=2)
+    assert watch.state("EventsLostAlarm") == "OK"
+    at.stack.fire("Report.Weekly")
+    at.pass_time(minutes=5)
+    assert watch.state("EventsLostAlarm") == "ALARM", "that of the report"
+    at.box.gate.heal()
+    at.pass_time(hours=1)
+    assert watch.state("EventsLostAlarm") == "OK", "over with the next hour without a loss"

@@ -35,7 +35,7 @@ class Watch:
         """The state of an alarm now, by the properties that the template gives it."""
         found = stack().of("AWS::CloudWatch::Alarm")[name]
         now = self.at.box.clock.now
-        period = found.get("Period") or 300
+        period = found.get("Period") or next(one["MetricStat"]["Period"] for one in found["Metrics"][1:])
         values = list(self._values(found, period, now))
         state = judge(Alarm(name, "", found, now, now), values)
         assert state is not None

@@ -262,15 +262,19 @@ def test_respond_can_record_a_decision_on_a_proposal_read_its_secret_and_link_pa
     record, wake = granting(deployed, "respond", "dynamodb:PutItem")
     assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
     assert wake["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["WAKE#*"]}}
-    (seen,) = [s for s in granting(deployed, "respond", "dynamodb:GetItem") if s not in (record, wake)]
-    assert seen["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["HOURS#*", "CONTROL"]}}
+    frozen, seen = [s for s in granting(deployed, "respond", "dynamodb:GetItem") if s not in (record, wake)]
+    assert frozen["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["CONTROL"]}}
+    assert seen["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["HOURS#*"]}}
 
 
 def test_respond_sees_and_asks_nothing_of_office_hours_in_a_stack_that_stops_nothing() -> None:
     found = stack(**EVERYTHING | {"MayStop": "nothing"})
     (record,) = granting(found, "respond", "dynamodb:PutItem")
     assert record["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PROPOSAL#*"]}}
-    assert granting(found, "respond", "dynamodb:GetItem") == [record]
+    assert [s["Sid"] for s in granting(found, "respond", "dynamodb:GetItem")] == [
+        record["Sid"],
+        "SeeWhetherAllIsFrozen",
+    ]
 
 
 def test_the_picture_reads_one_proposal_and_its_metrics_and_writes_where_the_picture_is(deployed: Stack) -> None:

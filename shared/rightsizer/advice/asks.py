@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from rightsizer.advice.answer import AdviceReason, HardwareClass, Refused
+from rightsizer.advice.describe import nearest
 from rightsizer.advice.fitting import need_of, place
 from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
 from rightsizer.advice.market import LEGACY, Market, class_of
@@ -28,7 +29,8 @@ def _word_refusal(name: str, workload: Workload) -> AdviceReason | None:
     judge = WORDS.get(name)
     if judge is None:
         return AdviceReason(
-            f"{name!r} is no type, service or purchase option that is known; known are {', '.join(WORDS)}"
+            f"{name!r} is no type, service or purchase option that is known{nearest(name, WORDS)}; known are"
+            f" {', '.join(WORDS)}"
         )
     return judge(workload)
 
@@ -134,7 +136,8 @@ def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason
         return AdviceReason(f"{name} cannot be judged: {market.types.incomplete[name]}", "catalogue")
     if found is None:
         kind = "endpoint" if workload.task.is_inference else "known"
-        return AdviceReason(f"{name} is no {kind} type", "the API's ProductionVariantInstanceType")
+        near = nearest(name, (each.name for each in market.types))
+        return AdviceReason(f"{name} is no {kind} type{near}", "the API's ProductionVariantInstanceType")
     offer = market.find(name)
     if offer is None:
         return AdviceReason(f"no price of {name} is known in {market.region}", "price snapshot")

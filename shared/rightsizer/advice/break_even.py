@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
-from rightsizer.advice.hosting import ASSUMED_S, HOLD_H, serverless_of, serverless_refusal
+from rightsizer.advice.hosting import ASSUMED_S, HOLD_H, pauses_forbidden, serverless_of, serverless_refusal
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import TARGET_USE
 from rightsizer.advice.workload import Workload
@@ -97,6 +97,6 @@ def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator
         text = f"serverless is cheaper than one {first.instance_type} below {even:,.0f} requests a month"
         yield AdviceReason(text, Rule.SERVERLESS_BREAK_EVEN)
     alone = next(_from(workload, first, "real-time", TO_ZERO), None)
-    if first.accelerators and alone is not None:
+    if first.accelerators and alone is not None and not pauses_forbidden(workload, options):
         text = f"giving the instance back pays below {alone:,.0f} requests a month that come alone; bursts allow more"
         yield AdviceReason(text, "arithmetic")

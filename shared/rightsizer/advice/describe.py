@@ -2,13 +2,13 @@
 
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rightsizer.advice.workload import Model, ModelKind, Workload
+from rightsizer.advice.workload import Model, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
 
@@ -24,7 +24,8 @@ ALIASES: Mapping[str, Mapping[str, Any]] = {
 def workload_of(described: Mapping[str, Any]) -> Workload:
     """The workload that plain data describes; InputError names what is wrong with it.
 
-    The kind need not be given where the name or the framework tells it.
+    Kind and precision need not be given where the name or the framework tells them. Training computes in 16 bits
+    whatever the weights are published in.
 
     Example:
         >>> workload_of({"task": "training", "model": {"kind": "llm", "parameters": 13e9}}).model.kind.value
@@ -38,9 +39,12 @@ def workload_of(described: Mapping[str, Any]) -> Workload:
     made = _object(Workload, whole, "workload")
     assert isinstance(made, Workload)
     model = whole.get("model")
-    kind = _kind_of(made.model)
-    if kind is not None and isinstance(model, Mapping) and model.get("kind") is None:
-        return replace(made, model=replace(made.model, kind=kind))
+    given = model if isinstance(model, Mapping) else {}
+    kind, precision = _kind_of(made.model), made.model.published_precision
+    if kind is not None and given.get("kind") is None:
+        made = replace(made, model=replace(made.model, kind=kind))
+    if precision is not None and given.get("precision") is None and made.task.is_inference:
+        made = replace(made, model=replace(made.model, precision=precision))
     return made
 
 
@@ -51,6 +55,8 @@ CLASSICAL = (
     "sklearn",
     "scikitlearn",
     "kmeans",
+    "knn",
+    "knearestneighbors",
     "linearlearner",
     "lda",
     "pca",
@@ -85,8 +91,7 @@ def _object(kind: type, data: Any, place: str) -> object:
     hints = get_type_hints(kind)
     for key in data:
         if key not in hints:
-            near = get_close_matches(str(key), hints, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(sorted(hints))}"
+            hint = nearest(key, hints) or f"; known are {', '.join(sorted(hints))}"
             raise InputError(f"{place}.{key} is no field of a workload{hint}")
     values = {key: _value(hints[key], value, f"{place}.{key}") for key, value in data.items()}
     missing = [f.name for f in fields(kind) if f.name not in values and _is_required(f)]
@@ -122,7 +127,8 @@ def _choice(hint: type[StrEnum], value: Any, place: str) -> StrEnum:
         word = environment_of_word(value) if hint is Environment and isinstance(value, str) else None
         return hint(word or value)
     except ValueError:
-        raise InputError(f"{place} must be one of {', '.join(hint)}, got {value!r}") from None
+        known = [*hint, *(ALIASES if hint is Task else ())]
+        raise InputError(f"{place} must be one of {', '.join(hint)}, got {value!r}{nearest(value, known)}") from None
 
 
 def _plain(hint: Any, value: Any, place: str) -> Any:
@@ -140,6 +146,12 @@ def _plain(hint: Any, value: Any, place: str) -> Any:
             raise InputError(f"{place} must be a whole number, got {value!r}")
         return int(number)
     return number
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """A question after the known word that somebody may have meant, or nothing."""
+    near = get_close_matches(str(word).strip().lower(), list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
+from rightsizer.advice.describe import nearest
 from rightsizer.advice.market import Market, Offer, class_of, dollars
+from rightsizer.advice.models import precision_in_name
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.workload import Model, Task, TrackedRun, Workload
 
@@ -15,6 +17,7 @@ def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     if size is not None:
         text = f"{size / 1e9:g} billion parameters are read from the name {workload.model.name}: check them"
         yield AdviceReason(text, "description")
+    yield from _precision(workload)
     yield from _mixture(workload.model)
     if unused := [name for name, value in _unused(workload) if value is not None]:
         said = "is" if len(unused) == 1 else "are"
@@ -49,6 +52,14 @@ def _unused(workload: Workload) -> Iterator[tuple[str, object]]:
         yield "objectives.tokens_per_second", goals.tokens_per_second
 
 
+def _precision(workload: Workload) -> Iterator[AdviceReason]:
+    """In which precision the weights are counted, where the name or the publisher tells it."""
+    told = workload.model.published_precision
+    if told is not None and told is workload.model.precision and workload.task.is_inference:
+        whose = "as the name says" if precision_in_name(workload.model.name) else "as they are published"
+        yield AdviceReason(f"weights of {workload.model.name} are counted in {told.value}, {whose}", "description")
+
+
 def _mixture(model: Model) -> Iterator[AdviceReason]:
     """What a mixture of experts is counted with."""
     if model.size is None or not model.is_mixture:
@@ -68,7 +79,8 @@ def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     for name in workload.compare:
         found, offer = market.types.find(name), market.find(name)
         if found is None:
-            why = market.types.incomplete.get(name, "it is no known instance type")
+            meant = nearest(name, (each.name for each in market.types))
+            why = market.types.incomplete.get(name, f"it is no known instance type{meant}")
             yield AdviceReason(f"{name} cannot be compared: {why}", "catalogue")
             continue
         chip = found.accelerator
@@ -117,7 +129,7 @@ def _beats(other: TrackedRun, each: TrackedRun) -> bool:
 def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
     """What the description does not tell, and which measurement or figure would settle it."""
     model = workload.model
-    if not model.has_size:
+    if not model.has_size and workload.task not in (Task.PREPROCESSING, Task.NOTEBOOK):
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
     if workload.task.is_training and workload.data.tokens is None and workload.data.known_hours is None:
         yield "the duration of a run: give data.tokens, or run a hundred steps and read the seconds a step"
@@ -126,6 +138,8 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
             yield "latency and requests a second: deploy the first option and send your own requests for an hour"
         if workload.traffic.rate is None:
             yield "how many instances the load needs: give traffic.requests_per_second and the peak"
+    if workload.objectives.budget_usd is not None and all(_cost(each) is None for each in options):
+        yield "whether objectives.budget_usd holds: no price of a run is known; give data.tokens or data.known_hours"
     if any(each.cost.basis.startswith("derived") for each in options):
         yield "prices whose basis is derived are estimates: ask the price list of the account's Region before deciding"
     yield "whether capacity and quota of a type are there: look at the account's quotas before deciding"

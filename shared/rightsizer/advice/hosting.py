@@ -57,7 +57,7 @@ class Serverless:
 def needs_accelerator(workload: Workload) -> bool:
     """Whether the model cannot be expected to answer from a CPU."""
     model = workload.model
-    if model.kind is ModelKind.CLASSICAL or model.cpu_only or workload.constraints.no_gpu:
+    if model.answers_on_cpu or model.cpu_only or workload.constraints.no_gpu:
         return False
     limit = workload.objectives.p95_ms
     if limit is not None and model.operations is not None and model.operations / SMALL_CPU_FLOPS * 1000 > limit:
@@ -239,12 +239,18 @@ def _for_hours(cost: Cost, hours: float) -> Cost:
 
 def _should_sleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> bool:
     """Whether zero instances between requests come first: they save hours, and the objectives allow a cold start."""
-    traffic, objectives = workload.traffic, workload.objectives
+    traffic = workload.traffic
     pauses = traffic.shape is Shape.INTERMITTENT or traffic.idle_share is not None  # else requests may come evenly
     if not pauses and _busy_hours(workload)[0] > ALL_HOURS:
         return False
-    limits = [each for each in (objectives.p95_ms, objectives.first_token_ms) if each is not None]
-    return not limits or not always_on or 60_000 * _cold_start(always_on[0]).interval.middle <= min(limits)
+    return not pauses_forbidden(workload, always_on)
+
+
+def pauses_forbidden(workload: Workload, always_on: Sequence[AdvisedOption]) -> bool:
+    """Whether an objective forbids the first request after a pause to wait, by the slow end of a cold start."""
+    goals = workload.objectives
+    limits = [each for each in (goals.p95_ms, goals.first_token_ms) if each is not None]
+    return bool(limits and always_on) and 60_000 * _cold_start(always_on[0]).interval.high > min(limits)
 
 
 def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[AdvisedOption]:

@@ -9,6 +9,7 @@ from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
+from rightsizer.advice.training import purchase_of, run_cost
 from rightsizer.advice.workload import ModelKind, Task, Workload
 
 SMALL_TABLE_GIB = 8
@@ -121,10 +122,11 @@ def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:
 
 def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
     cost = replace(offer.cost(), usd_per_month=None)
-    hours = workload.data.known_hours
+    known = workload.data.known_hours
+    hours = Interval(known / 2, known, known * 2, ("the duration was measured elsewhere",)) if known else None
+    purchase, bought = purchase_of(workload, hours) if workload.task.is_training else (Purchase.ON_DEMAND, ())
     if hours:
-        run = offer.hourly * hours
-        cost = replace(cost, usd_per_run=Interval(run / 2, run, run * 2, ("the duration was measured elsewhere",)))
+        cost = replace(cost, usd_per_run=run_cost(offer.hourly, hours, purchase))
     preprocessing = workload.task is Task.PREPROCESSING
     first = "preprocessing and feature engineering run on CPU" if preprocessing else "classical training runs on CPU"
     rule = Rule.PREPROCESSING_ON_CPU if preprocessing else Rule.CLASSICAL_ON_CPU
@@ -135,7 +137,7 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         rule = Rule.TINY_NETWORK_ON_CPU
     return AdvisedOption(
         Hosting.JOB,
-        Purchase.ON_DEMAND,
+        purchase,
         Action.APPLY,
         offer.hardware,
         offer.type.name,
@@ -145,6 +147,7 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
         reasons=(
             AdviceReason(first, rule),
             AdviceReason(f"USD {dollars(offer.hourly)} an hour for {offer.type.vcpu} vCPUs", "price snapshot"),
+            *bought,
         ),
         effort="none",
         measure="run it once on a tenth of the data and read CPU and memory use",

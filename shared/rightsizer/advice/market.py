@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import cache
 
 from rightsizer import catalog
@@ -129,8 +130,10 @@ def known_types() -> Catalogue:
 def snapshot(region: str) -> Market:
     """The market of a Region by the dated snapshot; InputError for a Region that it does not cover."""
     if region not in catalog.priced_regions():
-        known = ", ".join(sorted(catalog.priced_regions()))
-        raise InputError(f"no prices are known for the Region {region!r}; the snapshot covers {known}")
+        known = sorted(catalog.priced_regions())
+        near = get_close_matches(region, known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"no prices are known for the Region {region!r}{meant}; known are {', '.join(known)}")
     prices = {
         row.instance_type: Price(
             row.instance_type, region, row.usd_per_hour, "snapshot", row.basis, row.as_of, row.listed

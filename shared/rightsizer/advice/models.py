@@ -90,6 +90,8 @@ class Network:
     item: str
     """What one item is, such as an image of 224 x 224."""
     url: str
+    precision: str = ""
+    """The precision in which the weights are published where it is none of 16 bits, such as ``fp8``; else empty."""
 
 
 @cache
@@ -104,6 +106,7 @@ def networks() -> Mapping[str, Network]:
             float(row["gflop"]) if row["gflop"] else None,
             row["item"],
             row["url"],
+            row["precision"],
         )
         for row in _rows("networks.csv")
     }
@@ -111,8 +114,35 @@ def networks() -> Mapping[str, Network]:
 
 def find_network(name: str) -> Network | None:
     """The network that a name means, also as ``microsoft/resnet-50`` or ``resnet50``; else None."""
-    plain = _bare(name)
-    return next((each for key, each in networks().items() if _bare(key) == plain), None)
+    known = {_bare(key): each for key, each in networks().items()}
+    return next((known[plain] for each in _shorter(name) if (plain := _bare(each)) in known), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A small network that an algorithm of SageMaker trains, and the processor that its page names first (rule C12)."""
+
+    trains_on_cpu: bool
+    answers_on_cpu: bool
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    "deepar": Algorithm(trains_on_cpu=True, answers_on_cpu=True),
+    "blazingtext": Algorithm(trains_on_cpu=True, answers_on_cpu=True),
+    "objectvec": Algorithm(trains_on_cpu=True, answers_on_cpu=False),
+    "ntm": Algorithm(trains_on_cpu=False, answers_on_cpu=True),
+    "ipinsights": Algorithm(trains_on_cpu=False, answers_on_cpu=True),
+    "autogluon": Algorithm(trains_on_cpu=False, answers_on_cpu=True),
+    "autogluontabular": Algorithm(trains_on_cpu=False, answers_on_cpu=True),
+    "tabtransformer": Algorithm(trains_on_cpu=False, answers_on_cpu=True),
+    "seqseq": Algorithm(trains_on_cpu=False, answers_on_cpu=False),
+}
+"""Algorithms by their name in small letters only."""
+
+
+def find_algorithm(framework: str) -> Algorithm | None:
+    """The algorithm that a framework names, also as ``DeepAR`` or ``object2vec``; else None."""
+    return ALGORITHMS.get(re.sub(r"[^a-z]", "", framework.lower()))
 
 
 def size_in_name(name: str) -> float | None:
@@ -145,9 +175,43 @@ def names_a_mixture(name: str) -> bool:
     )
 
 
+PRECISIONS = (
+    ("fp8", r"fp8|f8"),
+    ("int4", r"awq|gptq|int4|4-?bits?|nf4|mxfp4|nvfp4|w4a16|q4(-[a-z0-9-]*)?"),
+    ("int8", r"int8|8-?bits?|w8a8|q8(-0)?"),
+    ("bf16", r"bf16"),
+    ("fp16", r"fp16"),
+    ("", r"bnb|gguf|ggml|dynamic|quantized(-[a-z0-9.-]+)?"),
+)
+"""Precisions, and how names of repositories write them; the last ones tell no precision."""
+VARIANTS = r"instruct|chat|hf|it|uncased|cased|v0\.[1-3]|v1\.0|4k|8k|128k|preview|base|\d{4}|finetuned-.*|ft-.*|sft"
+"""What may follow the name of a model and change neither its architecture nor its size."""
+ENDING = re.compile(rf"-({'|'.join(form for _, form in PRECISIONS)}|{VARIANTS})$")
+
+
+def precision_in_name(name: str) -> str:
+    """The precision that the name of a repository tells, as ``-AWQ`` and ``-FP8`` do; empty where it tells none."""
+    plain = _last(name)
+    return next((word for word, form in PRECISIONS if word and re.search(rf"-({form})(-|$)", plain)), "")
+
+
+def _last(name: str) -> str:
+    """The repository's last part in small letters, with hyphens between its words."""
+    return re.sub(r"[_\s]+|(?<=quantized)\.", "-", name.strip().lower().rsplit("/", 1)[-1])
+
+
+def _shorter(name: str) -> Iterator[str]:
+    """The name as it is, then without one word after another that changes neither architecture nor size."""
+    plain = _last(name).removeprefix("meta-").removeprefix("openai-")
+    while plain:
+        yield plain
+        rest = ENDING.sub("", plain)
+        plain = rest if rest != plain else ""
+
+
 def _bare(name: str) -> str:
-    """The name as it is compared: the repository's last part, without blanks and hyphens and without a precision."""
-    return re.sub(r"[^a-z0-9.]", "", name.lower().rsplit("/", 1)[-1].removeprefix("openai-"))
+    """The name as it is compared: small letters, figures and points only."""
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
 @cache
@@ -158,22 +222,8 @@ def architectures() -> Mapping[str, Architecture]:
 
 def find_architecture(name: str) -> Architecture | None:
     """The architecture that a name means, also a repository as ``meta-llama/Llama-3.1-8B-Instruct``; else None."""
-    plain = name.lower().rsplit("/", 1)[-1].removeprefix("meta-").replace("_", "-")
-    for ending in (
-        "-instruct",
-        "-chat-hf",
-        "-chat",
-        "-hf",
-        "-it",
-        "-uncased",
-        "-cased",
-        "-v0.1",
-        "-v0.2",
-        "-v0.3",
-        "-4k",
-    ):
-        plain = plain.removesuffix(ending).removesuffix("-instruct")
-    return architectures().get(SAME_AS.get(plain, plain))
+    known = architectures()
+    return next((known[each] for short in _shorter(name) if (each := SAME_AS.get(short, short)) in known), None)
 
 
 SAME_AS: Mapping[str, str] = {
@@ -197,6 +247,24 @@ SAME_AS: Mapping[str, str] = {
     "minilm": "all-minilm-l6-v2",
     "bge-large": "bge-large-en-v1.5",
     "bge-large-en": "bge-large-en-v1.5",
+    "bge-base": "bert-base",
+    "bge-base-en": "bert-base",
+    "bge-base-en-v1.5": "bert-base",
+    "e5-base-v2": "bert-base",
+    "gte-base": "bert-base",
+    "e5-large-v2": "bert-large",
+    "gte-large": "bert-large",
+    "uae-large-v1": "bert-large",
+    "mxbai-embed-large-v1": "bert-large",
+    "bge-m3": "xlm-roberta-large",
+    "bge-reranker-large": "xlm-roberta-large",
+    "bge-reranker-v2-m3": "xlm-roberta-large",
+    "multilingual-e5-large": "xlm-roberta-large",
+    "bge-reranker": "xlm-roberta-base",
+    "multilingual-e5": "xlm-roberta-base",
+    "llamaguard-7b": "llama-2-7b",
+    "llama-guard-3-8b": "llama-3-8b",
+    "qwq-32b": "qwen2.5-32b",
 }
 """Names that mean an architecture of the table."""
 

@@ -21,7 +21,7 @@ from rightsizer.advice.memory import Precision
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.speed import Speed, speed_of
 from rightsizer.advice.throughput import EIGHT_BIT_DOUBLES, Interval
-from rightsizer.advice.workload import Constraints, Goal, ModelKind, Task, Workload
+from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.hardware import TRANSFORM_FAMILIES
 from rightsizer.recommender.migration import SERVING_PHASES
@@ -31,6 +31,8 @@ LOW_RATE = 1.0
 """Requests a second below which a classical model needs no compute-optimised type."""
 SMALL_PARAMETERS, LOOSE_MS = 2e8, 500.0
 """A network of at most so many parameters with an objective no tighter may be tried on CPU."""
+ASSUMED_MS = 1000.0
+"""p95 within which an endpoint answers where no objective is given, to judge a network on a CPU; an assumption."""
 TINY_PARAMETERS = 2e7
 """A network of at most so many parameters is tried on CPU first; an assumption."""
 
@@ -75,16 +77,15 @@ def serving_options(workload: Workload, market: Market) -> tuple[list[AdvisedOpt
 def classes_of(workload: Workload) -> tuple[HardwareClass, ...]:
     """Classes of hardware that may serve at all."""
     model, limits = workload.model, workload.constraints
-    burst = (HardwareClass.CPU_BURST,) if _is_small_stage(limits) else ()
-    cpu = (*burst, *CPU)
+    cpu = (HardwareClass.CPU_BURST, *CPU) if limits.environment is Environment.DEVELOPMENT else CPU
     if model.kind is ModelKind.CLASSICAL or model.cpu_only or limits.no_gpu or limits.edge:
         return cpu
     chips = [HardwareClass.GPU_G, HardwareClass.GPU_P]
     if may_compile(workload):
-        chips.append(HardwareClass.INF)
+        chips += [HardwareClass.INF, HardwareClass.TRN]
     tight = workload.objectives.p95_ms is not None and workload.objectives.p95_ms < LOOSE_MS
     tight = tight and model.operations is None  # where the operations are known, the estimate decides
-    if (model.size or SMALL_PARAMETERS + 1) <= SMALL_PARAMETERS and not tight:
+    if model.answers_on_cpu or ((model.size or SMALL_PARAMETERS + 1) <= SMALL_PARAMETERS and not tight):
         chips.extend(cpu)
     return tuple(chips)
 
@@ -94,10 +95,6 @@ def may_compile(workload: Workload) -> bool:
     if workload.objectives.goal is Goal.FLEXIBILITY or workload.model.neuron is False:
         return False
     return workload.constraints.compiled_models is not False and workload.model.kind is not ModelKind.CLASSICAL
-
-
-def _is_small_stage(limits: Constraints) -> bool:
-    return limits.environment is Environment.DEVELOPMENT
 
 
 def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Candidate], list[Refused]]:
@@ -111,10 +108,16 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
         if not isinstance(made, Candidate):
             why = AdviceReason(made, Rule.SERVING_MEMORY) if isinstance(made, str) else made
             refused.setdefault(family, Refused(offer.type.name, why))
-        elif family not in best or made.monthly < best[family].monthly:
+        elif family not in best or _worth(made, workload) < _worth(best[family], workload):
             best[family] = made
     left = [reason for family, reason in refused.items() if family not in best]
     return _pruned(list(best.values()), workload), left
+
+
+def _worth(each: Candidate, workload: Workload) -> tuple[bool, float]:
+    """Sort key within a family: a network on a CPU first where it surely answers in time, then the price of a month."""
+    network = each.offer.hardware.is_cpu and not workload.model.answers_on_cpu
+    return (network and not _surely_meets(each, workload), each.monthly)
 
 
 def _judge(offer: Offer, workload: Workload, need: Need) -> Candidate | AdviceReason | str:
@@ -162,8 +165,6 @@ LEAST_VCPU = 4
 """vCPUs from which a network, or a batch of data, is worth trying on a CPU type; an assumption."""
 MOST_INSTANCES = 1000
 """Instances of one endpoint beyond which an option is no advice."""
-
-
 TABLE_FACTOR = 5
 """Memory that a table takes in Pandas, as a multiple of its file: its author's rule of thumb says 5 to 10 (rule M9)."""
 
@@ -222,7 +223,8 @@ def _dear(each: Candidate, least: Candidate) -> str:
 
 def _order(workload: Workload, found: Sequence[Candidate]) -> Callable[[Candidate], tuple[float, ...]]:
     """Sort key: lower comes first."""
-    tiny = workload.model.size is not None and workload.model.size <= TINY_PARAMETERS
+    size = workload.model.size
+    tiny = workload.model.answers_on_cpu or (size is not None and size <= TINY_PARAMETERS)
     accelerated = any(not each.offer.hardware.is_cpu for each in found) and not tiny
     batch = workload.task is Task.BATCH_INFERENCE
     loaded = bool(workload.traffic.peak) and not batch
@@ -262,8 +264,10 @@ def _unpacks_fp8(each: Candidate, workload: Workload) -> bool:
 
 
 def _surely_meets(each: Candidate, workload: Workload) -> bool:
-    """Whether even the cautious end of the estimate keeps the declared latency."""
+    """Whether even the cautious end of the estimate keeps the declared latency, or an assumed one."""
     limit, speed = workload.objectives.p95_ms, each.speed
+    if limit is None and workload.task is Task.REAL_TIME:
+        limit = ASSUMED_MS
     return (
         limit is not None and speed is not None and speed.latency_s is not None and speed.latency_s.high * 1000 <= limit
     )
@@ -311,12 +315,17 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
         yield AdviceReason(
             "a classical model has no parallel mathematics that an accelerator would speed up", Rule.CLASSICAL_ON_CPU
         )
-    elif offer.hardware.is_cpu:
+    elif offer.hardware.is_cpu and workload.model.answers_on_cpu:
         yield AdviceReason(
-            "a small network may meet its objective on a CPU, which only a measurement shows", Rule.SMALL_NETWORK_ON_CPU
+            "the page of the algorithm names CPU types for answers; its networks are small", Rule.ALGORITHM_PAGES
+        )
+    elif offer.hardware.is_cpu:
+        goal = "its objective" if workload.objectives.p95_ms is not None else f"an assumed p95 of {ASSUMED_MS:.0f} ms"
+        yield AdviceReason(
+            f"a small network may meet {goal} on a CPU, which only a measurement shows", Rule.SMALL_NETWORK_ON_CPU
         )
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
-        yield AdviceReason(f"{kind.value} is matrix mathematics, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
+        yield AdviceReason(f"{kind.words} is matrix arithmetic, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
     price = (
         f"USD {dollars(offer.hourly)} an hour, {offer.hourly * 730:.2f} a month of 730 hours, in {offer.price.region}"
     )
@@ -331,7 +340,7 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
         yield AdviceReason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:
         instances = "1 instance" if each.count == 1 else f"{each.count} instances"
-        use = f"{instances} for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
+        use = f"{instances} for {workload.traffic.peak:.3g} requests a second at 70 % of the estimated capacity"
         yield AdviceReason(use, Rule.SPARE_CAPACITY)
     elif workload.traffic.peak:
         yield AdviceReason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)

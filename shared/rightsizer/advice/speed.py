@@ -162,6 +162,19 @@ def network_latency(one: Interval) -> Interval:
     return Interval(low, middle, high, one.reasons)
 
 
+IMAGES_OF_VCPU = (50.0, 250.0)
+"""Images a second that one vCPU decodes and resizes, from a cautious to a good decoder (rule S8)."""
+
+
+def _fed_by_host(rate: Interval, vcpu: int) -> Interval:
+    """The images a second of an accelerator, as far as the vCPUs of its host can decode them."""
+    cautious, good = (each * vcpu for each in IMAGES_OF_VCPU)
+    if rate.low <= cautious and rate.middle <= good:
+        return rate
+    why = f"{vcpu} vCPUs decode {cautious:.0f} to {good:.0f} images a second, unless the GPU or the caller does"
+    return Interval(min(rate.low, cautious), min(rate.middle, good), rate.high, (*rate.reasons, why))
+
+
 def _network(placement: Placement, workload: Workload, operations: float) -> Speed:
     """A vision network by its operations; an encoder on a CPU too."""
     chip, vcpu = placement.offer.type.accelerator, placement.offer.type.vcpu
@@ -173,7 +186,10 @@ def _network(placement: Placement, workload: Workload, operations: float) -> Spe
     else:
         one = network_rate(peak_flops(chip, workload.model.precision), operations)
         side_by_side = placement.copies * placement.together
-    return _of_requests(one.scaled(side_by_side), network_latency(one), workload)
+    rate = one.scaled(side_by_side)
+    if chip is not None and workload.model.kind is ModelKind.VISION:
+        rate = _fed_by_host(rate, vcpu)
+    return _of_requests(rate, network_latency(one), workload)
 
 
 def _encoding(placement: Placement, workload: Workload) -> Speed:

@@ -7,7 +7,6 @@ from rightsizer.advice.answer import (
     Action,
     AdviceReason,
     AdvisedOption,
-    Cost,
     Estimate,
     HardwareClass,
     Hosting,
@@ -109,12 +108,11 @@ def _too_small(name: str, market: Market, workload: Workload) -> str:
 
 
 def too_small(name: str, market: Market, workload: Workload) -> str | None:
-    """Why one instance of the type cannot train the model, or None where it can."""
+    """Why the type cannot train the model, with as many nodes as may join, or None where it can."""
     offer = market.find(name)
     if offer is None or offer.type.accelerator is None:
         return None
-    model = training_model(workload.model)
-    return None if plan_of(offer, model, 1) else _too_small(name, market, workload)
+    return None if smallest_plan(offer, training_model(workload.model)) else _too_small(name, market, workload)
 
 
 def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
@@ -178,10 +176,13 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
     offer, tokens = plan.offer, workload.data.tokens
     hours = plan.hours(operations(workload.model, tokens)) if tokens else _known_hours(workload)
     estimates = (Estimate("duration of a run", "h", hours),) if hours else ()
-    purchase, bought = _purchase(workload, hours)
+    purchase, bought = purchase_of(workload, hours)
+    if purchase is Purchase.SPOT and offer.hardware is not HardwareClass.GPU_G:
+        scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
+        bought = (*bought, AdviceReason(scarce, "general knowledge"))
     cost = replace(offer.cost(plan.nodes), usd_per_month=None)
     if hours:
-        cost = _run_cost(cost, plan, hours, purchase)
+        cost = replace(cost, usd_per_run=run_cost(plan.hourly, hours, purchase))
     option = AdvisedOption(
         Hosting.JOB,
         purchase,
@@ -215,19 +216,14 @@ def _known_hours(workload: Workload) -> Interval | None:
     return Interval(hours / 3, hours, hours * 2, ("the duration was measured on other hardware",)) if hours else None
 
 
-def _run_cost(cost: Cost, plan: TrainingPlan, hours: Interval, purchase: Purchase) -> Cost:
+def run_cost(hourly: float, hours: Interval, purchase: Purchase) -> Interval:
     """The price of a run; on Spot with its discount and what interruptions cost."""
     if purchase is not Purchase.SPOT:
-        return replace(cost, usd_per_run=hours.scaled(plan.hourly))
-    low, middle, high = SPOT_SHARE
+        return hours.scaled(hourly)
+    low, middle, high = (share * hourly for share in SPOT_SHARE)
     why = (*hours.reasons, "60 to 70 % off is typical, and each interruption costs about half an hour")
     expected = (hours.low, hours.middle + LOST_HOURS * hours.middle / 20, hours.high + LOST_HOURS * hours.high / 5)
-    return replace(
-        cost,
-        usd_per_run=Interval(
-            low * expected[0] * plan.hourly, middle * expected[1] * plan.hourly, high * expected[2] * plan.hourly, why
-        ),
-    )
+    return Interval(low * expected[0], middle * expected[1], high * expected[2], why)
 
 
 def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
@@ -260,7 +256,7 @@ def _verdict(hours: Interval, deadline: float) -> str:
     return f"{hours.middle:.1f} h in the middle of the range: beyond"
 
 
-def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[AdviceReason, ...]]:
+def purchase_of(workload: Workload, hours: Interval | None) -> tuple[Purchase, tuple[AdviceReason, ...]]:
     """Spot where an interrupted run goes on from a checkpoint; else On-Demand with what stands against it."""
     limits = workload.constraints
     deadline = workload.objectives.deadline_hours
@@ -273,12 +269,7 @@ def _purchase(workload: Workload, hours: Interval | None) -> tuple[Purchase, tup
     if limits.checkpoints:
         most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
-        scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
-        return Purchase.SPOT, (
-            AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS),
-            AdviceReason(scarce, "general knowledge"),
-            _warm_pool(),
-        )
+        return Purchase.SPOT, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     if limits.checkpoints is False:
         text = "On-Demand: without a checkpoint one interruption loses the whole run; write checkpoints, then use Spot"
         return Purchase.ON_DEMAND, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())

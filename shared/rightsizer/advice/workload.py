@@ -1,17 +1,19 @@
 """What a person knows of a workload before it runs. Every field but the task may be left out."""
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rightsizer.advice.memory import Method, Precision
 from rightsizer.advice.models import (
+    Algorithm,
     Architecture,
     Network,
     active_in_name,
+    find_algorithm,
     find_architecture,
     find_network,
     names_a_mixture,
+    precision_in_name,
     size_in_name,
 )
 from rightsizer.domain.checks import finite
@@ -54,6 +56,12 @@ class ModelKind(StrEnum):
     DEEP_LEARNING = "deep-learning"
     """Any other neural network, or several kinds."""
 
+    @property
+    def words(self) -> str:
+        """The kind as it stands in a sentence."""
+        special = {"llm": "a language model", "transformer": "an encoder", "vision": "a vision network"}
+        return special.get(self.value, "a classical model" if self is ModelKind.CLASSICAL else "a deep network")
+
 
 class Goal(StrEnum):
     """What matters most once the hard constraints hold."""
@@ -77,8 +85,6 @@ class Shape(StrEnum):
 
 TINY_PARAMETERS, TINY_OPERATIONS = 2e6, 1e8
 """A network of at most so many parameters, and operations an item where they are known, trains on CPU: assumptions."""
-TINY_ALGORITHMS = ("deepar", "blazingtext")
-"""Algorithms of SageMaker that train small networks, for which AWS names CPU types first."""
 
 
 def _within(owner: object, **bounds: tuple[float, float]) -> None:
@@ -174,19 +180,36 @@ class Model:
         return self.active is not None or (self.architecture is None and names_a_mixture(self.name))
 
     @property
+    def algorithm(self) -> Algorithm | None:
+        """The algorithm of SageMaker that the framework names, where no size says more; else None."""
+        known = self.size is None and self.memory_gib is None
+        return find_algorithm(self.framework) if known else None
+
+    @property
     def is_tiny(self) -> bool:
         """Whether training it is too little arithmetic for a GPU (rule C11)."""
         if self.kind is ModelKind.LLM:
             return False
         if self.size is None:
-            return re.sub(r"[^a-z]", "", self.framework.lower()) in TINY_ALGORITHMS
+            return self.algorithm is not None and self.algorithm.trains_on_cpu
         return self.size <= TINY_PARAMETERS and (self.operations or 0) <= TINY_OPERATIONS
 
     @property
+    def answers_on_cpu(self) -> bool:
+        """Whether a CPU is what AWS names for its answers, or it is too small for anything else."""
+        return self.kind is ModelKind.CLASSICAL or (self.algorithm is not None and self.algorithm.answers_on_cpu)
+
+    @property
     def has_size(self) -> bool:
-        """Whether anything tells the size; a classical model counts as small."""
-        small = self.kind is ModelKind.CLASSICAL or self.is_tiny
+        """Whether anything tells the size; a classical model and the algorithms of SageMaker count as small."""
+        small = self.kind is ModelKind.CLASSICAL or self.algorithm is not None
         return small or self.size is not None or self.memory_gib is not None
+
+    @property
+    def published_precision(self) -> Precision | None:
+        """The precision that the name tells, or in which a known model is published; None where nothing tells it."""
+        told = precision_in_name(self.name) or (self.network.precision if self.network else "")
+        return Precision(told) if told else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.option import MOST_RISK_TAKEN
-from rightsizer.domain.proposal import SILENCE, STOPPABLE, USUAL_SNOOZE, Decision, ProposalState
+from rightsizer.domain.proposal import SILENCE, STOPPABLE, USUAL_SNOOZE, Decision, ProposalState, decider_name
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
@@ -30,6 +30,21 @@ KEPT_DAYS = {
     ProposalState.HANDED_OVER: 400,
 }
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
+
+
+TAKE_BACK = "press Roll back in its message as it is now, or run: rightsizer rollback {}"
+NEXT_STEPS = {
+    ProposalState.APPROVED: "to stop it before it begins, press Stop it in its message, or run: rightsizer rollback {}",
+    ProposalState.APPLYING: f"to stop the change and go back, {TAKE_BACK}",
+    ProposalState.APPLIED: f"to go back, {TAKE_BACK}",
+    ProposalState.PROVEN: f"to go back, {TAKE_BACK}",
+    ProposalState.REJECTED: "it is asked again when the requests a day moved by 25 %, or after 90 days",
+    ProposalState.SNOOZED: "it comes back when its days are over, if it is still worth it",
+    ProposalState.ROLLED_BACK: "the endpoint runs as before; nothing is left to do here",
+    ProposalState.HANDED_OVER: "a person has to look at the endpoint; its message says what is left to do",
+}
+"""What a person can do who answers a proposal that was answered before."""
+NEWER = "answer the newest message about its endpoint, if there is one; rightsizer proposals lists what waits"
 
 
 class RowSource(Protocol):
@@ -82,7 +97,7 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal; it may be older than its retention")
+        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal any more; {NEWER}")
     try:
         return _record_decision(table, item, decision, now)
     except UnreadableError as error:
@@ -123,7 +138,7 @@ def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> 
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"undoing {proposal_id}: there is no such proposal; it may be older than its retention")
+        raise VanishedError(f"undoing {proposal_id}: there is no such proposal any more; {NEWER}")
     try:
         return _record_rollback_request(table, proposal_id, item, by, now)
     except UnreadableError as error:
@@ -134,10 +149,12 @@ def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str,
     body, state = document(item), state_of(item)
     if first := body.get("asked_back_by"):
         asked = "to stop" if state is ProposalState.APPROVED else "for the rollback of"
-        raise ConflictError(f"{first} asked {asked} {proposal_id} already")
+        raise ConflictError(f"{decider_name(str(first))} asked {asked} {proposal_id} already; its message follows it")
     begun = state is not ProposalState.APPROVED
     if state not in STOPPABLE or (begun and not body.get("change_id")) or "kind" in item:
-        raise ConflictError(f"the proposal {proposal_id} is {state}; there is nothing to undo")
+        raise ConflictError(
+            f"the proposal {proposal_id} is {state}; there is nothing to undo: {_next_step(proposal_id, state)}"
+        )
     after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by, asked_back_at=stamp(now))
     table.swap(after, whole_number(item, "version"))
     return document(after)
@@ -153,7 +170,7 @@ def take_option(table: Table, proposal_id: str, revision: int, place: int, by: s
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"taking another option of {proposal_id}: there is no such proposal; it may have expired")
+        raise VanishedError(f"taking another option of {proposal_id}: there is no such proposal any more; {NEWER}")
     try:
         return _take(table, proposal_id, item, Decision(ProposalState.PENDING, by, now, revision=revision), place)
     except UnreadableError as error:
@@ -209,6 +226,13 @@ def taking_refusal(option: Any, *, approvable: bool) -> str:
     return ""
 
 
+def freezer(table: RowSource) -> str:
+    """Who froze all changes, as people know them; empty where nobody did. UnreadableError, and what reading raises."""
+    row = table.get("CONTROL", "FREEZE")
+    said = document(row) if row is not None else {}
+    return decider_name(str(said.get("by") or "")) if said.get("frozen") is True else ""
+
+
 def revision_of(body: dict[str, Any]) -> int:
     """How often a person took another option, as the proposal's document says."""
     found = body.get("revision", 0)
@@ -220,10 +244,11 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
     name = text(item, "pk").removeprefix(PREFIX)
     if state != ProposalState.PENDING:
         taken = body.get("decision")
-        by = f" by {taken.get('by')} at {str(taken.get('at'))[:16]}" if isinstance(taken, dict) else ""
-        raise ConflictError(f"the proposal {name} is {state} already{by}; nothing was recorded")
+        by = _decided(taken) if isinstance(taken, dict) else ""
+        said = f"the proposal {name} is {state} already{by}; nothing was recorded"
+        raise ConflictError(f"{said}: {_next_step(name, state)}")
     if whole_number(item, "expires_at") <= epoch(now):
-        raise ConflictError(f"the proposal {name} has expired; a new one comes if the saving is still there")
+        raise ConflictError(f"the proposal {name} has expired; a new message comes if the saving is still there")
     if decision.revision is not None and decision.revision != revision_of(body):
         why = "somebody took another option of it since this message was drawn; read the message as it is now"
         raise ConflictError(f"the proposal {name} asks for something else now: {why}, and press again")
@@ -231,6 +256,15 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(_approval_refusal(name, body))
     if decision.state is ProposalState.APPROVED and (why := _test_refusal(name, body, decision.test_first)):
         raise ConflictError(why)
+
+
+def _next_step(name: str, state: ProposalState) -> str:
+    return NEXT_STEPS.get(state, NEWER).format(name)
+
+
+def _decided(taken: dict[str, Any]) -> str:
+    """By whom, and when to the minute, as a stored decision says."""
+    return f" by {decider_name(str(taken.get('by')))} at {str(taken.get('at'))[:16].replace('T', ' ')} UTC"
 
 
 def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:

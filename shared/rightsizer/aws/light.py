@@ -1,4 +1,4 @@
-"""Parts of the door that must answer within three seconds: bare botocore clients, Slack keys, links to pages.
+"""What `respond` needs to answer Slack within three seconds: bare botocore clients, Slack keys, links to pages.
 
 boto3 adds a quarter of its start-up. The Slack app's keys come from Secrets Manager and are kept for five minutes. A
 link to one page of the bucket is signed when somebody asks for it. Source: S3 API reference, "Authenticating requests:

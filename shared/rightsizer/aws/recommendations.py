@@ -28,7 +28,7 @@ from rightsizer.aws.table import (
     text,
     whole_number,
 )
-from rightsizer.domain.history import History
+from rightsizer.domain.history import History, OpenQuestion
 from rightsizer.domain.option import ORDERED
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import Proposal, ProposalState, may_ask_again
@@ -45,6 +45,8 @@ RECENT = timedelta(days=2)
 ZERO = Decimal(0)
 RESTS = timedelta(days=1)
 """How long the same proposal is not asked again after its change was refused; the reason is seldom gone at once."""
+ASKED = frozenset({ProposalState.PENDING, ProposalState.APPROVED})
+"""A proposal in these states waits for a person, or for its change to begin."""
 ASKED_AGAIN = (ProposalState.WITHDRAWN, ProposalState.EXPIRED)
 """A proposal of the same id in these states is opened again when it is recommended again."""
 
@@ -62,6 +64,19 @@ class Recommendations(Proposals):
         """When each of these endpoints was last evaluated; one of which that is not known is left out."""
         rows = self._batches.read([(f"ENDPOINT#{name}", EVALUATED) for name in endpoints])
         return dict(readable_rows(rows.values(), _name_and_time))
+
+    def open_questions(self, endpoints: Collection[str]) -> Mapping[str, OpenQuestion]:
+        """Pending options, and approved ones that did not begin, by endpoint; unreadable rows are passed over."""
+        locks = self._batches.read([(f"ENDPOINT#{name}", "OPEN") for name in endpoints])
+        ids = sorted({text(lock, "proposal") for lock in locks.values()})
+        rows = self._batches.read([(f"{decisions.PREFIX}{one}", decisions.SORT) for one in ids])
+        waiting = (row for row in rows.values() if decisions.state_of(row) in ASKED)
+        found = readable_rows(waiting, lambda row: proposals.revive(row).recommendation)
+        return {
+            one.ref.name: OpenQuestion(one.chosen_option, one.fingerprint)
+            for one in found
+            if one.chosen_option is not None
+        }
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
         """The latest recommendation of the endpoint, or None. InputError where what is stored cannot be read."""

@@ -121,7 +121,8 @@ def later_fleet(moved: FleetMove, days: Sequence[DailyUsage], inputs: AccountInp
     if context is None or hardware is None or ratio is None:
         sentence = "no whole day after it yet" if not days else "no latency was published on the days after it"
         return Reason(Code.CANNOT_TELL, sentence)
-    context = replace(context, endpoint=moved.then, objective=moved.goal or context.objective, _replays={})
+    goal = moved.goal or context.objective
+    context = replace(context, endpoint=moved.then, objective=goal, _replays={}, _of_days={})
     middle, bound = (fleet_of_option(context, moved.option, hardware, slower) for slower in (ratio.mid, ratio.bound))
     return LaterFleet(context, hardware, middle, bound)
 

@@ -85,7 +85,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
     from rightsizer.aws.ledger import SavingsTable
     from rightsizer.aws.messaging import SqsPages
     from rightsizer.aws.s3 import S3DailyUsage
-    from rightsizer.flows.evaluate import NotDone, RecommendationSink
+    from rightsizer.flows.evaluate import AskedEndpoints, NotDone, RecommendationSink
     from rightsizer.flows.evaluate import evaluate as flow
     from rightsizer.flows.evaluate_batch import BatchPorts, evaluate_batch
     from rightsizer.flows.read_usage import UsageCache
@@ -111,7 +111,7 @@ def evaluate() -> Callable[[Sequence[Received], datetime, Callable[[], float]], 
             names: Sequence[str], because: EvaluationReason, at: datetime, fleet: int
         ) -> Iterable[Recommendation | Unobserved | NotDone]:
             memory = UsageCache(digests, fleet, policy.lookback_days) if digests and fleet else None
-            return flow(replace(ports, memory=memory), keeping, policy, names, because, at, turns)
+            return flow(replace(ports, memory=memory), keeping, policy, AskedEndpoints(names, because), at, turns)
 
         return evaluate_batch(
             BatchPorts(evaluate_names, alarms, ledger, beyond, later if queue else None, ports.fleet.recall),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.bootstrap import (
@@ -130,8 +131,10 @@ def respond() -> Callable[[Any, datetime], Answer]:
 
         return wake_by_click(one_table, document, name, stay, user, at)
 
-    form, say = views.open_reason_form, views.say
-    ports = flow.RespondPorts(people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal)
+    form, say, freezer = views.open_reason_form, views.say, partial(decisions.freezer, one_table)
+    ports = flow.RespondPorts(
+        people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal, freezer
+    )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 
 

@@ -1,9 +1,13 @@
-"""Measurements of a watched endpoint, period by period, and its baseline before the change.
+"""Metrics of an endpoint in periods of five minutes, and its baseline: what was usual before the change.
 
 Alarms and proof compare with this endpoint and not with a constant. The queue of an asynchronous endpoint: by Little's
 law a request waits for as long as the queue needs at the rate at which it is worked off: backlog over requests per
 second. That is the backlog of each instance times the seconds that a request takes there, so half the instances with
 half the work each are no worse, and a fleet that falls behind shows at once.
+
+A fleet with few requests has slow half hours by chance: five requests that come together wait behind any type. Where
+the fleet before was over the limit on each of the days before the change, that half hour says nothing of the new one:
+it is held against what the old fleet did, by how slow and by how often.
 """
 
 import math
@@ -11,10 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.domain.change import Change, FailureClass
-from rightsizer.domain.live_state import ProofVerdict
-from rightsizer.domain.option import OptionKind
-from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics
 
 REQUESTS = MetricStatistic("Invocations", "Sum")
@@ -62,6 +62,15 @@ BAD_SHARE = 0.10
 """Share of failed requests that is bad, where no other share is declared."""
 BASELINE_FACTOR = 3.0
 """Errors above this multiple of the baseline are bad, for the proof, a shadow test and the alarms that roll back."""
+SLOW_FACTOR = 2.0
+"""Without an objective: p95 above this multiple of the baseline is bad."""
+BREACHES = 3
+"""Periods of a window that must breach for latency and memory: one slow period is no evidence."""
+HABIT_DAYS = 2
+"""Days before the change on which the old fleet has to be over the limit: one bad day is an incident and no habit."""
+SLOW, OFTEN = "slow_s", "slow_periods"
+"""Keys of the baseline: on so many days the old fleet had a half hour as slow as this, and so many slow periods."""
+DAY = timedelta(days=1)
 STUCK_S = 86_400.0
 """Stands for a queue of which nothing is worked off."""
 
@@ -171,30 +180,10 @@ def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
 
     A batch that comes once a week waits behind any fleet, so two quiet days say nothing of how long it may.
     """
-    return max((seconds for _, seconds, backlog in _queue_waits(rows) if backlog >= LEAST), default=None)
+    return max((seconds for _, seconds, backlog in queue_waits(rows) if backlog >= LEAST), default=None)
 
 
-def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
-    """Verdict on a queue that empties too slowly; None for a good queue or an unknown baseline.
-
-    A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
-    """
-    baseline = change.baseline.get(USUAL, 0.0 if _may_sleep(change) else None)
-    if baseline is None or change.option.adds_only:
-        return None
-    limit = max(FACTOR * baseline, WAKING_S if _may_sleep(change) else FLOOR_S)
-    for first, seconds, backlog in _queue_waits(rows):
-        if backlog >= LEAST and seconds > limit:
-            count = max(1, sum(v.count for v in change.plan.after))
-            said = "nothing was worked off" if seconds >= STUCK_S else f"a request waited {seconds:.0f} s"
-            each = f"{backlog / count:.1f} per instance"
-            text = f"{backlog:.0f} requests were in the queue ({each}) within 30 minutes from {first.at:%Y-%m-%d %H:%M}"
-            text += f" UTC and {said}; the limit is {limit:.0f} s, the longest before was {baseline:.0f} s"
-            return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
-    return None
-
-
-def _queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
+def queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
     """Of each half hour: its first period, the wait in seconds, and the backlog on average."""
     for start in range(len(rows) - WINDOW + 1):
         some = rows[start : start + WINDOW]
@@ -204,11 +193,6 @@ def _queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod,
         backlog, rate = math.fsum(known) / len(known), sum(p.requests for p in some) / (PERIOD_S * len(some))
         seconds = backlog / rate if rate > 0 else (STUCK_S if backlog >= LEAST else 0.0)
         yield some[0], min(seconds, STUCK_S), backlog
-
-
-def _may_sleep(change: Change) -> bool:
-    asleep = any(target.minimum == 0 for target in (change.before.scaling if change.before else ()))
-    return asleep or change.option.kind is OptionKind.SCALE_TO_ZERO
 
 
 def baseline(windows: Windows) -> dict[str, float]:
@@ -257,3 +241,56 @@ def _peak(rows: Sequence[ServicePeriod]) -> float:
         day = hour.replace(hour=0)
         by_day[day] = max(by_day.get(day, 0.0), requests)
     return sorted(by_day.values())[len(by_day) // 2]
+
+
+def slowness_before(windows: Windows, baseline: Mapping[str, float], objective_p95_s: float | None) -> dict[str, float]:
+    """How slow and how often each variant was over its limit by habit before a change; empty where none was.
+
+    ``slow_s/NAME``: seconds that three periods of one half hour reached on each of two days. ``slow_periods/NAME``:
+    periods over the limit that each of two days had. The limit is the objective, else twice the usual p95. Total.
+    """
+    found: dict[str, float] = {}
+    for window in windows:
+        if not isinstance(window, MetricWindow):
+            continue
+        limit = objective_p95_s or SLOW_FACTOR * usual_p95_s(baseline, window.variant)
+        days = periods_by_day(list(periods_of(window)))
+        slow = _reached_on_days([_slowest_half_hour_s(day) for day in days])
+        if 0 < limit < slow:
+            found[f"{SLOW}/{window.variant}"] = slow
+            found[f"{OFTEN}/{window.variant}"] = _reached_on_days([float(breaches(day, limit)) for day in days])
+    return found
+
+
+def slow_before_s(baseline: Mapping[str, float], variant: str) -> float:
+    """How slow the fleet before was as a habit, seconds; 0 where it kept the limit, or nobody knows."""
+    return baseline.get(f"{SLOW}/{variant}", 0.0)
+
+
+def breaches(periods: Sequence[ServicePeriod], limit: float) -> int:
+    """Periods with requests of which the p95 was over the limit."""
+    return sum(p.p95_s is not None and p.requests >= 1 and p.p95_s > limit for p in periods)
+
+
+def _slowest_half_hour_s(periods: Sequence[ServicePeriod]) -> float:
+    """The largest limit that any half hour would have been over, seconds; 0 where none had enough requests."""
+    slowest = 0.0
+    for start in range(len(periods)):
+        window = periods[start : start + WINDOW]
+        values = sorted((p.p95_s for p in window if p.p95_s is not None and p.requests >= 1), reverse=True)
+        if len(values) >= BREACHES and sum(p.requests for p in window) >= BAD_REQUESTS:
+            slowest = max(slowest, values[BREACHES - 1])
+    return slowest
+
+
+def periods_by_day(periods: Sequence[ServicePeriod]) -> list[list[ServicePeriod]]:
+    """The periods in parts of 24 hours, from the last one back."""
+    days: dict[int, list[ServicePeriod]] = {}
+    for p in periods:
+        days.setdefault((periods[-1].at - p.at) // DAY, []).append(p)
+    return [days[number] for number in sorted(days, reverse=True)]
+
+
+def _reached_on_days(values: Sequence[float]) -> float:
+    """What at least `HABIT_DAYS` of the days reached; 0 with fewer days."""
+    return sorted(values, reverse=True)[HABIT_DAYS - 1] if len(values) >= HABIT_DAYS else 0.0

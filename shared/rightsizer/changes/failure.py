@@ -1,4 +1,4 @@
-"""Class of a failed change, and the next try: another option, a later time, or without a setting.
+"""Which class of failure ended a change, and the next try: another option, a later time, or without a setting.
 
 The texts are SageMaker's FailureReason values and ValidationException messages as users quoted them; they are matched
 as phrases of whole words, and an unknown text is UNKNOWN: rejected, not retried, proposed only.
@@ -259,8 +259,8 @@ def retry_chosen_type(change: Change, chosen: Option | None, reasons: Sequence[R
 
     Only for refusals that speak about the type (its quota, where it is offered): nothing else is planned around.
     """
-    own = {Code.NO_QUOTA, Code.NOT_SOLD}
-    if not change.tries or not change.option.by_itself or chosen is None or not {r.code for r in reasons} <= own:
+    of_type = bool(reasons) and {r.code for r in reasons} <= {Code.NO_QUOTA, Code.NOT_SOLD}
+    if not of_type or not change.tries or not change.option.by_itself or chosen is None:
         return None
     due = now + WAITS[min(change.tries, len(WAITS)) - 1]
     kind = chosen.target.instance_type

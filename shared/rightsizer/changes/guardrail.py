@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from rightsizer.changes.baseline import BASELINE_FACTOR, usual_p95_s
-from rightsizer.changes.slowness import slow_before_s
+from rightsizer.changes.baseline import BASELINE_FACTOR, slow_before_s, usual_p95_s
 from rightsizer.domain.plan import Step, StepKind
 
 LIMIT_LOW_S, LIMIT_HIGH_S = 600, 28_800
@@ -207,7 +206,7 @@ def rollback_alarms(
     """PutMetricAlarm steps for 5XX errors, model errors and p95 latency of each variant; at most 10, errors first.
 
     `baseline` may hold ``errors_per_minute`` and ``p95_s``, also for each variant (``p95_s/NAME``), and what
-    `changes.slowness` says. The p95 alarm needs an objective or a baseline.
+    `changes.baseline` says. The p95 alarm needs an objective or a baseline.
     """
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
     made: list[_Alarm] = []

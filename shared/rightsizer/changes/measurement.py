@@ -1,4 +1,4 @@
-"""Measurements of a change: billed instance hours, and service while watched and at its end.
+"""What a change measured: billed instance hours, latency and GPU time since it, and its saving.
 
 The ended change is made what the next decision and the report are to know of it.
 """
@@ -122,12 +122,12 @@ def measured_usd_per_month(change: Change, now: datetime) -> Decimal | None:
 def _usd_since_turn(change: Change, hours: float) -> Decimal:
     hours, month = max(hours - change.asleep_hours, 0.0), change.option.price.hours_per_month
     saving = change.saving_usd_per_month / month * Decimal(str(round(hours, 4)))
-    planned = planned_instances(change)
+    before, planned = _old_instance_cost(change), planned_instances(change)
     if change.counted_until is None or planned <= 0 or change.option.usd_per_month <= 0:
         return saving
     each = change.option.usd_per_month / month / Decimal(str(planned))
     beyond = change.instance_hours - planned * hours
-    dearer = _old_instance_cost(change) - each
+    dearer = before - each
     elsewhere = change.fallback_hours + change.unseen_hours
     return saving - each * Decimal(str(round(beyond, 4))) - dearer * Decimal(str(round(elsewhere, 4)))
 
@@ -157,9 +157,9 @@ def add_lessons(past: PastChange, change: Change, catalogue: Catalogue) -> PastC
     figures, base = change.measured, change.baseline
     if change.off_target_share > 0:
         return past  # the metrics are of several types together, so they tell nothing about the new one
-    gpu, ratio = (
-        _shadow_ratios(past, change) if change.plan.kind is PlanKind.SHADOW_TEST else _ratios_to_baseline(figures, base)
-    )
+    gpu, ratio = _ratios_to_baseline(figures, base)
+    if change.plan.kind is PlanKind.SHADOW_TEST:
+        gpu, ratio = _shadow_ratios(past, change)
     if past.from_type == past.to_type or (change.before and len(change.before.variants) != 1):
         gpu = None  # fewer instances overlap more requests; and several variants are measured together
     hardware = catalogue.find(change.option.target.instance_type)
@@ -211,7 +211,7 @@ def _figure_ratio(after: Mapping[str, float], before: Mapping[str, float], name:
     return after[name] / before[name] if after.get(name) and before.get(name) else None
 
 
-def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange | None:
+def past_change_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange | None:
     """Promise and measurement of a change; None for a change that teaches nothing about hardware.
 
     A refusal changed nothing, a deletion has no other type, and what was given up before it served tells nothing.
@@ -247,7 +247,7 @@ def past_of(change: Change, catalogue: Catalogue, now: datetime) -> PastChange |
         late_share=change.option.late_share,
         from_minimum=_minimum_before(change),
         approved_by=change.decided_by if is_person(change.decided_by) else "",
-        approved_at=change.said_at if is_person(change.decided_by) else None,
+        approved_at=change.approval_given_at if is_person(change.decided_by) else None,
         to_config=change.plan.new_config or change.before.config_name,
         configured_at=change.before.modified_at if ended is PastEnd.TESTED else None,
     )

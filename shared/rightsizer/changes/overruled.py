@@ -1,4 +1,7 @@
-"""Check whether the newest recommendation still allows an earlier approval."""
+"""Rules that hold an option, as it was approved, against a newer recommendation: may it still begin, and how large.
+
+`changes.newest_recommendation` applies them to a change.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -100,18 +103,22 @@ def covered_fleet(
     """The fleet that an approval begins: the approved one, or the newest of its type where that needs more.
 
     The approval covers the newer fleet while it is of the same kind, has no higher risk and keeps `COVERED` of the
-    approved saving. A change of several variants, and growth, begin as they were approved.
+    approved saving: an instance more, or a larger size with the same GPU. A change of several variants, and growth,
+    begin as they were approved.
     """
     if newest is None or newest.evaluated_at <= decided.evaluated_at or option.kind not in FLEETS:
         return option
     if option.grows or option.restores or option.target.others or newest.finding is Finding.UNDER_PROVISIONED:
         return option
-    alike = _sure_options(option, newest.of_variant(decided.variant), approved_as)
-    alike = [one for one in alike if _is_covered_kind(one, option) and not one.target.others]
+    view = newest.of_variant(decided.variant)
+    alike = [one for one in _sure_options(option, view, approved_as) if _is_covered_kind(one, option)]
     if any(_is_within(one.target, option.target) for one in alike):
         return option
+    alike += [one for one in view.options if _is_larger_size(one, option)]
+    alike = [one for one in alike if not one.target.others]
     first = decided.chosen_option
-    agreed = first if first is not None and _is_same_type(first, option) else option  # of all fleets since, the first
+    alike_first = first is not None and (_is_same_type(first, option) or _is_larger_size(option, first))
+    agreed = first if first is not None and alike_first else option  # of all fleets since, the first
     risk, usd = _risk_of(agreed, approved_as), COVERED * agreed.saving_usd_per_month
     covered = (one for one in alike if _risk_of(one, approved_as) <= risk and one.saving_usd_per_month >= usd)
     return max(covered, key=lambda one: one.saving_usd_per_month, default=option)
@@ -119,9 +126,11 @@ def covered_fleet(
 
 def covered_sentence(now: Option, before: Option, newest: Recommendation) -> str:
     """Sentence on the larger fleet that begins, and why the approval covers it."""
+    same = now.target.instance_type == before.target.instance_type
+    then = _target_text(before.target) if same else _fleet_text(before.target)
     return (
         f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC needs {_target_text(now.target)} of"
-        f" {now.target.instance_type} in place of {_target_text(before.target)}; the approval covers it, for it saves"
+        f" {now.target.instance_type} in place of {then}; the approval covers it, for it saves"
         f" ${now.saving_usd_per_month:,.2f} of ${before.saving_usd_per_month:,.2f} a month at no higher risk"
     )
 
@@ -129,6 +138,22 @@ def covered_sentence(now: Option, before: Option, newest: Recommendation) -> str
 def _is_covered_kind(one: Option, other: Option) -> bool:
     """Whether both change the fleet by the same means: a schedule is none of a plain type and count."""
     return one.kind is other.kind or {one.kind, other.kind} <= TYPE_AND_COUNT
+
+
+def _is_larger_size(one: Option, other: Option) -> bool:
+    """Whether it is sure, and has the same GPU with a larger host: what a host is too small for, the next one does.
+
+    A family has one GPU model, and of its sizes the dearer one has the larger host or more of these GPUs.
+    """
+    a, b = one.target, other.target
+    sizes = a.instance_type.rpartition(".")[0] == b.instance_type.rpartition(".")[0]
+    larger = sizes and one.price.usd_per_hour > other.price.usd_per_hour
+    return larger and not one.test_usd and one.in_place and _is_covered_kind(one, other) and _is_no_less(a, b)
+
+
+def _is_no_less(given: Target, needed: Target) -> bool:
+    """Whether as many instances run in each hour as were agreed to, or more."""
+    return _is_no_more(zip(needed.week_counts, given.week_counts, strict=True))
 
 
 def _sure_options(option: Option, newest: Recommendation, approved_as: ApprovedAs) -> list[Option]:

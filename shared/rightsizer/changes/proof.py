@@ -3,8 +3,8 @@
 An idle endpoint trips no alarm, so time proves nothing: proven means the probation is over, and each variant that was
 changed served at least 200 requests, or one daily peak with half its usual ones, well. Bad means: in any 30 minutes at
 least 5 bad requests and more of them than the owner allows (tag, else 10 %) and than 3 x baseline; or p95 over its
-limit (`slowness`); or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long
-as ever before (`queue`). A change that lets the fleet sleep is proven by a request that woke it (`waking`).
+limit; or memory over 97 %; or, of an asynchronous endpoint, a queue in which requests wait twice as long
+as ever before. A change that lets the fleet sleep is proven by a request that woke it (`waking`).
 
 What was not seen proves nothing (law 1): requests of a period without a latency do not count where latency is
 judged, and a read that was refused or came in part waits for the next one.
@@ -18,28 +18,41 @@ from rightsizer.changes.baseline import (
     BAD_REQUESTS,
     BAD_SHARE,
     BASELINE_FACTOR,
+    BREACHES,
     ERRORS,
+    FACTOR,
+    FLOOR_S,
     HOST_MEMORY,
     LATENCY,
+    LEAST,
+    OFTEN,
     PEAK,
     PERIOD_S,
     REQUESTS,
     SIGNALS,
+    SLOW_FACTOR,
+    STUCK_S,
+    USUAL,
+    WAKING_S,
     WINDOW,
     ServicePeriod,
     Windows,
     baseline,
+    breaches,
+    periods_by_day,
     periods_of,
-    queue_verdict,
+    queue_waits,
     requests_by_hour,
     serving_figures,
+    slow_before_s,
+    usual_p95_s,
     watched_metrics,
 )
-from rightsizer.changes.slowness import BREACHES, latency_limit_s, latency_verdict
 from rightsizer.changes.waking import sleeps, unproven_wake_sentence, wake_figures, wake_text, waking_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import ERROR_TAG, allowed_errors
 from rightsizer.domain.live_state import ProofVerdict
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, unread_reason
@@ -188,3 +201,79 @@ def _memory_verdict(window: Sequence[ServicePeriod]) -> ProofVerdict | None:
         return None
     text = f"memory was at {max(high):.0f} % in {len(high)} of {len(window)} periods; the limit is {MEMORY_LIMIT:.0f} %"
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.MEMORY)
+
+
+def latency_limit_s(change: Change, variant: str) -> float | None:
+    """The p95 that a variant must keep, seconds: the objective, or a multiple of what was usual; None if unknown.
+
+    Growth begins above the objective: it goes back only where it serves far worse than before.
+    """
+    if change.option.adds_only:
+        return None  # going back to what was slow would help nobody
+    baseline, objective = usual_p95_s(change.baseline, variant), change.objective_p95_s
+    usual = SLOW_FACTOR * baseline if baseline > 0 else None
+    return max(objective, usual or 0.0) if objective and change.option.grows else objective or usual
+
+
+def latency_verdict(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    """Verdict on a variant that serves too slowly; None while it keeps its limit, or no worse than before."""
+    limit = latency_limit_s(change, variant)
+    if limit is None:
+        return None
+    habit = slow_before_s(change.baseline, variant)
+    if habit <= limit:
+        kind = "objective" if change.objective_p95_s == limit else "bound, twice the p95 of before,"
+        return _half_hour_verdict(periods, limit, f"the {kind} is")
+    most = SLOW_FACTOR * habit
+    return _half_hour_verdict(periods, most, "the bound, twice the slowest half hours of before, is") or _often_verdict(
+        periods, limit, change.baseline.get(f"{OFTEN}/{variant}", 0.0)
+    )
+
+
+def _half_hour_verdict(periods: Sequence[ServicePeriod], limit: float, name: str) -> ProofVerdict | None:
+    for start in range(len(periods)):
+        window = periods[start : start + WINDOW]
+        slow = [p.p95_s for p in window if p.p95_s is not None and p.requests >= 1 and p.p95_s > limit]
+        if len(slow) >= BREACHES and sum(p.requests for p in window) >= BAD_REQUESTS:
+            share = f"{len(slow)} of {len(window)} periods"
+            return _bad(f"p95 was {max(slow) * 1000:.0f} ms in {share}; {name} {limit * 1000:.0f} ms")
+    return None
+
+
+def _often_verdict(periods: Sequence[ServicePeriod], limit: float, usual: float) -> ProofVerdict | None:
+    """Bad where a day since the change has far more slow periods than the days before it had."""
+    most = max((breaches(day, limit) for day in periods_by_day(periods)), default=0)
+    if most <= BASELINE_FACTOR * max(usual, 1.0):
+        return None
+    return _bad(
+        f"p95 was over {limit * 1000:.0f} ms in {most} periods of a day; the fleet before had {usual:.0f} on such a day"
+    )
+
+
+def _bad(text: str) -> ProofVerdict:
+    return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+
+
+def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict | None:
+    """Verdict on a queue that empties too slowly; None for a good queue or an unknown baseline.
+
+    A fleet that sleeps is judged in any case: there the queue alone shows that nothing wakes.
+    """
+    baseline = change.baseline.get(USUAL, 0.0 if _may_sleep(change) else None)
+    if baseline is None or change.option.adds_only:
+        return None
+    limit = max(FACTOR * baseline, WAKING_S if _may_sleep(change) else FLOOR_S)
+    for first, seconds, backlog in queue_waits(rows):
+        if backlog >= LEAST and seconds > limit:
+            count = max(1, sum(v.count for v in change.plan.after))
+            said = "nothing was worked off" if seconds >= STUCK_S else f"a request waited {seconds:.0f} s"
+            each = f"{backlog / count:.1f} per instance"
+            text = f"{backlog:.0f} requests were in the queue ({each}) within 30 minutes from {first.at:%Y-%m-%d %H:%M}"
+            text += f" UTC and {said}; the limit is {limit:.0f} s, the longest before was {baseline:.0f} s"
+            return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
+    return None
+
+
+def _may_sleep(change: Change) -> bool:
+    asleep = any(target.minimum == 0 for target in (change.before.scaling if change.before else ()))
+    return asleep or change.option.kind is OptionKind.SCALE_TO_ZERO

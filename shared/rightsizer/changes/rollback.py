@@ -1,4 +1,4 @@
-"""Deployment of a rollback, decided again when it begins, large enough for the present fleet.
+"""What a rollback deploys, decided again when it begins, so that it is large enough for the present fleet.
 
 Where that cannot be had (the configuration cannot be cloned, or AWS refuses so many), the stored rollback stands: going
 back too small is better than staying on what proved bad.
@@ -247,7 +247,9 @@ def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange
     change = due.change
     if change.met is None or is_given_back(change):
         return due
-    caught = steps_due_now(_steps_as_met(change), change.met.scaling, change.met.at, now, all_actions=True)
+    caught = steps_due_now(
+        _autoscaling_steps_before_rollback(change), change.met.scaling, change.met.at, now, all_actions=True
+    )
     said = {step.command: told for step in caught.steps if (told := caught.said.get(step.key))}
     return DueChange(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
 
@@ -255,10 +257,10 @@ def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange
 def owner_additions(change: Change) -> tuple[str, ...]:
     """Command lines that put again what the owner added before the rollback, and what it does not give back."""
     ours = {step.key for step in change.plan.restore}
-    steps = _steps_as_met(change)
+    steps = _autoscaling_steps_before_rollback(change)
     return tuple(step.command for step in steps if step.kind is not StepKind.REGISTER_TARGET and step.key not in ours)
 
 
-def _steps_as_met(change: Change) -> tuple[Step, ...]:
+def _autoscaling_steps_before_rollback(change: Change) -> tuple[Step, ...]:
     met = change.met
     return policies.restore_steps(met.scaling, met.alarms, met.scaling) if met is not None else ()

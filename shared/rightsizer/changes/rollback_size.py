@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rightsizer.changes.owners_copies import owners_figures, without_owners
 from rightsizer.changes.plan.capacity import capacity_step
+from rightsizer.changes.reconcile.drift import owners_figures, without_owners
 from rightsizer.changes.reconcile.journal import is_given_back
 from rightsizer.domain.change import Change, Course
 from rightsizer.domain.endpoint import variant_resource_id

@@ -1,4 +1,4 @@
-"""End of a shadow test, and its measurements.
+"""When a shadow test has seen enough, what it measured, and whether the change follows it.
 
 The shadow's answers go to nobody, so only the production variant can be harmed: it is watched as after any change. The
 shadow itself must answer: a model that fails at once looks quick. What is measured is what it answered, beside what
@@ -95,7 +95,7 @@ def _has_proved_well(change: Change) -> bool:
     return over and proved and change.failure is FailureClass.NONE and not change.asked_back_by
 
 
-def asker_of(test: Change) -> str:
+def asker_of_test(test: Change) -> str:
     """Who asked for the shadow test, where somebody else has to approve the change after it; else empty."""
     return next((entry.detail for entry in test.journal if entry.step == JournalEvent.ASK_TEST), "")
 
@@ -104,7 +104,7 @@ def follow_up_text(change: Change) -> str:
     """Clause about the change that follows a shadow test, as the end of its outcome. Empty where none was decided."""
     if not change.leads_on or change.plan.kind is not PlanKind.SHADOW_TEST:
         return ""
-    asked_by = asker_of(change)
+    asked_by = asker_of_test(change)
     if asked_by and _has_proved_well(change):
         who = DecidedBy.read(asked_by).person
         return f"; the change needs the approval of somebody else than {who}, who asked for the test: it is asked again"

@@ -30,7 +30,7 @@ def proven_stage(change: Change) -> ProvenStage | None:
     counts = ",".join(f"{one.name}={one.count}" for one in change.plan.after)
     config = change.plan.new_config or change.before.config_name
     ended = change.journal[-1].at
-    return ProvenStage(number_of(change), change.id, ended, config, counts, measured_in_all(change, ended))
+    return ProvenStage(stage_number(change), change.id, ended, config, counts, measured_in_all(change, ended))
 
 
 def measured_in_all(change: Change, now: datetime) -> Decimal | None:
@@ -44,7 +44,7 @@ def measured_in_all(change: Change, now: datetime) -> Decimal | None:
     return None if before.measured_usd_per_month is None else before.measured_usd_per_month + own
 
 
-def number_of(change: Change) -> int:
+def stage_number(change: Change) -> int:
     """Number of the stage that the change is; 1 where no stage went before it."""
     return 1 if change.stage_before is None else change.stage_before.number + 1
 
@@ -60,7 +60,7 @@ def stages_approved(proposal: Proposal) -> tuple[Option, ...]:
     return proposal.recommendation.stages if decided else ()
 
 
-def proposal_of(proposal: Proposal, before: ProvenStage | None) -> Proposal:
+def proposal_of_stage(proposal: Proposal, before: ProvenStage | None) -> Proposal:
     """The proposal as it was approved for the stage after that one; unchanged where none went before.
 
     Its recommendation has the stage as its option, and the endpoint as the stage before left it.
@@ -101,11 +101,11 @@ def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> O
     return best
 
 
-def sized_sentence(change: Change, newest: Recommendation) -> str:
+def stage_size_sentence(change: Change, newest: Recommendation) -> str:
     """Sentence on the size with which a stage begins."""
     return (
-        f"stage {number_of(change)} begins as the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC sizes it:"
-        f" it saves ${change.option.saving_usd_per_month:,.2f} a month more"
+        f"stage {stage_number(change)} begins as the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+        f" sizes it: it saves ${change.option.saving_usd_per_month:,.2f} a month more"
     )
 
 
@@ -121,14 +121,14 @@ def next_stage_text(change: Change) -> str:
     """Clause about the stage that follows, as the end of the outcome of a change; empty where none was approved."""
     if not change.stages:
         return ""
-    number = number_of(change) + 1
+    number = stage_number(change) + 1
     if proven_stage(change) is None:
         return f"; stage {number} of the plan does not follow"
     said = f"; stage {number} ({change.stages[0].kind.value}) follows by the same approval, once an evaluation has"
     return f"{said} judged what runs now; until it begins, rightsizer reject {change.proposal_id} stops it"
 
 
-def stands_text(change: Change) -> str:
+def standing_stage_text(change: Change) -> str:
     """Clause about what stands where a later stage ended without effect; empty elsewhere."""
     if change.stage_before is None or change.state not in UNDONE:
         return ""

@@ -1,4 +1,4 @@
-"""Proof that a fleet without an instance wakes: a request that came while it slept was served.
+"""Proof that an endpoint scaled to zero wakes: a request that came while it had no instance was served.
 
 HasBacklogWithoutCapacity is 1 while requests wait and there is no instance (developer guide, async-inference-monitor).
 A run of such periods is a wake-up. It is over with the first request that leaves the queue; the age of the oldest one
@@ -60,7 +60,7 @@ def wake_ups(rows: Periods, queued: bool = True) -> list[WakeUp]:
     return found if start is None else [*found, _wake_up(rows, start, end)]
 
 
-def _wake_ups_of(change: Change, rows: Periods) -> list[WakeUp]:
+def _wake_ups_since(change: Change, rows: Periods) -> list[WakeUp]:
     return wake_ups(rows, queued=not change.option.restart_needed)
 
 
@@ -80,7 +80,7 @@ def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
     """Bad where nothing wakes it for half an hour, or requests expired meanwhile; None elsewhere."""
     if not sleeps(change):
         return None
-    for wake in _wake_ups_of(change, rows):
+    for wake in _wake_ups_since(change, rows):
         since = f"since {wake.first.at:%Y-%m-%d %H:%M} UTC"
         if PERIOD_S * (wake.periods - 1) > WAKING_S:
             did = "failed" if change.option.restart_needed else "waited"
@@ -95,7 +95,7 @@ def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
 
 def unproven_wake_sentence(change: Change, parts: Sequence[Periods]) -> str:
     """Why no wake-up is proven yet; empty where one is, or none is asked for. `parts` are what sleeps, one by one."""
-    if not sleeps(change) or any(wake.served for rows in parts for wake in _wake_ups_of(change, rows)):
+    if not sleeps(change) or any(wake.served for rows in parts for wake in _wake_ups_since(change, rows)):
         return ""
     return "no request came while it had no instance, so that nobody knows whether it wakes"
 
@@ -103,14 +103,16 @@ def unproven_wake_sentence(change: Change, parts: Sequence[Periods]) -> str:
 def wake_figures(change: Change, parts: Sequence[Periods]) -> dict[str, float]:
     """The longest wait of a wake-up that was served, as `Change.measured` has it; nothing where it did not wake."""
     waits = (
-        [wake.wait_s for rows in parts for wake in _wake_ups_of(change, rows) if wake.served] if sleeps(change) else []
+        [wake.wait_s for rows in parts for wake in _wake_ups_since(change, rows) if wake.served]
+        if sleeps(change)
+        else []
     )
     return {"wake_s": max(waits)} if waits else {}
 
 
 def wake_text(change: Change, parts: Sequence[Periods]) -> str:
     """How often it woke, as the end of a sentence; empty where it did not."""
-    served = [wake for rows in parts for wake in _wake_ups_of(change, rows) if wake.served] if sleeps(change) else []
+    served = [wake for rows in parts for wake in _wake_ups_since(change, rows) if wake.served] if sleeps(change) else []
     if not served:
         return ""
     times = "once" if len(served) == 1 else f"{len(served)} times"

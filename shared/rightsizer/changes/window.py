@@ -1,4 +1,4 @@
-"""Start time of a change: now, or the next time at which the window is open."""
+"""When a change may start: now, or when the change window opens next."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""What else an account pays for: findings that are not an option of one endpoint, and what they are made from."""
+"""Findings on an account that are no option of one endpoint, as warm pools and orphan models, and their facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -75,6 +75,18 @@ class Caller:
         return f"arn:{partition}:{service}::{account}:{self.what}".replace(",", "*")
 
 
+def caller_name(arn: str) -> str:
+    """An AWS identity for people: ``ada@example.com (role ml-oncall)``, ``user ada``, as Caller has them.
+
+    Whoever assumes a role chooses the name of the session. What has no form of STS or IAM stays as it is.
+    """
+    caller = Caller.from_arn(arn)
+    if caller is None:
+        return arn
+    kind, _, name = caller.what.partition("/")
+    return f"{arn.rpartition('/')[2]} (role {name})" if kind == "role" else f"{kind} {name}".strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Approvers:
     """The list as it was deployed. An entry of no known form names nobody."""

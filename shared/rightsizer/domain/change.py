@@ -236,8 +236,8 @@ class Change:
     """When it was approved; None for a change of an earlier release, whose creation counts instead."""
     decided_by: str = ""
     """Who approved it, as `Decision.by`; empty of a later stage, and for a change of an earlier release."""
-    said_at: datetime | None = None
-    """When that person or automatic mode did; what follows a shadow test is decided at its end."""
+    approval_given_at: datetime | None = None
+    """When that person or automatic mode approved it. `decided_at` is later after a shadow test: when that ended."""
     before: Before | None = None
     """None until preflight has passed."""
     met: AutoscalingBeforeRollback | None = None
@@ -297,7 +297,7 @@ class Change:
     objective_p95_s: float | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
     """Before the change: ``peak_hour_requests`` (also by variant: ``peak_hour_requests/name``), ``error_share``,
-    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``, and what `changes.slowness` says."""
+    ``errors_per_minute``, ``p95_s``, ``mean_s``, ``gpu_s`` over ``gpu_requests``, and what `changes.baseline` says."""
     leads_on: bool = False
     """Of a shadow test: whether the change itself follows by the same approval, where the test proves well."""
     after: PassedTest | None = None

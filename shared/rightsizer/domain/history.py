@@ -1,4 +1,4 @@
-"""Lessons of past changes and tests, as data for the next decision."""
+"""What past changes and shadow tests measured, as input of the next recommendation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
 from rightsizer.domain.office_hours import StoppedTime
+from rightsizer.domain.option import Option
 from rightsizer.domain.schedule import DayCounts
 
 TEACHES_DAYS = 180
@@ -216,6 +217,14 @@ class EndedChange:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """Option that waits for an answer or for its change, and the endpoint's state when it was asked."""
+
+    option: Option
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """Past changes of one endpoint, and of the account it belongs to."""
 
@@ -231,6 +240,8 @@ class History:
     """What the account's judged endpoints cost a month, as the last full sweep added it up; None when not known."""
     stopped: tuple[StoppedTime, ...] = ()
     """Times in which office hours had it stopped, oldest first."""
+    asked: OpenQuestion | None = None
+    """What is pending, or approved and not begun; None where nothing is."""
 
     def of_variant(self, name: str, *, is_first: bool) -> "History":
         """The history with those changes of the endpoint that moved one of its variants."""

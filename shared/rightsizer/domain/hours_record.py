@@ -27,6 +27,12 @@ KEPT_ENTRIES = 200
 KEPT_UNTOLD = 20
 BEGINS = "begins"
 """The journal's line with which a stop or a start begins."""
+UNDONE_BY = {
+    StepKind.CREATE_ENDPOINT: StepKind.DELETE_ENDPOINT,
+    StepKind.DELETE_ENDPOINT: StepKind.CREATE_ENDPOINT,
+    StepKind.SILENCE_ALARMS: StepKind.SOUND_ALARMS,
+    StepKind.SOUND_ALARMS: StepKind.SILENCE_ALARMS,
+}
 CONFIG_OUTPUT = frozenset({"EndpointConfigName", "EndpointConfigArn", "CreationTime"})
 
 
@@ -217,11 +223,13 @@ class HoursRecord:
 
     def last_entry(self, step: Step) -> Entry | None:
         """The newest line about the step in the present stop or start."""
-        return self.last_entry_of(step.key)
+        return next((e for e in reversed(self.present) if e.step == step.key), None)
 
-    def last_entry_of(self, key: str) -> Entry | None:
-        """The newest line about the step of that key in the present stop or start."""
-        return next((e for e in reversed(self.present) if e.step == key), None)
+    def was_done(self, step: Step) -> bool:
+        """Whether AWS took the step since this stop or start began, and nothing of ours undid it since."""
+        pair = {step.key, Step(UNDONE_BY[step.kind], step.subject).key} if step.kind in UNDONE_BY else {step.key}
+        newest = next((e for e in reversed(self.present) if e.step in pair and e.status == "done"), None)
+        return newest is not None and newest.step == step.key
 
     def may_be_done(self, step: Step) -> bool:
         """Whether AWS may have done the step since this stop or start began.

@@ -1,4 +1,4 @@
-"""Live state around a change at one moment.
+"""What AWS shows of an endpoint and its autoscaling at one moment, while a change is carried out.
 
 Never cached: `apply` decides on nothing else.
 

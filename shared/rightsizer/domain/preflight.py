@@ -1,4 +1,4 @@
-"""Everything that preflight stands on: what was decided, and what AWS shows right before the first write.
+"""Inputs of preflight: what was approved, and what AWS shows right before the first write.
 
 CreateEndpointConfig with an ExecutionRoleArn needs iam:PassRole on exactly that role (SageMaker API permissions; IAM,
 `iam:PassedToService`). No role of the stack holds it: the operator gives it, role by role.

@@ -1,4 +1,4 @@
-"""What we ask a person, or tell a machine, to decide."""
+"""A proposal: what a person is asked to decide, its states, and the ids that follow from it."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
+from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.checks import aware, not_empty
 from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Gate, Recommendation
 
 PATIENCE = timedelta(days=7)
@@ -77,6 +79,15 @@ class DecidedBy:
     def text(self) -> str:
         """The text that is stored, such as ``slack:U123``."""
         return ":".join(part for part in (self.source.value, self.person) if part)
+
+
+def decider_name(by: str) -> str:
+    """A decider for people: the automatic mode, a Slack id, or an AWS identity as `caller_name` has it."""
+    decider = DecidedBy.read(by)
+    if decider.source is DecisionSource.POLICY:
+        return "policy (automatic mode)"
+    is_caller = decider.source is DecisionSource.CLI
+    return one_line(caller_name(decider.person) if is_caller else decider.person or by) or "somebody"
 
 
 @dataclass(frozen=True, slots=True)

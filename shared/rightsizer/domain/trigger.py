@@ -260,7 +260,7 @@ class Received:
 
 REASON_FORM = "rightsizer_why"
 """Callback of the form that asks why a proposal is rejected."""
-type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report", "wake"]
+type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report", "wake", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,10 +230,10 @@ class Spread:
     @classmethod
     def from_values(cls, values: Sequence[float], peaks: Sequence[float], divisor: float) -> "Spread | None":
         """Percentages, of `divisor` chips together, as shares of one; None without a datapoint, which NaN marks."""
-        ordered = sorted(v for v in values if v == v)
+        ordered = sorted([v for v in values if v == v])
         if not ordered:
             return None
-        top = max(max((v for v in peaks if v == v), default=ordered[-1]), ordered[-1])
+        top = max([ordered[-1], *[v for v in peaks if v == v]])
         scale = 100.0 * divisor
         p5, p50, p95, p99 = (round(quantile(ordered, q) / scale, 5) for q in (0.05, 0.5, 0.95, 0.99))
         return cls(p5, p50, p95, p99, round(top / scale, 5))
@@ -393,5 +393,6 @@ def known_values(values: Sequence[float | None]) -> Sequence[float]:
 
 def busy_days(days: Sequence[DailyUsage]) -> list[DailyUsage]:
     """The days that tell what must be carried: those with requests, at least half of the busiest day's."""
-    busiest = max((d.request_count for d in days), default=0.0)
-    return [d for d in days if d.request_count >= REGIME * busiest]
+    counts = [d.request_count for d in days]
+    busiest = max(counts, default=0.0)
+    return [d for d, count in zip(days, counts, strict=True) if count >= REGIME * busiest]

@@ -3,32 +3,39 @@
 Law 4: the intent is in the journal before each write. The next move follows from what AWS shows, never from memory.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from rightsizer.autoscaling.scheduled_actions import change_due_now
-from rightsizer.changes import rollback_size
+from rightsizer.changes import rollback, rollback_size
+from rightsizer.changes.ending import finish_change, handover_text, steer_change
 from rightsizer.changes.failure import drop_metrics_config, error_detail, next_try
 from rightsizer.changes.measurement import add_measurements
-from rightsizer.changes.owners_copies import owners_figures
 from rightsizer.changes.reconcile import next_action
+from rightsizer.changes.reconcile.drift import owners_figures
 from rightsizer.changes.rollback import change_with_recorded_autoscaling, is_taking_autoscaling, with_autoscaling
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.live_state import LiveState
+from rightsizer.domain.live_state import Gone, LiveState
 from rightsizer.domain.next_action import Do, Finish, Replan, Steer, Wait
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import TICK, ChangeLimits, Switch
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.errors import RightsizerError
-from rightsizer.flows import notify, read_state
+from rightsizer.flows import read_state
 from rightsizer.flows.begin_change import ChangeStarter
 from rightsizer.flows.read_state import ImageComparison, StateReader
-from rightsizer.flows.record_change import ChangeRecorder
-from rightsizer.flows.roll_back import RollbackPlanner
+from rightsizer.flows.record_change import (
+    ChangeRecorder,
+    tell_of_missing_autoscaling,
+    tell_of_restored_autoscaling,
+)
 from rightsizer.ports.changes import Changer, Journal
-from rightsizer.ports.evaluation import RecommendationStore
+from rightsizer.ports.evaluation import QuotaReader, RecommendationStore
+from rightsizer.telemetry import logger
 
 BUDGET = 40
 """Moves of one invocation."""
@@ -43,12 +50,12 @@ class ChangeAdvancer:
     journal: Journal
     changer: Changer
     store: RecommendationStore
+    quotas: QuotaReader
     catalogue: Catalogue
     limits: ChangeLimits
-    beginning: ChangeStarter
-    looking: StateReader
-    following: ChangeRecorder
-    returning: RollbackPlanner
+    starter: ChangeStarter
+    reader: StateReader
+    recorder: ChangeRecorder
 
     def advance_change(self, change: Change, now: datetime) -> Change:
         """Begin the change where it has no plan yet, and make move after move until it waits or is over."""
@@ -57,17 +64,15 @@ class ChangeAdvancer:
             if change.is_closed or change.before is None:
                 return change
         for _ in range(BUDGET):
-            live = replace(
-                self.looking.read_state(change, now), hold=self.beginning.start_hold(change, now, self.limits)
-            )
-            change = self.returning.enlarge_rollback(add_measurements(change, live, now), live, now)
+            switch, live = self._switch(), self._gather(change, now)
+            change = tell_of_restored_autoscaling(change, live, now, self.recorder.tell)
+            change = self._enlarge_rollback(add_measurements(change, live, now), live, now)
             if is_taking_autoscaling(change, live):
-                change = with_autoscaling(change, live, self.returning.step_alarms(live), now)
-            change = notify.tell_of_restored_autoscaling(change, live, now, self.following.tell)
+                change = with_autoscaling(change, live, self._step_alarms(live), now)
             view = change_with_recorded_autoscaling(change_due_now(change, now), now)
             due = rollback_size.raise_in_place(view.change, live)
-            move = next_action(due, live, now, self._switch())
-            change, move = read_state.check_recommendation(self.store, change, move, now, self.following.tell)
+            move = next_action(due, live, now, switch)
+            change, move = read_state.check_recommendation(self.store, change, move, now, self.recorder.tell)
             match move:
                 case Do():
                     change = self._compare_images(change, move.step, live, now, view.said.get(move.step.command, ""))
@@ -83,12 +88,49 @@ class ChangeAdvancer:
 
     def _begun(self, change: Change, now: datetime) -> Change:
         """The change with its plan; closed where it was refused, and without a plan where it waits."""
-        change = self.beginning.begin(change, now, self.catalogue, self.limits)
+        change = self.starter.begin(change, now, self.catalogue, self.limits)
         if change.is_closed:
-            return self.journal.save(self.following.publish(change, now))
+            return self.journal.save(self.recorder.publish(change, now))
         if change.before is not None:
-            self.following.publish(change, now)
+            self.recorder.publish(change, now)
         return change
+
+    def _gather(self, change: Change, now: datetime) -> LiveState:
+        """What AWS shows now, with what holds the first write. Raises ReadError."""
+        hold = self.starter.start_hold(change, now, self.limits)
+        return replace(self.reader.read_state(change, now), hold=hold)
+
+    def _enlarge_rollback(self, change: Change, live: LiveState, now: datetime) -> Change:
+        """The change with a rollback large enough for the present fleet; unchanged where it is.
+
+        Raises ReadError when the old configuration could not be read.
+        """
+        decided, endpoint = rollback.settled_change(change, live, now), live.endpoint
+        if decided is not None or isinstance(endpoint, Gone):
+            return decided or change
+        change = rollback.keep_owner_edits(change, live, now)
+        quotas = self._known_quotas() if rollback.is_quota_needed(change, endpoint, now) else {}
+        change = rollback.limit_batches(change, endpoint, quotas)
+        wanted = rollback.needed_counts(change, endpoint, quotas, now)
+        if not wanted or change.before is None:
+            return change
+        source = self.changer.config(change.before.config_name) if change.plan.new_config else None
+        given = rollback.RollbackInput(quotas, self.catalogue, source)
+        return rollback.enlarge(change, endpoint, wanted, given, now)
+
+    def _known_quotas(self) -> Mapping[str, int]:
+        """By type; unknown where they cannot be read now, since a return must not wait for them."""
+        try:
+            return self.quotas.endpoint_quotas()
+        except RightsizerError as error:
+            logger.warning("the quotas are not known for a rollback", extra={"why": str(error)})
+            return {}
+
+    def _step_alarms(self, live: LiveState) -> tuple[Mapping[str, Any], ...]:
+        """The alarms that start the step policies which the endpoint has now. Raises ReadError."""
+        policies = [policy for target in live.scaling or () for policy in target.policies]
+        arns = [policy["PolicyARN"] for policy in policies if policy.get("PolicyType") == "StepScaling"]
+        return tuple(self.changer.alarms_with_actions(arns)) if arns else ()
 
     def _switch(self) -> Switch:
         """The freeze switch, read for each move, since one invocation may make many.
@@ -100,7 +142,7 @@ class ChangeAdvancer:
 
     def _compare_images(self, change: Change, step: Step, live: LiveState, now: datetime, said: str) -> Change:
         """The step is done, unless it would deploy other code than what runs."""
-        met = ImageComparison(self.changer, self.store, self.following.tell).check_before_step(change, step, live, now)
+        met = ImageComparison(self.changer, self.store, self.recorder.tell).check_before_step(change, step, live, now)
         if isinstance(met, Steer):
             return self._steer(change, met, now, live)
         return self._do_step(_note_schedule(met, said, now), step, live, now)
@@ -126,12 +168,12 @@ class ChangeAdvancer:
         change = self.journal.save(replace(change, journal=(*change.journal, result)))
         if result.status == "done":
             return change
-        told = notify.tell_of_missing_autoscaling(change, step, live, result, self.following.tell)
+        told = tell_of_missing_autoscaling(change, step, live, result, self.recorder.tell)
         return change if told is change else self.journal.save(told)
 
     def _replan(self, change: Change, move: Replan, now: datetime) -> Change:
         """Nothing serves differently yet. What was made for the plan before is made again, or stays and is listed."""
-        made = self.beginning.plan_again(change, now, self.catalogue, self.limits)
+        made = self.starter.plan_again(change, now, self.catalogue, self.limits)
         if not isinstance(made, Change):
             reason = replace(made[0], sentence=f"{move.reason.sentence}; {'; '.join(r.sentence for r in made)}")
             return self._steer(change, Steer(reason, Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE), now)
@@ -139,13 +181,13 @@ class ChangeAdvancer:
         return self.journal.save(replace(made, looks=0, journal=(*change.journal, note, made.journal[-1])))
 
     def _steer(self, change: Change, move: Steer, now: datetime, live: LiveState | None = None) -> Change:
-        steered = self.following.steer(change, move, now)
+        steered = steer_change(change, move, now)
         handed = steered.ending is ChangeState.HANDED_OVER and change.plan.kind is not PlanKind.DELETE
         if handed and change.ending is not ChangeState.HANDED_OVER:
-            self.following.warn_of_handover(steered, live)
-        self.following.book_savings(
-            change, steered, now
-        )  # first: it may be repeated, and a crash in between is made good
+            text = handover_text(steered, live)
+            self.recorder.warn_of_handover(steered, text)
+        # booked before it is saved: it may be repeated, and a crash in between is made good
+        self.recorder.book_savings(change, steered, now)
         return self.journal.save(steered)
 
     def _wait(self, change: Change, move: Wait, now: datetime) -> Change:
@@ -162,11 +204,11 @@ class ChangeAdvancer:
         options = ranked_options(self.store, change)
         planned = next_try(change, move.state, now, options)
         if planned is not None:
-            self.following.remember_no_capacity(change, planned, now)
+            self.recorder.remember_no_capacity(change, planned, now)
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, planned.outcome)
             return self.journal.save(planned)
-        closed = replace(self.following.finish(due, move, live, now, owners_figures(change, live)), plan=change.plan)
-        return self.journal.save(self.following.publish(closed, now))
+        closed = replace(finish_change(due, move, live, now, owners_figures(change, live)), plan=change.plan)
+        return self.journal.save(self.recorder.publish(closed, now))
 
 
 def _note_schedule(change: Change, said: str, now: datetime) -> Change:

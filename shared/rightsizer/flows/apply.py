@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes.preflight import cooldown_deferral
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
-from rightsizer.changes.stages import change_id_of_next, proposal_of, proven_stage, stages_approved, unjudged_reason
+from rightsizer.changes.stages import (
+    change_id_of_next,
+    proposal_of_stage,
+    proven_stage,
+    stages_approved,
+    unjudged_reason,
+)
 from rightsizer.domain.change import Change, ChangeState, Entry, JournalEvent, PassedTest, ProvenStage
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hardware import Catalogue
@@ -26,7 +32,7 @@ from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TICK, ChangeLimits
 from rightsizer.domain.policy_document import PolicyDocument, effective_limits
-from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of
+from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalState, change_id_of, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ConflictError, InputError, ReadError, UnreadableError
 from rightsizer.flows.advance_change import ChangeAdvancer
@@ -36,7 +42,6 @@ from rightsizer.flows.notify import catch_send_errors, tell_once
 from rightsizer.flows.orders import Orders
 from rightsizer.flows.read_state import StateReader
 from rightsizer.flows.record_change import ChangeRecorder
-from rightsizer.flows.roll_back import RollbackPlanner
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, Notifier, QuotaReader, RecommendationStore
 from rightsizer.telemetry import Failure, attempt, count
@@ -113,13 +118,15 @@ class Apply:
         proposal = self.store.proposal(proposal_id)
         if proposal is None:
             raise InputError(f"starting a change: there is no proposal {proposal_id}")
-        answer = self.answer_to(proposal)
+        answer = self.answer_to_approval(proposal)
         if answer.change is not None:
             return self.advance(answer.change.id, now) or answer.change
         if proposal.state is not ProposalState.APPROVED:
             raise InputError(f"starting a change: proposal {proposal_id} is {proposal.state.value}, not approved")
         if proposal.asked_back_by:
-            raise InputError(f"starting a change: {proposal.asked_back_by} asked to stop proposal {proposal_id}")
+            raise InputError(
+                f"starting a change: {decider_name(proposal.asked_back_by)} asked to stop proposal {proposal_id}"
+            )
         change = self._create(proposal, answer, now)
         return self.advance(change.id, now) or change
 
@@ -128,11 +135,11 @@ class Apply:
 
         After a shadow test that proved well it is the change that follows the test; after a proven stage the next one.
         """
-        return self.answer_to(proposal).change
+        return self.answer_to_approval(proposal).change
 
     def approved_since(self, proposal: Proposal) -> datetime:
         """Since when the approval waits for its change: the decision, or the end of the test or stage before it."""
-        return self.answer_to(proposal).waits_since(proposal)
+        return self.answer_to_approval(proposal).waits_since(proposal)
 
     def stage_hold(self, proposal: Proposal, now: datetime) -> Reason | None:
         """Reason that the next stage of an approved plan does not begin yet; None where it may.
@@ -141,7 +148,7 @@ class Apply:
         until then, since a change holds the endpoint: office hours would stop it on none of those nights. An approval
         that waited for `PATIENCE` is held no longer, so that it ends. Raises ReadError where the tags cannot be read.
         """
-        answer = self.answer_to(proposal)
+        answer = self.answer_to_approval(proposal)
         if answer.stage is None or answer.change is not None or now - answer.stage.ended_at > PATIENCE:
             return None
         try:
@@ -151,14 +158,14 @@ class Apply:
         unjudged = unjudged_reason(answer.stage, proposal.ref.name, newest)
         if unjudged is not None:
             return unjudged
-        option = proposal_of(proposal, answer.stage).recommendation.chosen_option
+        option = proposal_of_stage(proposal, answer.stage).recommendation.chosen_option
         if option is None:
             return None
         cooldown = self._limits_for(proposal.ref, proposal.recommendation.owner).cooldown
         rests = cooldown_deferral(option, self.journal.last_change_at(proposal.ref.name), cooldown, now)
         return None if rests is None else Reason(Code.COOLDOWN, rests.sentence)
 
-    def answer_to(self, proposal: Proposal) -> ApprovalAnswer:
+    def answer_to_approval(self, proposal: Proposal) -> ApprovalAnswer:
         """The change that answers the present approval, or comes next, with what went before it."""
         change_id = change_id_of(proposal)
         known = self.journal.load(change_id)
@@ -179,7 +186,7 @@ class Apply:
         change_id, test, stage = answer.change_id, answer.test, answer.stage
         whole, before = proposal, stage or test
         if stage is not None:
-            proposal = proposal_of(proposal, stage)
+            proposal = proposal_of_stage(proposal, stage)
         recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
         if option is None:
             raise InputError(f"starting a change: proposal {proposal.id} recommends no option")
@@ -194,7 +201,7 @@ class Apply:
             created_at=now,
             decided_at=before.ended_at if before is not None else proposal.decision.at if proposal.decision else None,
             decided_by=proposal.decision.by if proposal.decision and stage is None else "",
-            said_at=proposal.decision.at if proposal.decision and stage is None else None,
+            approval_given_at=proposal.decision.at if proposal.decision and stage is None else None,
             next_due=now,
             outcome="waits for its preflight",
             leads_on=test is None and proposal.is_test_first,
@@ -210,12 +217,12 @@ class Apply:
                 return known
             if self.is_asleep(proposal.ref.name):
                 raise  # the approval stands: the tick finds it again once the endpoint is back
-            self.end_unbegun(whole, ProposalState.WITHDRAWN, str(error))
+            self.end_approval(whole, ProposalState.WITHDRAWN, str(error))
             raise
 
-    def end_unbegun(self, proposal: Proposal, state: ProposalState, why: str) -> None:
+    def end_approval(self, proposal: Proposal, state: ProposalState, why: str) -> None:
         """End an approval of which nothing more begins: in that state, or as proven where a stage of it stands."""
-        stage = self.answer_to(proposal).stage
+        stage = self.answer_to_approval(proposal).stage
         if stage is not None:
             text = f"{why}; this ends the plan, and stage {stage.number} stands"
             self.store.follow(proposal.id, ProposalState.PROVEN, stage.change_id, text)
@@ -239,8 +246,8 @@ class Apply:
         if change is not None and change.asked_back_by:
             return change
         if change is None and waits:
-            text = f"{proposal.asked_back_by} stopped it before it began; nothing was changed"
-            self.end_unbegun(proposal, ProposalState.REJECTED, text)
+            text = f"{decider_name(proposal.asked_back_by)} stopped it before it began; nothing was changed"
+            self.end_approval(proposal, ProposalState.REJECTED, text)
             catch_send_errors(self.notifier)(f"{proposal.ref.name}: stopped before it began", text)
             return None
         change_id = change.id if change is not None else proposal.change_id
@@ -291,14 +298,14 @@ class Apply:
             change = self.journal.save(replace(change, lease_until=now + LEASE, next_due=now + LEASE))
         except ConflictError:
             return None  # somebody else took it a moment ago
-        walked = attempt("walking a change", change_id, partial(self._walk, change, now))
-        if not isinstance(walked, Failure):
-            return walked
-        if isinstance(walked.error, ConflictError):
+        outcome = attempt("advancing a change", change_id, partial(self._advance_leased, change, now))
+        if not isinstance(outcome, Failure):
+            return outcome
+        if isinstance(outcome.error, ConflictError):
             return None  # our lease was over; whoever saved goes on
-        return self._note_unreadable(change_id, walked, now)
+        return self._note_unreadable(change_id, outcome, now)
 
-    def _walk(self, change: Change, now: datetime) -> Change:
+    def _advance_leased(self, change: Change, now: datetime) -> Change:
         return self._change_advancer(self.limits_of(change)).advance_change(change, now)
 
     def limits_of(self, change: Change) -> ChangeLimits:
@@ -346,14 +353,13 @@ class Apply:
 
     def _change_advancer(self, limits: ChangeLimits) -> ChangeAdvancer:
         tell = catch_send_errors(self.notifier)
-        beginning = ChangeStarter(
+        starter = ChangeStarter(
             self.journal, self.changer, self.store, self.metrics, self.quotas, self.dimensions, tell
         )
-        looking = StateReader(self.changer, self.metrics, limits)
-        following = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
-        back = RollbackPlanner(self.changer, self.quotas, self.catalogue)
+        reader = StateReader(self.changer, self.metrics, limits)
+        recorder = ChangeRecorder(self.store, self.ledger, self.history, tell, self.catalogue)
         return ChangeAdvancer(
-            self.journal, self.changer, self.store, self.catalogue, limits, beginning, looking, following, back
+            self.journal, self.changer, self.store, self.quotas, self.catalogue, limits, starter, reader, recorder
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer.changes.ending import shown_change_id, shown_outcome, shown_proposal_state
 from rightsizer.changes.reconcile.drift import BUSY
 from rightsizer.domain.capacity_change import OPEN, CapacityChange, CapacityChangeMoved
 from rightsizer.domain.change import Change
@@ -21,13 +22,7 @@ from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
 from rightsizer.flows.notify import catch_send_errors, tell_once
-from rightsizer.flows.record_change import (
-    LedgerEntries,
-    book_savings,
-    shown_change_id,
-    shown_outcome,
-    shown_proposal_state,
-)
+from rightsizer.flows.record_change import LedgerEntries, book_savings
 from rightsizer.telemetry import Failure, attempt, count, logger
 
 BOOKS_MIN = 5
@@ -301,7 +296,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if held is not None:
         logger.info("the next stage waits", extra={"proposal": proposal.id, "why": held.sentence})
         return None
-    answer = apply.answer_to(proposal)
+    answer = apply.answer_to_approval(proposal)
     since, stage = answer.waits_since(proposal), answer.stage
     late = now - since
     if late > PATIENCE:
@@ -310,7 +305,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
             f"{what} on {since:%Y-%m-%d %H:%M} UTC and {'the next one ' if stage is not None else ''}could not be "
             f"started within {PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
-        apply.end_unbegun(proposal, ProposalState.EXPIRED, text)
+        apply.end_approval(proposal, ProposalState.EXPIRED, text)
         catch_send_errors(apply.notifier)(f"{proposal.ref.name}: approval expired", text)
         return None
     if proposal.recommendation.chosen_option is None:

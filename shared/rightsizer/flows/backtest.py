@@ -4,7 +4,7 @@ Nothing is written.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import batched
@@ -27,25 +27,35 @@ KEPT_DAYS = 63
 """CloudWatch keeps five-minute datapoints for so long."""
 
 
+@dataclass(frozen=True, slots=True)
+class BacktestPeriod:
+    """The past days that are tested, and the settings under which."""
+
+    days: int
+    policy: Policy
+    limits: ChangeLimits
+
+
 def backtests(
     ports: EvaluatePorts,
     summaries: Sequence[EndpointSummary],
-    policy: Policy,
-    limits: ChangeLimits,
-    days: int,
+    period: BacktestPeriod,
     now: datetime,
     watcher: ProgressWatcher,
 ) -> Iterator[Backtest | Unobserved]:
-    """Each endpoint from the morning `days` days ago to that of `now`, in order.
+    """Each endpoint from the first morning of the period to that of `now`, in order.
 
     Unobserved where it or its metrics could not be read. The look-back of the first morning is read too, as far as
     CloudWatch keeps it.
     """
     if not summaries:
         return
+    policy, days = period.policy, period.days
     around = read_surroundings(ports, summaries[0].ref.region, watcher)
     inputs = AccountInputs(around.prices, ports.catalogue, around.quotas, History(), policy, now)
-    stage = BacktestInputs(inputs, ports.dimensions, Allowance(limits), now.date() - timedelta(days=days), now.date())
+    stage = BacktestInputs(
+        inputs, ports.dimensions, Allowance(period.limits), now.date() - timedelta(days=days), now.date()
+    )
     reach = replace(policy, lookback_days=min(days + policy.lookback_days, KEPT_DAYS))
     for some in batched(ports.fleet.observe(summaries), CHUNK):
         reader = UsageReader(ports.metrics, ports.catalogue, cache(ports.history), reach, ports.memory)

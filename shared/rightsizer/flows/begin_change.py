@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.approval import approver_refusal
+from rightsizer.changes.baseline import slowness_before
 from rightsizer.changes.daily_budget import budget_share
+from rightsizer.changes.newest_recommendation import LOOK_AGAIN, refusal_by_newest, with_covered_fleet
 from rightsizer.changes.overruled import closing_reasons
 from rightsizer.changes.reconcile import approval_age_reason
-from rightsizer.changes.shadow_test_result import asker_of
-from rightsizer.changes.slowness import slowness_before
-from rightsizer.changes.stages import proposal_of
+from rightsizer.changes.shadow_test_result import asker_of_test
+from rightsizer.changes.stages import proposal_of_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import ScalableTarget, declared_p95_s, has_digest
@@ -24,12 +25,12 @@ from rightsizer.domain.option import ORDERED, OptionKind
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput, RolePass
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError
 from rightsizer.flows import read_state
 from rightsizer.flows.notify import SafeTell
-from rightsizer.flows.read_state import LOOK_AGAIN, copied_component_requests
+from rightsizer.flows.read_state import copied_component_requests
 from rightsizer.ports.changes import Changer, Journal
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, QuotaReader, RecommendationStore
 from rightsizer.recommender.dimension import find
@@ -59,30 +60,27 @@ class ChangeStarter:
         It is saved unless it is closed: the proposal follows first, so that a crash in between is made good. Raises
         ReadError where something could not be seen now: that is tried again, until the approval is too old.
         """
-        stopped = self.store.proposal(change.proposal_id)
-        by = change.asked_back_by or (stopped.asked_back_by if stopped is not None else "")
+        found = self.store.proposal(change.proposal_id)
+        by = change.asked_back_by or (found.asked_back_by if found is not None else "")
         if by:
-            reason = Reason(Code.WITHDRAWN, f"{by} stopped it before it began; nothing was changed")
+            reason = Reason(Code.WITHDRAWN, f"{decider_name(by)} stopped it before it began; nothing was changed")
             return self._refuse(replace(change, asked_back_by=by), (reason,), now)
-        late = approval_age_reason(change, now)
-        return self._start(change, now, catalogue, limits) if late is None else self._refuse(change, (late,), now)
-
-    def _start(self, change: Change, now: datetime, catalogue: Catalogue, limits: ChangeLimits) -> Change:
-        proposal = self._approved_proposal(change, limits)
+        proposal = self._approved_proposal(change, found, limits, now)
         if isinstance(proposal, Reason):
             return self._refuse(change, (proposal,), now)
         endpoint = self.changer.endpoint(change.ref.name)
         if isinstance(endpoint, Gone):
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
-        change = read_state.with_covered_fleet(self.store, change, proposal, now)
-        against = read_state.recommendation_against(self.store, change, proposal)
+        newest = read_state.read_newest(self.store, change)
+        change = with_covered_fleet(change, proposal, newest, now)
         inputs = self._preflight_input(change, proposal, endpoint, limits, now)
+        against = refusal_by_newest(change, proposal, newest)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
-        if refused:
-            other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
-            return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
+        other = failure.retry_chosen_type(change, proposal.recommendation.chosen_option, refused, now)
         deferred = preflight.preflight_deferral(inputs, now, window.next_open(limits.window, now))
+        if refused:
+            return self._save_waiting(other) if other is not None else self._refuse(change, refused, now)
         if deferred is not None and limits.is_live:
             return self._wait_hourly(change, deferred, now)
         if deferred is not None:
@@ -91,15 +89,20 @@ class ChangeStarter:
             told = read_state.tell_of_wait(change, against, now, self.tell)
             return self._defer(told, now + LOOK_AGAIN, against.sentence, now)
         change = self._with_baseline(change, inputs, now)
+        return self._plan_and_lock(change, inputs, catalogue, now)
+
+    def _plan_and_lock(self, change: Change, inputs: PreflightInput, catalogue: Catalogue, now: datetime) -> Change:
+        """The change with its plan and its locks; refused, or waiting for its peak or for a lock."""
+        limits, decision = inputs.limits, inputs.proposal.decision
         planned = plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
         if not isinstance(planned, plan.PlannedChange):
             return self._refuse(change, planned, now)
+        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked_sentences(inputs)))
         later = plan.peak_deferral(change, planned.plan, limits, now)
         if later is not None:
             return self._wait_for_peak(change, later, now)
-        planned = replace(planned, notes=(*planned.notes, *preflight.unchecked_sentences(inputs)))
-        if change.leads_on and limits.approvers.four_eyes and proposal.decision is not None:
-            asked = Entry(now, JournalEvent.ASK_TEST, "noted", proposal.decision.by)
+        if change.leads_on and limits.approvers.four_eyes and decision is not None:
+            asked = Entry(now, JournalEvent.ASK_TEST, "noted", decision.by)
             change = replace(change, journal=(*change.journal, asked))
         ready = replace(planned.apply_to(change, now), models=tuple(sorted({*change.models, *inputs.models})))
         return self._take_locks(change, ready, now, limits)
@@ -118,9 +121,13 @@ class ChangeStarter:
                 self.journal.tell_budget(day, str(error), now, self.tell)
             return self._defer(change, now + BUSY_AGAIN, str(error), now)
 
-    def _approved_proposal(self, change: Change, limits: ChangeLimits) -> Proposal | Reason:
-        """The proposal, where somebody who may decide approved it, or why it does not count."""
-        proposal = self.store.proposal(change.proposal_id)
+    def _approved_proposal(
+        self, change: Change, proposal: Proposal | None, limits: ChangeLimits, now: datetime
+    ) -> Proposal | Reason:
+        """The proposal, where somebody who may decide approved it lately, or why it does not count."""
+        late = approval_age_reason(change, now)
+        if late is not None:
+            return late
         if proposal is None:
             return Reason(Code.WITHDRAWN, f"proposal {change.proposal_id} does not exist any more")
         is_automatic = proposal.decision is not None and proposal.decision.is_automatic
@@ -129,7 +136,7 @@ class ChangeStarter:
         by = proposal.decision.by if proposal.decision else ""
         asked_by = self._asked_by(change, proposal) if limits.approvers.four_eyes else ()
         not_theirs = approver_refusal(by, limits.approvers, approves=True, asked_by=asked_by)
-        return not_theirs if not_theirs is not None else proposal_of(proposal, change.stage_before)
+        return not_theirs if not_theirs is not None else proposal_of_stage(proposal, change.stage_before)
 
     def _asked_by(self, change: Change, proposal: Proposal) -> tuple[str, ...]:
         """Who asked for what the change does: for its order, or for the shadow test that it follows.
@@ -140,7 +147,7 @@ class ChangeStarter:
         known = self.journal.load(test) if test else None
         if known is None or known.id == change.id or known.plan.kind is not PlanKind.SHADOW_TEST:
             return (proposal.ordered_by,)
-        noted = asker_of(known)
+        noted = asker_of_test(known)
         tested = self.store.proposal(known.proposal_id)
         decided = tested.decision.by if tested is not None and tested.is_test_first and tested.decision else ""
         return proposal.ordered_by, noted or decided
@@ -156,9 +163,10 @@ class ChangeStarter:
         endpoint = self.changer.endpoint(change.ref.name)
         if proposal is None or isinstance(endpoint, Gone):
             return (Reason(Code.VANISHED, f"endpoint {change.ref.name} or its proposal does not exist any more"),)
-        proposal = proposal_of(proposal, change.stage_before)
-        against = read_state.recommendation_against(self.store, change, proposal)
+        proposal = proposal_of_stage(proposal, change.stage_before)
+        newest = read_state.read_newest(self.store, change)
         inputs = self._preflight_input(change, proposal, endpoint, limits, now)
+        against = refusal_by_newest(change, proposal, newest)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))
         planned = refused or plan.make_plan(change, inputs, catalogue, limits, self._dimension(change))
         return planned.apply_to(change, now) if isinstance(planned, plan.PlannedChange) else planned
@@ -175,32 +183,33 @@ class ChangeStarter:
     def _preflight_input(
         self, change: Change, proposal: Proposal, endpoint: EndpointSight, limits: ChangeLimits, now: datetime
     ) -> PreflightInput:
-        name = change.ref.name
+        """Everything that preflight and the plan look at, as it is now. Raises ReadError."""
+        name, target, dimension = change.ref.name, change.option.target, self._dimension(change)
         config = self.changer.config(endpoint.config_name)
         sleeping = self._sleeping_components(change)
-        copied = [component for component, _ in change.option.target.all_copies]
+        copied = [component for component, _ in target.all_copies]
         components = [*copied, *sleeping]
         scaling = self.changer.scaling(name, [v.name for v in endpoint.variants], components)
         arns = [p["PolicyARN"] for t in scaling for p in t.policies if p.get("PolicyType") == "StepScaling"]
-        target = change.option.target
         quotas = self.quotas.endpoint_quotas()
         models = {
             v["ModelName"] for v in (config.body.get("ProductionVariants", []) if config else []) if v.get("ModelName")
         }
         placed = self._components([*(component for component, _ in target.placement), *components])
+        tags, watched = self.changer.tags(change.ref), self._alarm_visibility(change, sorted(models), config)
         inputs = PreflightInput(
             proposal=proposal,
             option=change.option,
             endpoint=endpoint,
             config=config,
-            tags=self.changer.tags(change.ref),
+            tags=tags,
             limits=limits,
             scaling=scaling,
             customer_alarms=self.changer.alarms_with_actions(arns) if arns else (),
             quota=quotas.get(target.instance_type),
             quotas=quotas,
             deploys=self._deploys(change),
-            applies=proposal.recommendation.kind in self._dimension(change).applies_to,
+            applies=proposal.recommendation.kind in dimension.applies_to,
             sold=self._is_sold(change, config),
             incident_alarms=self._incident_alarms(limits),
             switch=self.journal.switch(),
@@ -211,12 +220,12 @@ class ChangeStarter:
             models=tuple(sorted(models)),
             copies={n: MOVING if placed[n].is_moving else placed[n].current for n in copied if n in placed},
             components=placed,
-            blind=self._alarm_visibility_problem(change, sorted(models), config.role if config else ""),
-            registry=self._registry_images(change, endpoint, placed),
             passes=self._role_pass(change, config),
             unrestorable=self._denied_restore_actions(change, proposal, scaling),
+            registry=self._registry_images(change, endpoint, placed),
+            blind=preflight.alarm_visibility_problem(watched, tags, change.ref.arn) if watched is not None else "",
         )
-        inputs = self._dimension(change).with_live_counts(inputs)
+        inputs = dimension.with_live_counts(inputs)
         return replace(inputs, most=plan.largest_new_count(change, inputs))
 
     def _is_sold(self, change: Change, config: ConfigSight | None) -> bool | None:
@@ -282,22 +291,24 @@ class ChangeStarter:
         found = self.changer.alarms(names) if names else {}
         return tuple(found.get(name, AlarmSight(name, preflight.MISSING, {})) for name in names)
 
-    def _alarm_visibility_problem(self, change: Change, models: list[str], role: str) -> str:
-        """Why the roll-back alarms would not be seen; a change that starts nothing anew has none."""
+    def _alarm_visibility(
+        self, change: Change, models: list[str], config: ConfigSight | None
+    ) -> Mapping[str, bool | None] | None:
+        """Whether roll-back alarms on these models would be seen; None for a change that starts nothing anew."""
         if not (self._dimension(change).is_watched(change.option.kind) or self._deploys(change)):
-            return ""
-        seen = self.changer.alarm_visibility(models, (role,) if role else ())
-        return preflight.alarm_visibility_problem(seen, self.changer.tags(change.ref), change.ref.arn)
+            return None
+        role = config.role if config else ""
+        return self.changer.alarm_visibility(models, (role,) if role else ())
 
     def _with_baseline(self, change: Change, inputs: PreflightInput, now: datetime) -> Change:
         """What was usual, so that alarms and proof compare with this endpoint and not with a constant."""
         names = [v.name for v in inputs.endpoint.variants]
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
-        signals = proof.watched_metrics(inputs.endpoint.asynchronous)
-        requests = [MetricRequest(change.ref.name, name, signals) for name in names]
-        requests += copied_component_requests(change)
+        copies, signals = copied_component_requests(change), proof.watched_metrics(inputs.endpoint.asynchronous)
+        requests = [*(MetricRequest(change.ref.name, name, signals) for name in names), *copies]
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
-        objective, usual = _p95_s(inputs), proof.baseline(windows)
+        tagged, usual = declared_p95_s(inputs.tags), proof.baseline(windows)
+        objective = inputs.limits.objective_p95_s if tagged is None else tagged
         slow = slowness_before(windows, usual, objective)
         return replace(change, baseline={**usual, **slow}, objective_p95_s=objective)
 
@@ -345,9 +356,3 @@ class ChangeStarter:
         if change.tries:
             self.store.follow(change.proposal_id, ProposalState.APPLYING, change.id, change.outcome)
         return self.journal.save(change)
-
-
-def _p95_s(inputs: PreflightInput) -> float | None:
-    """The p95 to keep, seconds: by the endpoint's tag, else by the policy document; None where neither says it."""
-    tagged = declared_p95_s(inputs.tags)
-    return inputs.limits.objective_p95_s if tagged is None else tagged

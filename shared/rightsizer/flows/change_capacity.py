@@ -28,7 +28,7 @@ from rightsizer.domain.capacity_change import (
 from rightsizer.domain.change import Entry, JournalEvent
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import TICK, Switch
-from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.proposal import ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import (
     ConflictError,
@@ -270,7 +270,9 @@ def request_rollback(book: CapacityChangeStore, capacity_change_id: str, by: str
         raise InputError(
             f"rolling back: capacity change {capacity_change_id} is {capacity_change.state}; there is nothing to undo"
         )
-    return book.save(_turn_back(capacity_change, Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"), now))
+    return book.save(
+        _turn_back(capacity_change, Reason(Code.ROLLED_BACK, f"{decider_name(by)} asked for the rollback"), now)
+    )
 
 
 def _turn_back(capacity_change: CapacityChange, reason: Reason, now: datetime) -> CapacityChange:

@@ -15,7 +15,7 @@ from rightsizer.changes.preflight import withhold_refused
 from rightsizer.dimensions.dimension import Dimension
 from rightsizer.domain.endpoint import Endpoint, Unobserved
 from rightsizer.domain.hardware import Catalogue
-from rightsizer.domain.history import History
+from rightsizer.domain.history import History, OpenQuestion
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.policy_document import PolicyDocument, place_endpoint, policy_for_endpoint
@@ -110,6 +110,14 @@ class RecommendationSink:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedEndpoints:
+    """Names of endpoints to evaluate, and why."""
+
+    names: Sequence[str]
+    because: EvaluationReason
+
+
+@dataclass(frozen=True, slots=True)
 class NotDone:
     """An endpoint that could not be read or stored, and has to be tried again."""
 
@@ -121,27 +129,27 @@ def evaluate(
     ports: EvaluatePorts,
     keeping: RecommendationSink,
     policy: Policy,
-    names: Sequence[str],
-    because: EvaluationReason,
+    asked: AskedEndpoints,
     now: datetime,
     turns: Turns | None = None,
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
-    """Evaluate and save these endpoints; those evaluated lately and unchanged since are left out.
+    """Evaluate and save the asked endpoints; those evaluated lately and unchanged since are left out.
 
     A full sweep evaluates what was not evaluated in the hours before. What fails at one endpoint is its own; reads of
     the table that serve all fail for all. One that its office hours stopped, stop or start waits for its next start.
     """
-    once_in = FULL_ONCE_IN if because is EvaluationReason.FULL_SWEEP else ONCE_IN
+    names, is_full = asked.names, asked.because is EvaluationReason.FULL_SWEEP
+    once_in = FULL_ONCE_IN if is_full else ONCE_IN
     due: list[EndpointSummary] = []
     read = attempt(
         "reading when endpoints were evaluated",
         f"{len(names)}",
-        lambda: (keeping.store.last_evaluated(names), ports.hours(names)),
+        lambda: (keeping.store.last_evaluated(names), ports.hours(names), keeping.store.open_questions(names)),
     )
     if isinstance(read, Failure):
         yield from (NotDone(name, _failure_reason(f"looking up {name}", read)) for name in names)
         return
-    last, hours = read
+    last, hours, asked = read
     names = [name for name in names if name not in hours or not hours[name].holds_lock]
     for name in names:
         found = attempt("looking up an endpoint", name, partial(ports.fleet.find, [name]))
@@ -149,10 +157,10 @@ def evaluate(
             yield NotDone(name, _failure_reason(f"looking up {name}", found))
         else:
             due += [summary for summary in found if _is_due(last.get(name), summary, once_in, now)]
-    if because is EvaluationReason.FULL_SWEEP:
+    if is_full:
         modified = {summary.ref.name: summary.modified_at for summary in due}
         ports = replace(ports, history=lambda name: keeping.store.history(name, modified.get(name)))
-    ports = replace(ports, history=with_stopped_times(ports.history, hours))
+    ports = replace(ports, history=with_open_questions(with_stopped_times(ports.history, hours), asked))
     watcher = ProgressWatcher(
         told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)})
     )
@@ -164,6 +172,18 @@ def evaluate(
         yield from _save_part(ports, keeping, evaluated, now)
     if unread:
         count(EndpointsUnread=unread)
+
+
+def with_open_questions(
+    history: Callable[[str], History], asked: Mapping[str, OpenQuestion]
+) -> Callable[[str], History]:
+    """The history of endpoints that also tells what was asked about them and waits."""
+
+    def read(name: str) -> History:
+        found = history(name)
+        return replace(found, asked=asked[name]) if name in asked else found
+
+    return read if asked else history
 
 
 def _save_part(

@@ -18,6 +18,7 @@ from rightsizer.changes.hours import (
     demand_at,
     late_notice,
     next_hours_action,
+    with_delete_seen,
 )
 from rightsizer.changes.hours.refusals import PASSING, stop_refusals
 from rightsizer.changes.hours.steps import commands_by_hand, created_by_us, missing_part
@@ -42,6 +43,7 @@ from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK, Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger, WakeAsked
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
@@ -189,7 +191,7 @@ class HoursKeeper:
         """Say once that it runs and is not stopped again, with the command that removes the tag."""
         if record.let_go is None:
             return record
-        name, by = record.ref.name, record.let_go.by
+        name, by = record.ref.name, decider_name(record.let_go.by)
         remove = f"aws sagemaker delete-tags --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
         text = (
             f"{name} runs, and {by} took it out of its office hours: {STAYS}. Remove the tag, which says nothing now:\n"
@@ -246,7 +248,7 @@ class HoursKeeper:
         record = self.ports.book.save(replace(record, lease_until=now + LEASE))
         reader = HoursReader(self.ports)
         for _ in range(MOVES):
-            live = reader.live_hours(record)
+            live = with_delete_seen(record, reader.live_hours(record), now)
             record = self._note_serving(record, live.state, now)
             demand = demand_at(record, now, self.ports.limits.hours.holidays)
             action = next_hours_action(record, live, demand, now, self._switch())

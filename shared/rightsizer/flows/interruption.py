@@ -12,6 +12,7 @@ from typing import assert_never
 from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
 from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import (
     ForeignInstance,
@@ -139,7 +140,7 @@ def _freeze_reaction(ports: InterruptPorts) -> LeaveAlone | None:
         return None
     if not (switch.frozen and switch.hard):
         return None
-    text = f"frozen hard by {switch.by or 'somebody'}, not replaced; the group replaces it when it notices the loss"
+    text = f"frozen hard by {decider_name(switch.by)}, not replaced; the group replaces it when it notices the loss"
     return LeaveAlone(Reason(Code.FROZEN, text))
 
 

@@ -34,7 +34,7 @@ from rightsizer.spot.jobs import (
     wait_warning,
     warm_pool_release,
 )
-from rightsizer.spot.proposal import manual_capacity_change, pool_capacity_change
+from rightsizer.spot.proposal import ManualWork, manual_capacity_change, pool_capacity_change
 from rightsizer.telemetry import Failure, attempt, logger
 
 MOST_NEW_TYPES = 3
@@ -107,9 +107,8 @@ def _ask_about_wait(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
         if isinstance(again, Handover):
             facts.append((f"Or on Spot of {other}", again.command))
     headline = f"{job.name} will not be done before MaxWait ends it"
-    return manual_capacity_change(
-        found, job.arn, job.owner, headline, reason, now=now, expires_at=_expiry_of(seen, now), facts=tuple(facts)
-    )
+    asked = ManualWork(found, job.arn, job.owner, headline, reason, tuple(facts))
+    return manual_capacity_change(asked, now, _expiry_of(seen, now))
 
 
 def _expiry_of(seen: WaitProjection, now: datetime) -> datetime:
@@ -130,7 +129,8 @@ def _ask_about_spot(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
         return None
     headline = f"{job.name} can train on Spot the next time"
     expires = now + timedelta(days=ports.proposal_days)
-    return manual_capacity_change(found, job.base_arn, job.owner, headline, found.reason, now=now, expires_at=expires)
+    asked = ManualWork(found, job.base_arn, job.owner, headline, found.reason)
+    return manual_capacity_change(asked, now, expires)
 
 
 def _ask_about_pool(ports: TrainingPorts, job: TrainingJob, now: datetime) -> CapacityChange | None:
@@ -200,7 +200,7 @@ def _ask_about_short_groups(
             headline = f"{name}/{group} lacks capacity: {row.get('CurrentCount')} of {row.get('TargetCount')}"
             expires = now + timedelta(days=ports.proposal_days)
             scope = f"{cluster.get('ClusterArn', name)}/{group}"
-            yield manual_capacity_change(found, scope, "", headline, found.reason, now=now, expires_at=expires)
+            yield manual_capacity_change(ManualWork(found, scope, "", headline, found.reason), now, expires)
 
 
 def _capacity_request(

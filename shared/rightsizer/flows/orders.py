@@ -22,7 +22,7 @@ from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, new_option
 from rightsizer.domain.policy import Policy, Switch
 from rightsizer.domain.price import Price
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.errors import ConflictError, InputError, ReadError
@@ -83,7 +83,7 @@ class Orders:
             back = replace(asked, state=ChangeState.RETURNING, course=Course.BACK, ending=None, remaining=())
             asked = replace(back, back_for=FailureClass.ASKED)
         if asked.course is Course.BACK:
-            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{by} asked for the rollback"))
+            asked = replace(asked, reason=Reason(Code.ROLLED_BACK, f"{decider_name(by)} asked for the rollback"))
         return self.journal.reopen(replace(asked, lease_until=None)) if change.is_closed else self.journal.save(asked)
 
     def _last_stage(self, change: Change) -> Change:
@@ -266,7 +266,7 @@ def _refuse_owned(endpoint: Endpoint, recommendation: Recommendation) -> None:
 
 
 def _proposal(endpoint: Endpoint, variant: Variant, option: Option, price: Price, by: str, now: datetime) -> Proposal:
-    reason = Reason(Code.NEEDS_APPROVAL, f"asked for by {by}; {UNKNOWN}")
+    reason = Reason(Code.NEEDS_APPROVAL, f"asked for by {decider_name(by)}; {UNKNOWN}")
     recommendation = Recommendation(
         ref=endpoint.ref,
         variant=variant.name,

@@ -165,7 +165,7 @@ def _fresh_proposals(
         known = attempt("looking up a message", move.sequence, partial(ports.book.message, asked.id))
         if isinstance(known, Failure):
             failed.append(move.sequence)
-        elif known is None or (not _is_half_told(known) and not 0 < move.version <= known.version):
+        elif known is None or (not _is_message_half_sent(known) and not 0 < move.version <= known.version):
             fresh[asked.id] = asked
     return fresh, failed
 
@@ -182,7 +182,7 @@ def _new_proposal(move: ProposalMoved | CapacityChangeMoved) -> Proposal | None:
     return asked if is_new else None
 
 
-def _is_half_told(known: MessageRef) -> bool:
+def _is_message_half_sent(known: MessageRef) -> bool:
     """Whether the message was posted, and what belongs to it failed afterwards: it is not posted again for that."""
     return bool(known.ts) and not known.shown
 
@@ -209,7 +209,7 @@ def tell(
     known = ports.book.message(proposal.id)
     if known and 0 < version < known.version:
         return True
-    shown, half_told = _shown_state(proposal), known is not None and _is_half_told(known)
+    shown, half_told = _shown_state(proposal), known is not None and _is_message_half_sent(known)
     reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, known) and not half_told
     if known and known.shown == shown and not reopened:
         _announce_late(ports, proposal, replace(known, version=max(version, known.version)))

@@ -13,12 +13,12 @@ from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
 from rightsizer.changes.hours.code import code_differences, data_differences, model_problem
 from rightsizer.changes.hours.refusals import StopInput
-from rightsizer.changes.hours.steps import LiveHours, step_key
+from rightsizer.changes.hours.steps import LiveHours, created_by_us
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.hours_record import CONFIG_OUTPUT, EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
-from rightsizer.domain.plan import ACTIONS, StepKind, VariantCount
+from rightsizer.domain.plan import ACTIONS, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
@@ -162,10 +162,10 @@ class HoursReader:
 
     def is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
         """Whether it was created by this start, from the same configuration and code as before the stop. ReadError."""
-        before, create = record.before, record.last_entry_of(step_key(StepKind.CREATE_ENDPOINT, record.ref))
+        before = record.before
         if record.state is not HoursState.STARTING or before is None or isinstance(endpoint, Gone):
             return False
-        if create is None or create.was_rejected or endpoint.config_name != before.live_config:
+        if not created_by_us(record) or endpoint.config_name != before.live_config:
             return False
         config = self.ports.changer.config(endpoint.config_name)
         if config is None or config.created_at > before.taken_at:

@@ -12,26 +12,16 @@ from datetime import UTC, datetime, timedelta
 
 from rightsizer.changes import clone, deletion, preflight, proof, shadow_test_result, waking
 from rightsizer.changes.measurement import add_instance_hours
-from rightsizer.changes.overruled import (
-    ApprovedAs,
-    covered_fleet,
-    covered_sentence,
-    is_by_policy,
-    is_independent_of_recommendation,
-    overruling_reason,
-    recommendation_at_start,
-    slow_test_reason,
-)
-from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling, may_show_until
-from rightsizer.changes.stages import option_of_stage, proposal_of, sized_sentence, unjudged_reason
+from rightsizer.changes.newest_recommendation import NewestRecommendation, action_in_place, refusal_by_newest
+from rightsizer.changes.overruled import is_independent_of_recommendation
+from rightsizer.changes.reconcile import may_be_updating, may_have_changed_autoscaling
+from rightsizer.changes.stages import proposal_of_stage
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
 from rightsizer.domain.endpoint import has_digest
 from rightsizer.domain.live_state import MOVING, EndpointSight, Gone, LiveState, ProofVerdict
 from rightsizer.domain.next_action import Do, NextAction, Steer, Wait
-from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import PermissionMissingError, UnreadableError
@@ -49,8 +39,6 @@ SCALING = frozenset(
         StepKind.PUT_SCHEDULED,
     }
 )
-LOOK_AGAIN = timedelta(hours=1)
-"""How often a change that waits for a recommendation or a peak looks again; an endpoint is evaluated once a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,90 +209,15 @@ def _stop_action(change: Change, found: Reason) -> Steer:
     return Steer(Reason(Code.MOVING_TAG, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
 
 
-def recommendation_against(store: RecommendationStore, change: Change, proposal: Proposal | None) -> Reason | None:
-    """Why the change is not carried out on the newest recommendation of its endpoint; None where it may be.
-
-    NEWER_JUDGEMENT where that forbids it. JUDGEMENT_UNKNOWN where nobody knows what the newest one says, so that the
-    change waits: this release cannot read it, or it is older than the table. Such a table was restored from a backup,
-    or copied, and what was judged after the backup is not in it. Raises ReadError. Without a proposal that can be read,
-    what was judged since the change was created counts; the rest was looked at when it began.
-    """
-    if is_independent_of_recommendation(change.option):
-        return None
-    name = change.ref.name
+def read_newest(store: RecommendationStore, change: Change) -> NewestRecommendation:
+    """The newest recommendation of the endpoint, and how old the table is where that counts. Raises ReadError."""
+    free = is_independent_of_recommendation(change.option)
     try:
-        newest = store.recommendation(name)
+        found = store.recommendation(change.ref.name)
     except UnreadableError as error:
-        count(RowsUnreadable=1)
-        text = f"the newest recommendation of {name} cannot be read by this release ({error}), so nobody knows it"
-        return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
-    decided = proposal.recommendation if proposal is not None else newest and recommendation_at_start(newest, change)
-    if decided is None:
-        return None
-    if change.after is not None and (newest is None or newest.evaluated_at <= change.after.ended_at):
-        text = f"the shadow test of {name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC ({change.after.result})"
-        wait = "the change waits for an evaluation that knows what it measured, within a day"
-        return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; {wait}")
-    if (unjudged := unjudged_reason(change.stage_before, change.ref.name, newest)) is not None:
-        return unjudged
-    stage = _stage_now(change, decided, newest)
-    if isinstance(stage, Reason):
-        return stage
-    slow = slow_test_reason(change.after, change.option, decided) if change.after is not None else None
-    if slow is not None:
-        return slow
-    by_policy, approved_as = is_by_policy(proposal), _approved_as(change, proposal)
-    found = overruling_reason(change.option, decided, newest, by_policy=by_policy, approved_as=approved_as)
-    return found if found is not None else _restored_table_reason(newest or decided, name, store.created_at())
-
-
-def with_covered_fleet(store: RecommendationStore, change: Change, proposal: Proposal, now: datetime) -> Change:
-    """The change with the fleet that its approval begins now (`covered_fleet`), and a line in its journal."""
-    try:
-        newest = store.recommendation(change.ref.name)
-    except UnreadableError:
-        return change  # the change waits for a recommendation that can be read
-    stage = _stage_now(change, proposal.recommendation, newest)
-    if change.stage_before is not None and not isinstance(stage, Option):
-        return change  # it waits, or is refused
-    approved_as = _approved_as(change, proposal)
-    option = (
-        stage
-        if isinstance(stage, Option)
-        else covered_fleet(change.option, proposal.recommendation, newest, approved_as=approved_as)
-    )
-    if newest is None or option == change.option:
-        return change
-    sized = replace(change, option=option, saving_usd_per_month=option.saving_usd_per_month)
-    said = covered_sentence(option, change.option, newest) if stage is None else sized_sentence(sized, newest)
-    return replace(sized, journal=(*change.journal, Entry(now, JournalEvent.PREFLIGHT, "noted", said[:500])))
-
-
-def _stage_now(change: Change, decided: Recommendation, newest: Recommendation | None) -> Option | Reason | None:
-    """A later stage as the newest recommendation sizes it, or why it may not begin; None where it waits, or is none."""
-    approved = decided.chosen_option
-    before = change.stage_before
-    if approved is None or newest is None or before is None or unjudged_reason(before, change.ref.name, newest):
-        return None
-    return option_of_stage(approved, decided.variant, newest)
-
-
-def _approved_as(change: Change, proposal: Proposal | None) -> ApprovedAs:
-    """What the approval of a change lets begin now."""
-    if change.after is not None:
-        return ApprovedAs.CHANGE_AFTER_TEST
-    test = change.leads_on if proposal is None else proposal.runs_test
-    return ApprovedAs.TEST if test else ApprovedAs.CHANGE
-
-
-def _restored_table_reason(newest: Recommendation, name: str, made: datetime) -> Reason | None:
-    if newest.evaluated_at >= made:
-        return None
-    text = (
-        f"the newest recommendation of {name} is of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC and older than the table,"
-        f" which was restored or copied on {made:%Y-%m-%d %H:%M} UTC: a later one may be lost"
-    )
-    return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
+        count(RowsUnreadable=int(not free))
+        return NewestRecommendation(None, str(error))
+    return NewestRecommendation(found, table_made=None if free else store.created_at())
 
 
 def check_recommendation(
@@ -313,35 +226,22 @@ def check_recommendation(
     """The change and its move, where the newest recommendation allows it; else the end of the change, or a wait.
 
     Asked before each write until the first that serves differently: between two of them a window, an alarm or a freeze
-    may have kept the change waiting for days. While autoscaling is taken away nothing waits for a recommendation, or
-    for the permission to read it: autoscaling goes back at once. A read that failed otherwise is tried again
-    (ReadError). An update of which the answer was lost is not asked again against the newest recommendation. It may
-    still show for an hour (`SHOWS`); until then it counts as made, and an endpoint with all its autoscaling waits.
+    may have kept the change waiting for days. While autoscaling is taken away nothing waits for the permission to read
+    it. A read that failed otherwise is tried again (ReadError).
     """
     if not isinstance(move, Do) or change.course is not Course.FORWARD or change.turned_at is not None:
         return change, move
-    touched = may_have_changed_autoscaling(change)
     try:
         found = None if _has_begun_steps(change, now) else _reason_against(store, change)
     except PermissionMissingError as error:
-        if not touched:
+        if not may_have_changed_autoscaling(change):
             raise
-        found = Reason(
-            Code.JUDGEMENT_UNKNOWN, f"the newest recommendation of {change.ref.name} may not be read: {error}"
-        )
-    if found is None:
-        return change, move
-    if found.code is Code.JUDGEMENT_UNKNOWN and not touched:
-        return tell_of_wait(change, found, now, tell), Wait(now + LOOK_AGAIN, found.sentence)
-    until = may_show_until(change, now)
-    if until is not None and not touched:
-        text = f"{found.sentence}; the update that was asked already may still show until {until:%H:%M} UTC"
-        return change, Wait(until, f"{text}, and is not asked again")
-    text = f"{found.sentence}; seen right before the next write, and it was not made"
-    if touched:
-        text += "; autoscaling goes back as it was"
-    ending = ChangeState.ROLLED_BACK if touched else ChangeState.REFUSED
-    return change, Steer(Reason(found.code, text), Course.CLOSE, ending, FailureClass.OUTSIDE)
+        text = f"the newest recommendation of {change.ref.name} may not be read: {error}"
+        found = Reason(Code.JUDGEMENT_UNKNOWN, text)
+    action = action_in_place(change, move, found, now)
+    if found is not None and found.code is Code.JUDGEMENT_UNKNOWN and isinstance(action, Wait):
+        change = tell_of_wait(change, found, now, tell)
+    return change, action
 
 
 def tell_of_wait(change: Change, why: Reason, now: datetime, tell: SafeTell) -> Change:
@@ -364,13 +264,14 @@ def recommendation_with_more_capacity(store: RecommendationStore, endpoint: str)
 
 
 def _reason_against(store: RecommendationStore, change: Change) -> Reason | None:
+    """Why the newest recommendation stands against the change; None where it does not, or the proposal is gone."""
     try:
         proposal = store.proposal(change.proposal_id)
     except UnreadableError:
-        return recommendation_against(store, change, None)  # the change itself holds what was approved
+        return refusal_by_newest(change, None, read_newest(store, change))  # the change itself holds what was approved
     if proposal is None:
         return None
-    return recommendation_against(store, change, proposal_of(proposal, change.stage_before))
+    return refusal_by_newest(change, proposal_of_stage(proposal, change.stage_before), read_newest(store, change))
 
 
 def _has_begun_steps(change: Change, now: datetime) -> bool:

@@ -1,80 +1,43 @@
-"""Record a change in its proposal and in the ledger, and notify people.
+"""Record a change in its proposal and in the savings ledger, and notify people.
 
 The realised saving of a change is booked in parts that follow each other: at its end, then a day at a time while it
 stands. Each part begins where the last one ended, and its id names its end. The end is always a time that the table has
 already, so that a part that is booked again after a crash is the same part.
+
+That an endpoint is left without its autoscaling is told at once, and when it is back. A step that AWS refuses is tried
+for about an hour, in which load may come that nothing answers. What is handed over is told by the hand-over itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
 
-from rightsizer.changes.failure import with_failure_class
-from rightsizer.changes.measurement import add_instance_hours, past_of, realised_usd
-from rightsizer.changes.reconcile import differences, leftover_configs, may_have_turned
-from rightsizer.changes.rollback import owner_additions
-from rightsizer.changes.rollback_size import kept_counts_text
-from rightsizer.changes.shadow_test_result import asker_of, follow_up_text, passed_test
-from rightsizer.changes.stages import UNDONE, measured_in_all, next_stage_text, number_of, proven_stage, stands_text
-from rightsizer.domain.change import Change, ChangeState, Course, Entry, JournalEvent
+from rightsizer.changes.ending import (
+    end_subject,
+    end_text,
+    shown_change_id,
+    shown_outcome,
+    shown_proposal_state,
+)
+from rightsizer.changes.measurement import add_instance_hours, past_change_of, realised_usd
+from rightsizer.changes.stages import measured_in_all
+from rightsizer.domain.change import Change, ChangeState, Entry, FailureClass, JournalEvent, StepResult
+from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import EndpointSight, LiveState
-from rightsizer.domain.next_action import Finish, Steer
 from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
-from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
-from rightsizer.domain.reason import Code
 from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
 
-SHOWN = {
-    ChangeState.PLANNED: ProposalState.APPLYING,
-    ChangeState.RUNNING: ProposalState.APPLYING,
-    ChangeState.APPLIED: ProposalState.APPLYING,
-    ChangeState.RETURNING: ProposalState.APPLYING,
-    ChangeState.PROVEN: ProposalState.PROVEN,
-    ChangeState.ROLLED_BACK: ProposalState.ROLLED_BACK,
-    ChangeState.HANDED_OVER: ProposalState.HANDED_OVER,
-    ChangeState.REFUSED: ProposalState.WITHDRAWN,
-}
-"""What a proposal shows for each state of its change."""
 PART = timedelta(days=1)
 NOTES = (JournalEvent.FINISH, JournalEvent.LEFT)
 """Lines that the end itself adds to the journal."""
-
-
-def shown_proposal_state(change: Change) -> ProposalState:
-    """State that the proposal shows; applied only once nothing is watched any more.
-
-    Of a later stage that did not come to stand it is that of the stage before it, which stands.
-    """
-    if change.stage_before is not None and change.state in UNDONE:
-        return ProposalState.PROVEN
-    if change.state is ChangeState.REFUSED and _is_too_old(change):
-        return ProposalState.EXPIRED
-    if change.state is ChangeState.REFUSED and change.asked_back_by:
-        return ProposalState.REJECTED
-    if passed_test(change) is not None or proven_stage(change) is not None:
-        return ProposalState.APPROVED  # it waits for the change that follows the test, or for the next stage
-    return ProposalState.APPLIED if change.state is ChangeState.APPLIED and change.is_closed else SHOWN[change.state]
-
-
-def shown_outcome(change: Change) -> str:
-    """How the change stands, as its proposal shows it: with what the shadow test before it measured."""
-    whole = number_of(change) + len(change.stages)
-    stage = f"stage {number_of(change)} of {whole}: " if whole > 1 else ""
-    before = f"; before it {change.after.result}" if change.after is not None else ""
-    return f"{stage}{change.outcome}{before}{stands_text(change)}"
-
-
-def shown_change_id(change: Change) -> str:
-    """Id of the change that the proposal shows, which is what a rollback undoes: the last stage that stands."""
-    before = change.stage_before
-    return before.change_id if before is not None and change.state in UNDONE else change.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,85 +49,6 @@ class ChangeRecorder:
     history: EndedChangeBook
     tell: SafeTell
     catalogue: Catalogue
-
-    def steer(self, change: Change, move: Steer, now: datetime) -> Change:
-        """The change on its new course."""
-        move = with_failure_class(move)
-        state = change.state
-        if move.applied:
-            state = ChangeState.APPLIED
-        elif move.course is Course.BACK:
-            state = ChangeState.RETURNING
-        ending = move.ending
-        if ending is ChangeState.REFUSED and change.tries:  # an earlier try was written and rolled back
-            ending = ChangeState.ROLLED_BACK
-        decided = move.course is not None and (change.reason is None or move.ending is ChangeState.HANDED_OVER)
-        return replace(
-            change,
-            state=state,
-            course=move.course or change.course,
-            ending=ending or change.ending,
-            failure=move.failure or change.failure,
-            back_for=(move.failure or change.failure) if move.course is Course.BACK else change.back_for,
-            reason=move.reason if decided else change.reason,
-            turned_at=now if move.turned else change.turned_at,
-            returned_at=now if move.returned else change.returned_at,
-            remaining=(*change.remaining, *(r for r in move.remaining if r not in change.remaining)),
-            outcome=move.reason.sentence,
-            looks=0,
-            journal=(
-                *change.journal,
-                Entry(
-                    now,
-                    JournalEvent.APPLIED if move.applied else JournalEvent.STEER,
-                    "noted",
-                    move.reason.sentence[:500],
-                ),
-            ),
-        )
-
-    def finish(self, change: Change, move: Finish, live: LiveState, now: datetime, theirs: Mapping[str, str]) -> Change:
-        """The closed change, with what differs from the plan, what of ours stays, and what the owner set."""
-        sentence = move.reason.sentence
-        if move.state is ChangeState.ROLLED_BACK and change.plan.kind is PlanKind.DELETE:
-            sentence = f"{change.ref.name} stays: {sentence}"
-        elif move.state is ChangeState.ROLLED_BACK:
-            sentence = f"{_current_state_text(change)}: {sentence}"
-        told = [
-            e.detail
-            for e in change.journal
-            if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
-        ]
-        if move.state is ChangeState.ROLLED_BACK:
-            told.append(kept_counts_text(change))
-        told += theirs.values()
-        sentence = "; ".join((sentence, *filter(None, dict.fromkeys(told))))
-        lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
-        if lines:
-            sentence += "; what was added to autoscaling since the change went with it, and is put again by: "
-            sentence += " ; ".join(lines)
-        differs = differences(change, live, move.state)
-        if differs:
-            sentence += "; autoscaling is not as planned, somebody changed it meanwhile: " + ", ".join(differs)
-        if change.remaining:
-            sentence += "; to be done by a person: " + " ; ".join(change.remaining)
-        ended = replace(change, state=move.state, reason=move.reason)
-        sentence += follow_up_text(ended) + next_stage_text(ended)
-        notes = [Entry(now, JournalEvent.FINISH, "noted", f"{move.state.value}: {sentence}"[:500])]
-        left = leftover_configs(change)
-        if left:
-            notes.append(
-                Entry(now, JournalEvent.LEFT, "noted", f"configurations that stay and cost nothing: {', '.join(left)}")
-            )
-        return replace(
-            change,
-            state=move.state,
-            reason=move.reason,
-            outcome=sentence,
-            next_due=None,
-            lease_until=None,
-            journal=(*change.journal, *notes),
-        )
 
     def publish(self, change: Change, now: datetime) -> Change:
         """Tell the proposal, the ledger and, when it is over, people; the change with what was booked."""
@@ -182,19 +66,13 @@ class ChangeRecorder:
             change = LedgerEntries(self.ledger).book_to_end(change, now)
             self._remember(change, now)
             if change.state is not ChangeState.PROVEN or change.remaining or change.stages:
-                self.tell(_end_subject(change), _end_text(change))
+                self.tell(end_subject(change), end_text(change))
             self.ledger.note(occurred)
         return change
 
-    def warn_of_handover(self, change: Change, live: LiveState | None) -> None:
-        """Tell at once that a change is being handed over; first what users should know. Its end follows."""
-        found = {t.resource_id for t in (live.scaling or ())} if live is not None else set[str]()
-        stored = [t.resource_id for t in (change.before.scaling if change.before else ())]
-        missing = [r for r in stored if r not in found] if live is not None and live.scaling is not None else []
-        first = (
-            f"AUTOSCALING IS MISSING on {', '.join(missing)}: it serves with the instances it has. " if missing else ""
-        )
-        self.tell(f"{change.ref.name}: change is being handed over", f"{first}{change.outcome}")
+    def warn_of_handover(self, change: Change, text: str) -> None:
+        """Tell at once that a change is being handed over. Its end follows."""
+        self.tell(f"{change.ref.name}: change is being handed over", text)
 
     def book_savings(self, before: Change, after: Change, now: datetime) -> None:
         """Book the estimated saving once the change is applied, and the switch or test once it serves.
@@ -222,7 +100,7 @@ class ChangeRecorder:
 
     def _remember(self, change: Change, now: datetime, name: str = "") -> None:
         """Keep what the next decision and the report should know; nothing where it taught nothing."""
-        past = past_of(change, self.catalogue, now)
+        past = past_change_of(change, self.catalogue, now)
         if past is not None:
             self.history.record(change.ref.name, name or change.id, past)
 
@@ -242,49 +120,6 @@ class ChangeRecorder:
                 note=note,
             )
         )
-
-
-def _is_too_old(change: Change) -> bool:
-    return change.reason is not None and change.reason.code is Code.EXPIRED
-
-
-def _end_text(change: Change) -> str:
-    """The text of the message about an end; who may delete an endpoint gets the file that brings it back."""
-    if change.state is not ChangeState.HANDED_OVER or not change.plan.restore_file:
-        return f"{change.outcome}{stands_text(change)}"
-    return "\n".join((change.outcome, "", "To bring it back, keep this file:", "", *change.plan.restore_file))
-
-
-def _current_state_text(change: Change) -> str:
-    """What the endpoint runs after a change that is not in force: it may never have run anything else."""
-    plan, name = change.plan, change.ref.name
-    if not may_have_turned(change):
-        return f"{name} was never updated by this change"
-    if not plan.new_config:
-        return f"{name} has what it had before this change again, on the same configuration"
-    stored = change.before.config_name if change.before else "what it ran before"
-    return f"{name} runs {(change.returned_at is not None and plan.back_config) or stored} again"
-
-
-def _end_subject(change: Change) -> str:
-    """The subject of the message about an end. A shadow that could not be removed costs money until somebody does."""
-    name = change.ref.name
-    if _is_too_old(change) and not change.remaining:
-        return f"{name}: approval expired"
-    if change.state is ChangeState.REFUSED and change.asked_back_by:
-        return f"{name}: stopped before it began"
-    if change.plan.kind is PlanKind.DELETE and change.remaining:
-        return f"{name}: idle, and ready to be deleted by its owner"
-    if proven_stage(change) is not None:
-        return f"{name}: stage {number_of(change)} proven, the next one follows"
-    if change.plan.kind is not PlanKind.SHADOW_TEST or change.turned_at is None:
-        return f"{name}: change {change.state.value}"
-    if change.state is ChangeState.HANDED_OVER:
-        return f"INCIDENT {name}: its shadow may still run and cost money"
-    if passed_test(change) is None:
-        return f"{name}: shadow test ended"
-    follows = "somebody else approves the change" if asker_of(change) else "the change follows"
-    return f"{name}: shadow test passed, {follows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,3 +205,69 @@ def _note(change: Change, hours: float) -> str:
     if change.unseen_hours:
         since += f", {change.unseen_hours:.1f} of them on a pool that AWS does not show: no saving is booked for them"
     return f"{hours:.1f} h, {since}; {change.state.value}"
+
+
+def tell_of_missing_autoscaling(change: Change, step: Step, live: LiveState, result: Entry, tell: SafeTell) -> Change:
+    """The change with the line of the message, where this refusal leaves a resource without autoscaling; told once."""
+    lack = _missing_part(change, step, live)
+    if not lack or change.ending is ChangeState.HANDED_OVER or _is_incident_open(change, step.subject):
+        return change
+    if result.result not in (StepResult.RETRY, StepResult.UNANSWERED):
+        return change
+    if result.failure is not FailureClass.PERMISSION and change.attempts(step) < 2:
+        return change  # it may pass soon, and is told when it comes again
+    text = f"{lack}: {step.key} was refused ({result.detail}). It serves with the instances that it has. "
+    told = tell(
+        f"INCIDENT {change.ref.name}: its autoscaling is missing",
+        f"{text}It is tried again for about an hour; until then this does it: {live.resolve_step(step).command}",
+    )
+    return _note_message(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
+
+
+def tell_of_restored_autoscaling(change: Change, live: LiveState, now: datetime, tell: SafeTell) -> Change:
+    """The change with the line of the message that ends each incident; told once, whoever gave autoscaling back."""
+    stored = change.before.scaling if change.before is not None and live.scaling is not None else ()
+    for had in stored:
+        if not _is_incident_open(change, had.resource_id) or not _is_whole(had, live):
+            continue
+        text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
+        if tell(f"{change.ref.name}: its autoscaling is back", text):
+            change = _note_message(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
+    return change
+
+
+def _is_whole(had: ScalableTarget, live_state: LiveState) -> bool:
+    """Whether the target is there, with each policy that it had by its name; bounds follow the new fleet."""
+    key = (had.resource_id, had.dimension)
+    live = next((t for t in live_state.scaling or () if (t.resource_id, t.dimension) == key), None)
+    if live is None:
+        return False
+    return {p.get("PolicyName") for p in had.policies} <= {p.get("PolicyName") for p in live.policies}
+
+
+def _missing_part(change: Change, step: Step, live_state: LiveState) -> str:
+    """What the resource of the step lacks that it had before the change; empty where it lacks nothing."""
+    had = _target_before(change, step)
+    if had is None or live_state.scaling is None:
+        return ""
+    live = live_state.target(step)
+    if step.kind is StepKind.REGISTER_TARGET and live is None:
+        return f"{step.subject} has no scalable target"
+    if step.kind is StepKind.PUT_POLICY and had.policies and (live is None or not live.policies):
+        return f"{step.subject} has no scaling policy"
+    return ""
+
+
+def _target_before(change: Change, step: Step) -> ScalableTarget | None:
+    stored = change.before.scaling if change.before is not None else ()
+    return next((t for t in stored if t.resource_id == step.subject), None)
+
+
+def _is_incident_open(change: Change, resource: str) -> bool:
+    told = (JournalEvent.INCIDENT, JournalEvent.INCIDENT_OVER)
+    lines = (e.step for e in reversed(change.journal) if e.step in told and e.detail == resource)
+    return next(lines, "") == JournalEvent.INCIDENT
+
+
+def _note_message(change: Change, line: JournalEvent, resource: str, now: datetime) -> Change:
+    return replace(change, journal=(*change.journal, Entry(now, line, "noted", resource)))

@@ -26,6 +26,10 @@ DECIDES: Mapping[str, ProposalState] = {
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
 """Buttons that ask for a page: anybody in the channel may read what the channel was told."""
 TAKEN = "Recorded: the proposal asks for that option now. The message shows it, and waits for Approve."
+UNKNOWN = (
+    "Nothing was recorded: the release that runs now has no such button. Press a button of the newest message about "
+    "the endpoint; a new one comes within a day where something waits."
+)
 FORM_LOST = (
     "Nothing was recorded: the form did not open in time, as Slack waits three seconds for it. Press the button again; "
     "the second try is fast."
@@ -72,6 +76,8 @@ class RespondPorts:
     wake: AskWake
     refusal: Callable[[str, str], str] = lambda *_: ""
     """Why a list of the policy document lets a person not decide on a proposal: proposal id, who. Empty: none does."""
+    freezer: Callable[[], str] = lambda: ""
+    """Who froze all changes; empty where nobody did. RightsizerError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,8 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
 
 
 def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
+    if click.verb == "unknown":
+        return Answer(200, UNKNOWN, f"{_what(click)}: no button of this release")
     if click.verb in PAGES:
         return _details_answer(click, ports)
     approvers = ports.approvers()
@@ -210,7 +218,18 @@ def _decide(click: Click, ports: RespondPorts, by: str, now: datetime) -> str:
     stops = _is_stop(ports.decide(click.proposal_id, decision, now))
     if state is ProposalState.SNOOZED:
         return f"Recorded: snoozed for {days} days."
-    return TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
+    said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
+    return f"{said}{_freeze_note(ports)}" if state is ProposalState.APPROVED else said
+
+
+def _freeze_note(ports: RespondPorts) -> str:
+    """What holds back what was just approved, and how that ends; empty where nothing does, or nothing could be read."""
+    try:
+        by = ports.freezer()
+    except RightsizerError:
+        return ""  # the approval is recorded, and `apply` asks again
+    lifted = "it begins once somebody lifts that at a terminal with rightsizer freeze --off, within 7 days"
+    return f" Changes are frozen by {by}: {lifted}." if by else ""
 
 
 def _is_stop(recorded: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The rest of the bill: read what the account holds beside its endpoints, and say what it costs.
+"""Read what the account pays for beside its endpoints, and say what it costs.
 
 A part that cannot be read stops no other, and is named. Nothing is written.
 """

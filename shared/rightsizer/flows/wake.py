@@ -19,6 +19,7 @@ from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake,
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.reason import count as plural
 from rightsizer.errors import ConflictError, InputError
@@ -142,7 +143,7 @@ class WakeOrders:
             return Reason(Code.BAD_SETTING, f"{text}; deploy it with MayStop=tagged, or bring it back by hand")
         switch = self.switch()
         if switch.frozen and switch.hard:
-            text = f"everything is frozen hard by {switch.by or 'somebody'}, so nobody would carry the order out"
+            text = f"everything is frozen hard by {decider_name(switch.by)}, so nobody would carry the order out"
             return Reason(Code.FROZEN, f"{text}; lift it by rightsizer freeze --off, or bring it back by hand")
         return None
 
@@ -177,7 +178,8 @@ def take_waiting_wake(
         late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended at {asked.until:%Y-%m-%d %H:%M} UTC")
         woken = take_wake(record, asked, limits) if now < asked.until else late
         if isinstance(woken, Reason):  # also where the limits were lowered since the click
-            name, text = record.ref.name, f"{asked.by} asked for it at {asked.at:%Y-%m-%d %H:%M} UTC: {woken.sentence}"
+            name, by = record.ref.name, decider_name(asked.by)
+            text = f"{by} asked for it at {asked.at:%Y-%m-%d %H:%M} UTC: {woken.sentence}"
             logger.warning("not woken", extra={"endpoint": name, "by": asked.by, "why": woken.sentence})
             woken = tell(record, f"wake#{asked.at.isoformat()}", f"{name} was not woken", text, now)
         record = book.save(woken) if woken != record else record

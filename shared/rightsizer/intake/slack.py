@@ -34,6 +34,8 @@ VERBS: Mapping[str, Verb] = {
     "wake": "wake",
 }
 TAKE = re.compile(r"rightsizer_take_[0-9]{1,2}")
+OPENS_PAGE = "rightsizer_open"
+"""Slack sends the press of a button with a link too; the browser answers it."""
 VALUE = re.compile(r"(?P<id>[^~]{1,200})(?:~(?P<revision>[0-9]{1,4})(?:~(?P<number>[0-9]{1,4}))?)?")
 """What a button carries: the id, the revision that the message shows, and a number of days or of an option."""
 LONGEST_REASON = 600
@@ -200,7 +202,9 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
 def _verb(name: str) -> Verb | None:
     if TAKE.fullmatch(name):
         return "take"
-    return VERBS.get(name.removeprefix(ACTION_PREFIX)) if name.startswith(ACTION_PREFIX) else None
+    if not name.startswith(ACTION_PREFIX) or name == OPENS_PAGE:
+        return None
+    return VERBS.get(name.removeprefix(ACTION_PREFIX), "unknown")
 
 
 def _kept(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # a door loads the nouns that it uses itself
     from rightsizer.domain.component import DescribedComponent
     from rightsizer.domain.endpoint import EndpointRef, Observation
-    from rightsizer.domain.history import History
+    from rightsizer.domain.history import History, OpenQuestion
     from rightsizer.domain.message import CapacityChangeMessage, Gathering, Message, ProposalMessage
     from rightsizer.domain.outcome import UnreadRow
     from rightsizer.domain.price import KnownPrices, PriceTable
@@ -204,6 +204,10 @@ class RecommendationStore(Protocol):
 
     def last_evaluated(self, endpoints: Collection[str]) -> Mapping[str, datetime]:
         """When each of these endpoints was last evaluated; one of which that is not known is left out."""
+        ...
+
+    def open_questions(self, endpoints: Collection[str]) -> Mapping[str, OpenQuestion]:
+        """Pending options, and approved ones that did not begin, by endpoint; one without is left out."""
         ...
 
     def save(self, recommendation: Recommendation, proposal: Proposal | None) -> bool:

@@ -23,8 +23,8 @@ DEVICES: Mapping[str, str] = {
     "aws_amazon_com_neuroncore": "aws.amazon.com/neuroncore",
 }
 """Resources as kube-state-metrics and as pods spell them."""
-NODE_LABELS = ("node", "Hostname", "kubernetes_node", "instance_name", "instance_id")
-"""Labels that may name the node of a device, the best first."""
+NODE_LABELS = ("node", "hostname", "Hostname", "kubernetes_node", "instance_name", "instance_id")
+"""Labels that may name the node of a device, the best first. Older DCGM exporters write Hostname."""
 TYPE_LABELS = ("label_node_kubernetes_io_instance_type", "label_beta_kubernetes_io_instance_type")
 REGION_LABELS = ("label_topology_kubernetes_io_region", "label_failure_domain_beta_kubernetes_io_region")
 TYPES_HINT = "--metric-labels-allowlist=nodes=[node.kubernetes.io/instance-type,topology.kubernetes.io/region]"
@@ -144,14 +144,18 @@ def _cores(server: Queries, window: str) -> Iterator[DeviceUse]:
 
 def _group_of_device(labels: Mapping[str, str], owners: Mapping[tuple[str, str], PodGroup]) -> PodGroup | None:
     """The pods that hold the device. Labels that clash with those of the scrape begin with exported_."""
-    pod = labels.get("exported_pod") or labels.get("pod", "")
-    namespace = labels.get("exported_namespace") or labels.get("namespace", "")
-    container = labels.get("exported_container") or labels.get("container", "")
-    if not pod or ("exported_pod" not in labels and container in EXPORTERS):
+    pod, namespace, container = (
+        next((labels[name] for name in names if labels.get(name)), "") for names in (POD, NAMESPACES, CONTAINER)
+    )
+    if not pod or (POD[0] not in labels and POD[1] not in labels and container in EXPORTERS):
         return None
     return _group(owners, namespace, pod)
 
 
+POD = ("exported_pod", "pod_name", "pod")
+NAMESPACES = ("exported_namespace", "pod_namespace", "namespace")
+CONTAINER = ("exported_container", "container_name", "container")
+"""Labels of the pod that holds a device, the best first: renamed by the scrape, old names, today's."""
 EXPORTERS = frozenset({"nvidia-dcgm-exporter", "dcgm-exporter", "exporter"})
 """Containers of the exporter itself, which label its series where it names no pod."""
 

@@ -37,6 +37,7 @@ from rightsizer.recommender.late_requests import (
     late_budget_used,
 )
 from rightsizer.recommender.late_share import within_objective, within_p95
+from rightsizer.recommender.open_question import with_open_question
 from rightsizer.recommender.options import Options, options_for, saving_share, stand_ins
 from rightsizer.recommender.pricing import cost_of, restore_option
 from rightsizer.recommender.replay import replay_of
@@ -48,11 +49,13 @@ from rightsizer.recommender.shadow_test import (
     no_test_reason,
     shadow_test_refusal,
 )
+from rightsizer.recommender.stopped_traffic import SilentFleet, fleet_while_silent
 
 LESS_ROOM = Reason(
     Code.RISK_TOO_HIGH,
     "needs your approval: it holds the objective at the load seen, with little room to grow",
 )
+UNTIL_BACK = "when requests come back: these instances alone serve them until the fleet before is back too"
 JUMPED = Reason(
     Code.UNDER_PROVISIONED,
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
@@ -63,6 +66,8 @@ TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the l
 
 def choose_option(base: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]) -> Recommendation:
     """The recommendation with finding, options and gate."""
+    if (silent := fleet_while_silent(context)) is not None:
+        return _while_silent(base, silent)
     harm = find_degradation(context)
     if harm is not None and (harm.is_severe or context.runs.name != context.reference.name):
         return _with_replay(recommend_previous_configuration(base, context, harm.reason), context)
@@ -78,6 +83,7 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     rivals = [answer for one in dimensions if one.competes for answer in collect_offers(one, context, base)]
     beside = (answer for answer in rivals if isinstance(answer, Option))
     sure = tuple(sorted((*options.sure, *beside), key=lambda o: cost_order(context, o)))
+    sure = with_open_question(context, base.fingerprint, sure)
     base = replace(base, excluded=(*options.excluded, *(a for a in rivals if isinstance(a, Excluded))))
     more = recommend_higher_minimum(base, context, sure)
     if more is not None:
@@ -104,11 +110,31 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     return offer_test(_apply_gate(base, context, first, options), context)
 
 
+def _while_silent(base: Recommendation, silent: SilentFleet) -> Recommendation:
+    """Fewer instances while nobody calls; the best step now, and no other type before requests tell what it carries."""
+    option, context = silent.option, silent.context
+    if isinstance(option, Reason):
+        return replace(base, reason=option, gate_reason=option)
+    steps = tuple(
+        replace(step, not_checked=(*step.not_checked, UNTIL_BACK)) for step in put_allowed_first(context, (option,))
+    )
+    verdict, why = gate_of(context, steps[0])
+    text = (
+        f"its traffic has stopped ({silent.silence.sentence}): {fleet(steps[0].target)} is enough until it comes back,"
+    )
+    text += f" for ${steps[0].usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}"
+    small = why.code is Code.SAVING_TOO_SMALL
+    found = replace(base, reason=why if small else Reason(Code.CHEAPER_OPTION, text), options=steps)
+    finding = Finding.OPTIMIZED if small else Finding.OVER_PROVISIONED
+    return _with_replay(replace(found, finding=finding, gate=verdict, gate_reason=why), context)
+
+
 def _ask_within_objective(base: Recommendation, context: EvaluationContext) -> Recommendation | None:
     """The question about what the p95 allows, where nothing saves without late requests; None where nothing does."""
     wide = None if context.is_fleet_too_small else within_objective(context)
     options = options_for(wide) if wide is not None else None
     sure = tuple(filter(None, (within_p95(wide, o) for o in options.sure))) if wide and options else ()
+    sure = with_open_question(wide, base.fingerprint, sure) if wide is not None else sure
     if wide is None or options is None or not sure:
         return None
     found = _apply_gate(base, wide, sure, options)

@@ -293,7 +293,7 @@ def _option(
 
 def _with_option(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> Recommendation:
     """The recommendation with fewer copies: first where it saves most of what rightsizer carries out, else behind."""
-    gate, why = _gate(found, option, endpoint, inputs)
+    gate, why = gate_of_components(found, option, endpoint, inputs)
     first = found.chosen_option
     if gate is Gate.SILENT and first is None:
         return replace(
@@ -330,7 +330,7 @@ def _cut_text(found: Recommendation, option: Option) -> str:
     return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.all_copies)
 
 
-def _gate(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:
+def gate_of_components(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:
     """A person is asked; nobody where the owner says off, the saving is small, or a change was made lately."""
     if endpoint.mode is Mode.OFF:
         return Gate.SILENT, OFF
@@ -340,5 +340,6 @@ def _gate(found: Recommendation, option: Option, endpoint: Endpoint, inputs: Acc
         return Gate.SILENT, small
     if (waits := cooldown_reason(inputs.history, policy, inputs.now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
-    text = "needs your approval: copies of inference components are never changed automatically"
+    what = "copies of inference components" if option.kind is OptionKind.COPIES else f"{found.kind.value} endpoints"
+    text = f"needs your approval: {what} are never changed automatically"
     return ask_person(endpoint, Reason(Code.OTHER_KIND, text))

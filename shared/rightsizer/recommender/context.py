@@ -87,7 +87,13 @@ class EvaluationContext:
     """Monthly US dollars above which growth is of no interest; None for savings."""
     within_objective: bool = False
     """Whether as many requests may be late as the objective allows: a person is asked."""
+    judges_again: bool = False
+    """Whether it is about what a person was asked before, against which chance alone says nothing."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
+    _of_days: "dict[tuple[int, ...], EvaluationContext]" = field(default_factory=dict)
+    """By the identities of the days that are judged apart: a context of them, whose results hold for others too."""
+    _on_reference: dict[tuple[object, ...], tuple[Sequence[DailyUsage], ReplayResult]] = field(default_factory=dict)
+    """Replays of single days on the reference fleet, with the days, so that their identities stay theirs."""
 
     @property
     def policy(self) -> Policy:
@@ -242,6 +248,15 @@ class EvaluationContext:
         """The reference fleet under that multiple of the load: what a plan is compared with."""
         return self.replay(Fleet(self.reference_counts, self.workers, self.random_base, 1.0, load))
 
+    def reference_replay_of(self, days: Sequence[DailyUsage], limit: int) -> ReplayResult:
+        """The reference fleet on these days alone, at most about `limit` of their requests; each choice once."""
+        fleet = Fleet(self.reference_counts, self.workers, self.random_base, 1.0)
+        key = (fleet, self.objective.p95_s, limit, *map(id, days))
+        if key not in self._on_reference:
+            stream = stream_of(days, self.service_times, limit)
+            self._on_reference[key] = days, replay_requests(stream, fleet, self.objective.p95_s)
+        return self._on_reference[key][1]
+
     def replay(self, fleet: Fleet) -> ReplayResult:
         """The replay of a plan, each plan once."""
         key = replace(fleet, slower=round(fleet.slower, 4), load=round(fleet.load, 4))
@@ -326,6 +341,14 @@ SHARED = (
     "busy_requests",
 )
 """Cached properties that depend neither on the dimensions that are open, nor on the late requests that are allowed."""
+
+
+def on_days(context: EvaluationContext, days: Sequence[DailyUsage], base: Sequence[DailyUsage]) -> EvaluationContext:
+    """The same endpoint judged by these of its days alone; what was computed of the same days before is kept."""
+    first = context._of_days.get(key := tuple(map(id, days)))
+    apart = replace(context, days=days, base=base, _replays=first._replays if first else {}, _of_days={})
+    context._of_days.setdefault(key, apart)
+    return share_results(first, apart) if first else apart
 
 
 def share_results(context: EvaluationContext, other: EvaluationContext) -> EvaluationContext:

@@ -164,7 +164,8 @@ class _Day:
     def _slots(self, values: Values) -> tuple[float | None, ...]:
         width = SLOT_S // self.period
         if width == 1:
-            return tuple([round(v, 3) if v == v else None for v in values])
+            known = {v: round(v, 3) for v in set(values)}  # rounding is dear, and a quiet day repeats itself
+            return tuple([known[v] if v == v else None for v in values])
         out: list[float | None] = []
         for i in range(0, self.size, width):
             part = [v for v in values[i : i + width] if v == v]
@@ -185,32 +186,35 @@ class _Day:
         known = zip(*(self.get("ModelLatency", name) for _, name in PERCENTILES), strict=True)
         bins: defaultdict[int, float] = defaultdict(float)
         total = 0.0
-        for n, average, quantiles in zip(calls, mean, known, strict=True):
+        seen: tuple[float, float, Values] | None = None
+        for period in zip(calls, mean, known, strict=True):
+            n, average, _ = period
             if not n > 0 or not average > 0:
                 continue
             total += n * average / 1e6
-            _add_masses(bins, n, average, quantiles)
+            if period != seen:  # a steady endpoint's periods are alike
+                seen, masses = period, _masses(*period)
+            for at, weight in masses:
+                bins[at] += weight
         return tuple((b, round(w, 4)) for b, w in sorted(bins.items())), total
 
 
-def _add_masses(bins: defaultdict[int, float], calls: float, mean: float, quantiles: Sequence[float]) -> None:
-    """Add the requests of one period to their bins, by its ascending `quantiles`; its mean is kept where it can be.
+def _masses(calls: float, mean: float, quantiles: Sequence[float]) -> Sequence[tuple[int, float]]:
+    """The requests of one period by their bins, from its ascending `quantiles`; its mean is kept where it can be.
 
     Below the lowest quantile the mass lies where the mean asks for it.
     """
     values = [value for value in quantiles if value > 0] if calls > 1 else []
     if not values:
-        bins[_bin(mean)] += calls
-        return
+        return ((_bin(mean), calls),)
     shares = SHARES
     if len(values) < len(shares):
         shares = tuple([share for share, value in zip(shares, quantiles, strict=True) if value > 0])
     weights = _weights(shares, sum([calls * (1 - low) > LAST for low in shares]))
     rest = (mean - sum([weight * values[i] for weight, i in weights])) / shares[0]
-    bins[_bin(min(max(rest, 0.05 * values[0]), values[0]))] += calls * shares[0]
+    lowest = _bin(min(max(rest, 0.05 * values[0]), values[0]))
     at = [_bin(value) for value in values]
-    for weight, i in weights:
-        bins[at[i]] += calls * weight
+    return [(lowest, calls * shares[0]), *[(at[i], calls * weight) for weight, i in weights]]
 
 
 @cache
@@ -233,8 +237,14 @@ def _fit(gpu: Sequence[float | None], cpu: Sequence[float | None], parts: int) -
     pairs = [(g / scale, c / scale) for g, c in zip(gpu, cpu, strict=True) if g is not None and c is not None]
     if not pairs:
         return None
-    sums = [sum(values) for values in zip(*((x, y, x * x, x * y, y * y) for x, y in pairs), strict=True)]
-    return Fit(float(len(pairs)), *(round(value, 6) for value in sums))
+    products = (
+        (x for x, _ in pairs),
+        (y for _, y in pairs),
+        (x * x for x, _ in pairs),
+        (x * y for x, y in pairs),
+        (y * y for _, y in pairs),
+    )
+    return Fit(float(len(pairs)), *(round(sum(values), 6) for values in products))
 
 
 def _mean(values: Values, scale: float) -> float | None:
@@ -248,10 +258,12 @@ def _bin(microseconds: float) -> int:
 
 def _variation_within(calls: Values, width: int) -> float | None:
     """Squared variation of the rate inside the slots: variance of the counts above chance, over their square."""
+    if width < 2:
+        return None
     above = square = 0.0
     for i in range(0, len(calls), width):
         part = [v for v in calls[i : i + width] if v == v]
-        if width > 1 and len(part) == width:
+        if len(part) == width:
             middle = sum(part) / width
             above += sum((v - middle) ** 2 for v in part) / (width - 1) - middle
             square += middle**2 - middle / width

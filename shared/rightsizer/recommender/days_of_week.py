@@ -6,7 +6,7 @@ from datetime import date
 
 from rightsizer.domain.demand import Fleet, ReplayResult
 from rightsizer.domain.schedule import WEEKDAYS
-from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.context import EvaluationContext, on_days
 
 
 def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Collection[date] = ()) -> EvaluationContext:
@@ -17,7 +17,7 @@ def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Colle
     wanted = set(weekdays)
     days = [day for day in context.days if day.day.weekday() in wanted or day.day in also]
     base = [day for day in context.base if day.day.weekday() in wanted] or context.base
-    return replace(context, days=days, base=base, _replays={})
+    return on_days(context, days, base)
 
 
 def like_last_day(context: EvaluationContext) -> EvaluationContext:

@@ -25,7 +25,7 @@ SHARES = (1.0, 0.998, 0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0)
 WARIER = 4
 """Times that the margin is raised to get past a fleet that failed."""
 RARE_DAYS = 0.1
-"""Share of the busy days on which the guard of a change may ring where a person accepts late requests."""
+"""Share of the busy days on which the guard may ring where a person accepts late requests, or was asked before."""
 JUMP = 1.5
 """Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
@@ -292,9 +292,9 @@ def replay_if_carried(context: EvaluationContext, fleet: Fleet) -> ReplayResult 
 
 
 def _rings_allowed(context: EvaluationContext) -> float:
-    """Days on which the guard may ring beyond those of today; none but where a person is asked about late requests."""
-    busy = len({d.day for d in busy_days(context.days)})
-    return RARE_DAYS * busy * context.stream.copies if context.within_objective else 0
+    """Days on which the guard may ring beyond those of today; of what a person decides or was asked, one in ten."""
+    person = context.within_objective or context.judges_again
+    return RARE_DAYS * len({d.day for d in busy_days(context.days)}) * context.stream.copies if person else 0
 
 
 def carries_like_reference(context: EvaluationContext, fleet: Fleet) -> bool:

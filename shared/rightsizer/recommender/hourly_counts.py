@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from rightsizer.domain.demand import Stream
@@ -23,15 +24,23 @@ def concurrency_by_hour(stream: Stream, slower: float) -> tuple[tuple[int, ...],
     by_hour: list[list[int]] = [[] for _ in range(24)]
     for arrivals, services in stream.days:
         leaving: list[float] = []
+        levels: list[int] = []
         for at, work in zip(arrivals, services, strict=True):
             while leaving and leaving[0] <= at:
                 heapq.heappop(leaving)
             heapq.heappush(leaving, at + work * slower)
-            by_hour[int(at // 3600)].append(len(leaving))
+            levels.append(len(leaving))
+        first = 0
+        for hour in range(24):
+            last = bisect_left(arrivals, 3600 * (hour + 1), first)
+            by_hour[hour] += levels[first:last]
+            first = last
+    for seen in by_hour:
+        seen.sort()  # sorted parts are merged sooner below
     enough = ENOUGH * stream.copies
     habits = {hour for hour in _hours_of_most_days(stream) if len(by_hour[hour]) >= enough}
     near = _neighbour_hours(by_hour, enough, habits)
-    return tuple(tuple(sorted(level for other in hours for level in by_hour[other])) for hours in near)
+    return tuple(tuple(sorted([level for other in hours for level in by_hour[other]])) for hours in near)
 
 
 def _hours_of_most_days(stream: Stream) -> list[int]:

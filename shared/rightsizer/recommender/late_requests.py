@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from rightsizer.domain.demand import Fleet
 from rightsizer.domain.history import PastChange
 from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 from rightsizer.recommender.context import EvaluationContext
@@ -19,7 +18,6 @@ from rightsizer.recommender.finding import (
 from rightsizer.recommender.latency_objective import share_of_late_requests
 from rightsizer.recommender.past_changes import rest_until
 from rightsizer.recommender.queued_sleep import sleeps_already
-from rightsizer.recommender.replay import replay_requests, stream_of
 
 BUDGET = 1.0
 """Multiple of the allowed late requests from which nothing gets smaller, and a fleet of ours grows."""
@@ -229,13 +227,9 @@ def hardness(context: EvaluationContext, days: Sequence[DailyUsage]) -> float:
     Of each day the same number of requests is served, for of fewer only the heaviest minutes are kept. What two
     standard deviations of both counts explain is chance, and no harder day.
     """
-    fleet = Fleet(context.reference_counts, context.workers, context.random_base, 1.0)
     a_day = context.policy.replay_requests / max(len(busy_days(days)), 1)
     usual, then = (
-        replay_requests(
-            stream_of(some, context.service_times, round(a_day * len(busy_days(some)))), fleet, context.objective.p95_s
-        )
-        for some in (context.base[-WEEK:], days)
+        context.reference_replay_of(some, round(a_day * len(busy_days(some)))) for some in (context.base[-WEEK:], days)
     )
     if not usual.late or not then.late:
         return 1.0

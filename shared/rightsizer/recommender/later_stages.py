@@ -70,6 +70,7 @@ def _context_after(context: EvaluationContext, first: Option) -> EvaluationConte
         price=first.price,
         instances=float(count),
         _replays={},
+        _of_days={},
     )
     share_results(context, then)
     vars(then).pop("history", None)  # the one that it has now tells of the change

@@ -10,7 +10,8 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
-from rightsizer.domain.option import Excluded, Option, OptionKind
+from rightsizer.domain.option import Excluded, Option, OptionKind, Risk
+from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext, share_results
@@ -26,10 +27,10 @@ from rightsizer.recommender.fleet_size import (
 )
 from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
+from rightsizer.recommender.pricing import risk_level
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio
 from rightsizer.recommender.target_tracking import with_tracking
-from rightsizer.recommender.untested import test_tells, untested_risk
 from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
@@ -189,7 +190,7 @@ def check_fleet(context: EvaluationContext, candidate: CandidateType, option: Op
     """The priced fleet with its late requests and its p95, or the reason why it is no option."""
     refused = registered_reason(context, option) or _quota_reason(context, option)
     refused = refused or _pool_reason(context, candidate, option)
-    found = with_late_share(context, option, candidate.hardware, _sized_slowdown(context, candidate))
+    found = with_late_share(context, option, candidate.hardware, sized_slowdown(context, candidate))
     return refused or replace(found, p95_s=replayed_p95_s(context, found, candidate.hardware))
 
 
@@ -237,7 +238,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     today = math.ceil(context.peak_count * context.workers / candidate.workers)
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
-    slower = _sized_slowdown(context, candidate)
+    slower = sized_slowdown(context, candidate)
     single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     keeps, fleet = _may_keep_count(context, candidate), None
@@ -267,7 +268,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     return option
 
 
-def _sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
     """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
     middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
     return candidate.ratio.mid if middle else candidate.ratio.bound
@@ -324,3 +325,25 @@ def _fleet_text(fleet: Fleet) -> str:
 def saving_share(context: EvaluationContext, option: Option) -> float:
     """Saving as a share of what the endpoint costs now."""
     return float(option.saving_usd_per_month / context.usd_per_month) if context.usd_per_month > Decimal(0) else 0.0
+
+
+def untested_risk(option: Option, fit: float, fast: float, policy: Policy) -> Risk:
+    """Performance risk of the option without its test. Its own `risk` counts on a test that went well.
+
+    `fit`: 0..1 that the model starts and fits; where it does not, the deployment fails or the model runs out of memory
+    under load, which is a high risk whatever the odds. `fast`: 0..1 that the type is fast enough.
+    """
+    return max(option.risk, Risk.HIGH if fit < 1 else Risk.VERY_LOW, risk_level(1 - fast, policy))
+
+
+def test_tells(context: EvaluationContext, candidate: CandidateType, fast: float) -> str:
+    """Answers of a shadow test of the candidate, as the end of "it tells"."""
+    old, new = context.reference, candidate.hardware
+    parts = []
+    if new.accelerator_count < old.accelerator_count and candidate.fit < 1:
+        parts.append(f"whether the model starts on {new.accelerator_count} of {old.accelerator_count} GPUs")
+    elif candidate.fit < 1 and new.accelerator is not None:
+        parts.append(f"whether the model fits {new.accelerator.usable_gib:.0f} GiB of GPU memory")
+    if fast < 1 or not parts:
+        parts.append(f"how fast {new.name} answers the same requests")
+    return " and ".join(parts)

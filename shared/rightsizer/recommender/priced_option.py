@@ -19,6 +19,7 @@ from rightsizer.recommender.fleet_size import (
 )
 from rightsizer.recommender.pricing import (
     FleetCost,
+    RatedTarget,
     cost_of,
     host_risk,
     load_risk,
@@ -80,11 +81,7 @@ def price_fleet(
         context.endpoint.kind,
         (context.runs, context.variant.current_count),
         hardware,
-        target,
-        candidate.price,
-        money,
-        risks,
-        context.demand.confidence,
+        RatedTarget(target, candidate.price, money, risks, context.demand.confidence),
         _facts(context, candidate, hours, cost),
         (*left, LATE) if tracking else left,
     )

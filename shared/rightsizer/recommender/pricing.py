@@ -36,15 +36,22 @@ MANAGED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class RatedTarget:
+    """A target with its price, what it costs and saves, and how sure that is."""
+
+    target: Target
+    price: Price
+    money: Money
+    risks: Mapping[RiskResource, Risk]
+    confidence: float
+
+
 def type_option(
     endpoint: EndpointKind,
     runs: tuple[InstanceType, int],
     to: InstanceType,
-    target: Target,
-    price: Price,
-    money: Money,
-    risks: Mapping[RiskResource, Risk],
-    confidence: float,
+    rated: RatedTarget,
     facts: Mapping[str, str],
     not_checked: tuple[str, ...] = (),
 ) -> Option:
@@ -52,17 +59,17 @@ def type_option(
 
     As many instances of the same card with fewer of them each are fewer GPUs.
     """
-    now = (runs[0].name, runs[1])
+    now, target, money = (runs[0].name, runs[1]), rated.target, rated.money
     kind, fewer = _option_kind(now, target), to.accelerator_count < runs[0].accelerator_count
     if fewer and kind is OptionKind.INSTANCE_TYPE and to.accelerator == runs[0].accelerator:
         kind = OptionKind.FEWER_GPUS
     return new_option(
         kind,
         target,
-        price,
+        rated.price,
         money,
-        confidence,
-        risks,
+        rated.confidence,
+        rated.risks,
         Effort.VERY_LOW if target.instance_type == now[0] else Effort.MEDIUM if fewer else Effort.LOW,
         restarts=_deployed(now, target),
         in_place=endpoint in CHANGEABLE,

@@ -30,6 +30,7 @@ from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoM
 from rightsizer.recommender.alternatives import add_alternatives
 from rightsizer.recommender.choose import choose_option
 from rightsizer.recommender.component_copies import with_components
+from rightsizer.recommender.component_fleets import without_tight_fleets
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
 from rightsizer.recommender.dimension import Offering
@@ -99,6 +100,7 @@ def recommend(
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
         found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
     found = with_components(found, endpoint, components, here)
+    found = without_tight_fleets(found, endpoint, components, here)
     found = replace(found, environment=read_environment(endpoint, inputs.policy))
     return add_unread_tags(add_unknown_savings_plans(_add_running_hours(found), inputs.prices), endpoint)
 

@@ -45,16 +45,24 @@ def replay_requests(stream: Stream, fleet: Fleet, limit_s: float, baseline: floa
         drowned += 0 if stream.whole else _late_in_backlog(stream, number, fleet, slots, limit_s)
         run = _random_queues if fleet.random_routing and max(slots) > 1 else _central_queue
         latencies = run(arrivals, services, fleet, slots)
-        over = [at for at, value in zip(arrivals, latencies, strict=True) if value > limit_s]
+        over = _late_arrivals(arrivals, latencies, limit_s)
         late += len(over)
-        anyway = [at for at, work in zip(arrivals, services, strict=True) if work > limit_s]
-        rung += len(over) >= WATCH_LATE and _is_alarm_rung(arrivals, over, anyway, max(WATCH_SHARE, 3 * baseline))
-        worst = max(worst, _worst_p95_s(arrivals, latencies))
+        if len(over) >= WATCH_LATE:
+            anyway = _late_arrivals(arrivals, services, limit_s)
+            rung += _is_alarm_rung(arrivals, over, anyway, max(WATCH_SHARE, 3 * baseline))
+        worst = _worst_p95_s(arrivals, latencies, worst)
         served += latencies
         instances += sum(slots) / SLOTS
     late += drowned
     p95 = quantile(sorted(served), 0.95) if served else 0.0
     return ReplayResult(stream.requests, late, worst, rung, instances / max(len(stream.days), 1), drowned, p95)
+
+
+def _late_arrivals(arrivals: Sequence[float], seconds: Sequence[float], limit_s: float) -> list[float]:
+    """When the requests arrived that take longer than the limit."""
+    if max(seconds, default=0.0) <= limit_s:
+        return []
+    return [at for at, value in zip(arrivals, seconds, strict=True) if value > limit_s]
 
 
 def _service_by_slot(arrivals: Sequence[float], services: Sequence[float]) -> list[float]:
@@ -68,9 +76,12 @@ def _service_by_slot(arrivals: Sequence[float], services: Sequence[float]) -> li
 def _slots(work: Sequence[float], fleet: Fleet) -> list[int]:
     """Instances of each slot: the counts by hour, raised by target tracking where it is on."""
     counts = [count for count in fleet.counts for _ in range(PER_HOUR)]
-    if fleet.maximum <= min(counts):
+    least = min(counts)
+    if fleet.maximum <= least:
         return counts
     factor = fleet.slower / (SLOT_S * (fleet.busy or BUSY_TARGET) * fleet.workers)
+    if math.ceil(max(work) * factor - 1e-9) <= least:
+        return counts
     for slot in range(LAGS[0], SLOTS):
         seen = max(work[max(slot - LAGS[-1], 0) : slot - LAGS[0] + 1])
         wanted = min(math.ceil(seen * factor - 1e-9), fleet.maximum)
@@ -83,11 +94,14 @@ def _late_in_backlog(stream: Stream, number: int, fleet: Fleet, slots: Sequence[
     """Requests of slots that a backlog makes late: of a crowd that lasts for longer than what is kept of it."""
     calls, work = stream.slots[number]
     total = sum(calls)
-    baseline = sum(work) / total * fleet.slower if total > 0 else 0.0
+    slower, load, each = fleet.slower, fleet.load, SLOT_S * fleet.workers
+    baseline = sum(work) / total * slower if total > 0 else 0.0
+    if baseline <= limit_s and max(work) * slower * load <= each * min(slots):
+        return 0
     backlog = late = 0.0
     for n, seconds, count in zip(calls, work, slots, strict=True):
-        room = SLOT_S * fleet.workers * count
-        backlog = max(backlog + seconds * fleet.slower * fleet.load - room, 0.0)
+        room = each * count
+        backlog = max(backlog + seconds * slower * load - room, 0.0)
         if backlog * SLOT_S / room + baseline > limit_s:
             late += n
     return round(late)
@@ -109,11 +123,21 @@ def _is_alarm_rung(arrivals: Sequence[float], over: Sequence[float], anyway: Seq
     return False
 
 
-def _worst_p95_s(arrivals: Sequence[float], latencies: Sequence[float]) -> float:
-    by_hour: list[list[float]] = [[] for _ in range(24)]
-    for at, value in zip(arrivals, latencies, strict=True):
-        by_hour[int(at // 3600)].append(value)
-    return max((quantile(sorted(v), 0.95) for v in by_hour if len(v) >= 20), default=max(latencies, default=0.0))
+def _worst_p95_s(arrivals: Sequence[float], latencies: Sequence[float], least: float) -> float:
+    """The largest p95 of an hour with at least 20 requests, of a day without one the largest latency; `least` or more.
+
+    An hour whose largest latency is below what is known already needs no sorting.
+    """
+    worst, first, is_busy = least, 0, False
+    for hour in range(1, 25):
+        last = bisect_left(arrivals, 3600 * hour, first)
+        if last - first >= 20:
+            is_busy = True
+            part = latencies[first:last]
+            if max(part) > worst:
+                worst = max(worst, quantile(sorted(part), 0.95))
+        first = last
+    return worst if is_busy else max(least, max(latencies, default=0.0))
 
 
 def _central_queue(
@@ -123,15 +147,10 @@ def _central_queue(
     counts = [c * fleet.workers for c in slots]
     free = [0.0] * counts[0]
     out = []
-    slower, busy, now_count = fleet.slower, fleet.slower * fleet.load, counts[0]
+    slower, busy, until = fleet.slower, fleet.slower * fleet.load, 0
     for at, work in zip(arrivals, services, strict=True):
-        wanted = counts[int(at // SLOT_S)]
-        if wanted != now_count:
-            while len(free) < wanted:
-                heapq.heappush(free, at)
-            while len(free) > wanted:
-                heapq.heappop(free)
-            now_count = wanted
+        if at >= until:
+            until = _set_workers(free, counts, at)
         start = free[0]
         if start < at:
             start = at
@@ -140,19 +159,35 @@ def _central_queue(
     return out
 
 
+def _set_workers(free: list[float], counts: Sequence[int], at: float) -> int:
+    """Make the workers as many as they are from then on; the second of the day up to which that holds."""
+    slot = int(at // SLOT_S)
+    wanted = counts[slot]
+    while len(free) < wanted:
+        heapq.heappush(free, at)
+    while len(free) > wanted:
+        heapq.heappop(free)
+    while slot < SLOTS and counts[slot] == wanted:
+        slot += 1
+    return SLOT_S * slot
+
+
 def _random_queues(
     arrivals: Sequence[float], services: Sequence[float], fleet: Fleet, slots: Sequence[int]
 ) -> list[float]:
     """One queue for each instance, chosen without looking."""
     queues = [[0.0] * fleet.workers for _ in range(max(slots))]
     out = []
-    state = 99991
+    state, slower, load = 99991, fleet.slower, fleet.load
     for at, work in zip(arrivals, services, strict=True):
         state = (1103515245 * state + 12345) & 0x7FFFFFFF
         free = queues[int(state / 0x80000000 * slots[int(at // SLOT_S)])]
-        start = max(free[0], at)
-        heapq.heapreplace(free, start + work * fleet.slower * fleet.load)
-        out.append(start - at + work * fleet.slower)
+        start = free[0]
+        if start < at:
+            start = at
+        seconds = work * slower
+        heapq.heapreplace(free, start + seconds * load)
+        out.append(start - at + seconds)
     return out
 
 
@@ -298,20 +333,23 @@ def _scatter_arrivals(
         for _ in range(MINUTES):
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
             edges.append(edges[-1] + max(1 + spread * (state / 0x40000000 - 1), 0.0))
-        part: list[float] = []
         scale = edges[-1] / 0x80000000
-        for _ in range(n):
-            state = (1103515245 * state + 12345) & 0x7FFFFFFF
-            at = state * scale
-            minute = bisect_right(edges, at, 1, MINUTES) - 1
-            part.append(minute + (at - edges[minute]) / max(edges[minute + 1] - edges[minute], 1e-9))
+        part = [(state := (1103515245 * state + 12345) & 0x7FFFFFFF) * scale for _ in range(n)]
+        if spread:
+            part = [_minutes_into(edges, at) for at in part]
         part.sort()
-        weight = factors[slot]
+        weight, begin = factors[slot], SLOT_S * slot
         for at in part:
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
-            arrivals.append(SLOT_S * slot + at * length / MINUTES)
-            services.append(table[int(state / 0x80000000 * TABLE)] * weight)
+            arrivals.append(begin + at * length / MINUTES)
+            services.append(table[state * TABLE >> 31] * weight)
     return arrivals, services
+
+
+def _minutes_into(edges: Sequence[float], at: float) -> float:
+    """Minutes into the slot at which that much of its weight has come; `edges` are the weights up to each minute."""
+    minute = bisect_right(edges, at, 1, MINUTES) - 1
+    return minute + (at - edges[minute]) / max(edges[minute + 1] - edges[minute], 1e-9)
 
 
 def _work(usage: DailyUsage) -> list[float]:
@@ -322,12 +360,15 @@ def _work(usage: DailyUsage) -> list[float]:
     pairs = list(zip(usage.busy_s, usage.requests, strict=True))
     mean = _gpu_seconds_each(pairs, 0.0)
     hours = [_gpu_seconds_each(pairs[first : first + PER_HOUR], HEAVY) for first in range(0, SLOTS, PER_HOUR)]
-    found = (_gpu_seconds_each([pair], HEAVY) or hours[slot // PER_HOUR] for slot, pair in enumerate(pairs))
+    found = [
+        (work / count if work is not None and count is not None and count >= HEAVY else 0.0) or hours[slot // PER_HOUR]
+        for slot, (work, count) in enumerate(pairs)
+    ]
     return [each / mean if mean > 0 and each > 0 else 1.0 for each in found]
 
 
 def _gpu_seconds_each(pairs: Sequence[tuple[float | None, float | None]], least: float) -> float:
     """GPU seconds of a request where both are known; 0 with fewer than `least` requests."""
     known = [(work, count) for work, count in pairs if work is not None and count is not None]
-    calls = sum(count for _, count in known)
-    return sum(work for work, _ in known) / calls if calls > 0 and calls >= least else 0.0
+    calls = sum([count for _, count in known])
+    return sum([work for work, _ in known]) / calls if calls > 0 and calls >= least else 0.0

@@ -8,7 +8,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Money, Option
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
-from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
+from rightsizer.domain.usage import SLOT_S, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
 from rightsizer.recommender.queued_sleep import (
@@ -20,11 +20,11 @@ from rightsizer.recommender.queued_sleep import (
     stay_awake_by_order,
     wait_sentence,
 )
+from rightsizer.recommender.stopped_traffic import find_stopped_traffic
 
 TIMEOUTS = (15, 30, 60, 120, 240, 480)
 STOPPED_MINUTES = 240
-EXPECTED = 20.0
-"""Requests that had to come in silent hours on every earlier day, before silence says that the traffic has stopped."""
+"""Idle time after which an endpoint sleeps whose traffic has stopped."""
 UNREAD_VARIANTS = "it has several variants, and the calls of one do not tell whether all are"
 ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
@@ -59,9 +59,9 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
         return kept
     tolerated = queued or may_start_cold(context.endpoint)
     days = [_queue_day(d, context.policy) for d in context.days] if queued else context.days
-    found = find_stopped_traffic(days, context.policy.stopped_hours)
-    if found is not None:
-        return found
+    silence = find_stopped_traffic(days, context.policy.stopped_hours)
+    if silence is not None:
+        return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, silence.longest_before_h * 60)
     if not tolerated and context.peak_count > 1:
         return Reason(
             Code.NOT_OPTED_IN,
@@ -179,47 +179,6 @@ def idle_time(days: Sequence[DailyUsage], minutes: int) -> IdleTime:
                 silent = 0.0
             starting -= SLOT_S
     return IdleTime(minutes, asleep / max(slots * SLOT_S, 1), cold, requests, max(longest, silent) / 60)
-
-
-def find_stopped_traffic(days: Sequence[DailyUsage], least_hours: float) -> IdleTime | None:
-    """Whether the traffic has stopped: silent to the end for `least_hours` and four times any gap before.
-
-    In the same hours every earlier day had requests, and so had an earlier day of each weekday that was silent from
-    midnight to midnight: the silence is no habit of the hour or the week, and no accident.
-    """
-    silent = longest = 0.0
-    if not days or days[-1].requests[-1] != 0:
-        return None
-    for usage in days:
-        for count in usage.requests:
-            if count is None or count > 0:
-                longest, silent = max(longest, silent), 0.0
-            else:
-                silent += SLOT_S
-    slots = round(silent / SLOT_S)
-    if silent < 3600 * least_hours or silent < 4 * longest or _expected_requests(days, slots) < EXPECTED:
-        return None
-    if _is_weekly_silence(days, slots):
-        return None
-    return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, longest / 60)
-
-
-def _expected_requests(days: Sequence[DailyUsage], slots: int) -> float:
-    """Requests that the last `slots` of a day had on the day with the fewest, of those before the silence."""
-    dates = sorted({d.day for d in days})
-    calls = dict.fromkeys(dates[: -slots // SLOTS], 0.0)
-    for usage in days:
-        if usage.day in calls:
-            calls[usage.day] += sum(count or 0.0 for count in usage.requests[-min(slots, SLOTS) :])
-    return min(calls.values(), default=0.0)
-
-
-def _is_weekly_silence(days: Sequence[DailyUsage], slots: int) -> bool:
-    """Whether a whole silent day is of a weekday that was never seen with requests: it may be silent each week."""
-    dates = sorted({d.day for d in days})
-    whole = slots // SLOTS
-    asked = {d.day.weekday() for d in days if d.request_count > 0}
-    return any(date.weekday() not in asked for date in dates[len(dates) - whole :])
 
 
 def best_timeout(

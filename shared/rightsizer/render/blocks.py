@@ -22,6 +22,8 @@ UNSTYLED = str.maketrans({"*": "∗", "`": "ˋ", "~": "∼"})
 """Slack has no way to escape the letters of its markdown, so that others' text gets letters that look the same."""
 ITALIC = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """An underscore that may begin or end italics; one inside a name stays."""
+MEMBER = re.compile(r"(?<=by )[UW][A-Z0-9]{3,20}\b|^[UW][A-Z0-9]{3,20}(?= asked )")
+"""A Slack id where our sentences name who decided."""
 LONGEST = 2000
 ALT_TEXT = 1900
 VIEW_TITLE, VIEW_BLOCKS = 24, 100
@@ -71,6 +73,11 @@ def escape_lines(text: str, most: int) -> str:
     """The same of several lines that are ours."""
     lines = shorten(text, most).split("\n")
     return _whole("\n".join(escape(line, most) for line in lines), most)
+
+
+def with_mentions(said: str) -> str:
+    """Escaped text with the Slack users that it names as mentions: only whoever clicked sees it, nobody is called."""
+    return MEMBER.sub(lambda found: mention(found[0]), said)
 
 
 def code(text: str, most: int) -> str:
@@ -132,7 +139,7 @@ def reason_form(kept: str, name: str = "") -> Block:
 
 def said_view(text: str) -> Block:
     """A modal that only says something."""
-    return modal("rightsizer", [section(escape(text, SECTION))])
+    return modal("rightsizer", [section(with_mentions(escape(text, SECTION)))])
 
 
 def snooze_menu(value: str) -> Block:
@@ -162,7 +169,7 @@ def answer(text: str, link: str = "") -> dict[str, Any]:
 
     A link that is too long for a button, as one signed with a long session token may be, stands in the text.
     """
-    said = escape(text, LONGEST)
+    said = with_mentions(escape(text, LONGEST))
     made: dict[str, Any] = {"response_type": "ephemeral", "replace_original": False, "text": said}
     if len(link) > SHORT_LINK:
         return made | {"text": f"{said}\n{escape(link, 2 * len(link))}", "unfurl_links": False}

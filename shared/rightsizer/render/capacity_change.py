@@ -5,12 +5,12 @@ proposal.
 from collections.abc import Sequence
 
 from rightsizer.domain.capacity_change import CapacityChange, ManualStep
-from rightsizer.domain.proposal import USUAL_SNOOZE, ProposalState
+from rightsizer.domain.proposal import USUAL_SNOOZE, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
 from rightsizer.render import text
 from rightsizer.render.html import facts, page, section, tag
-from rightsizer.render.sentences import decider_name, time_text
+from rightsizer.render.sentences import time_text
 
 
 def line(asked: CapacityChange) -> str:

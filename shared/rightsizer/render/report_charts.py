@@ -114,7 +114,7 @@ def waste_by_endpoint(rows: Sequence[MoneyRow], totals: Totals) -> Markup:
         return tag("p", "No endpoint wastes anything that we could name.", class_="soft")
     legend = _legend([(look, name) for field, name, look in PARTS if getattr(totals, field)])
     more = f" The {len(shown)} largest of {len(wasting)}." if len(wasting) > len(shown) else ""
-    caption = f"{sentences.exact_money(totals.wasted)} of {sentences.exact_money(totals.spend)} a month is wasted"
+    caption = f"{sentences.money(totals.wasted)} of {sentences.money(totals.spend)} a month is wasted"
     picture = tag("div", *drawn, class_="bars wide", role="img", aria_label=caption)
     behind = join(tag("p", METHOD, class_="note"), behind)
     return figure(caption, join(legend, picture), behind, f"A smaller option would do without the wasted part.{more}")

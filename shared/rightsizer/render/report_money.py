@@ -21,7 +21,8 @@ def first_sentence(report: Report) -> Markup:
     """The lead in large letters, and below it what was saved in the window."""
     totals = report.totals
     saved = f"{sentences.exact_money(totals.realised)} was saved in this window, at the hours of each change."
-    more = [saved, f"{sentences.exact_money(totals.open)} a month could still be saved."]
+    unasked = ", with what is under way or nobody was asked about" if totals.open > totals.waiting > 0 else ""
+    more = [saved, f"{sentences.exact_money(totals.open)} a month could still be saved{unasked}."]
     more += [f"{name}: {sentences.exact_money(usd)}." for name, usd in report_tables.growth_added(totals)]
     if totals.unpriced:
         more.append(f"{sentences.count(totals.unpriced, 'endpoint')} without a known price: not in the spend.")

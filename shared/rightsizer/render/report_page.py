@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from rightsizer.domain.money import NOBODY
-from rightsizer.domain.proposal import Proposal, ProposalState
+from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import SHOWN, Report
@@ -106,7 +106,9 @@ def _shortages(found: list[Recommendation]) -> Markup:
             _name(one),
             Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
             Cell(_change(one)),
-            Cell(sentences.money(-one.saving_usd_per_month), float(-one.saving_usd_per_month), "n"),
+            Cell(sentences.money(-one.saving_usd_per_month), float(-one.saving_usd_per_month), "n")
+            if one.chosen_option
+            else Cell("no option is known", 0.0, "n"),
             Cell(_reason_cell(one), look="why"),
         ]
         for one in found[:SHOWN]
@@ -205,7 +207,7 @@ def _proposal_row(one: Proposal) -> list[Cell]:
         Cell(sentences.change(option) if option else ""),
         Cell(sentences.money(saving), float(saving), "n"),
         Cell(sentences.day_text(one.created_at), one.created_at.timestamp(), "nowrap"),
-        Cell(sentences.decider_name(one.decision.by) if one.decision else "", look="name"),
+        Cell(decider_name(one.decision.by) if one.decision else "", look="name"),
         Cell(join(said, tag("pre", one.enable) if waits and one.enable else None), look="why"),
     ]
 

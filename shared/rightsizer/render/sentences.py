@@ -8,7 +8,6 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
 from rightsizer.dimensions import dimension_of
-from rightsizer.domain.approvers import Caller
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
@@ -16,10 +15,9 @@ from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, flee
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import (
     USUAL_SNOOZE,
-    DecidedBy,
-    DecisionSource,
     Proposal,
     ProposalState,
+    decider_name,
     stage_change_ids,
 )
 from rightsizer.domain.reason import count as count
@@ -343,23 +341,6 @@ def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for ea
         asked = "stop it" if proposal.state is ProposalState.APPROVED else "roll it back"
         back = f" {decider_name(proposal.asked_back_by)} asked to {asked}."
     return f"{words}{back} {one_line(proposal.outcome)}".strip()
-
-
-def decider_name(by: str) -> str:
-    """A decider for people: the automatic mode, a Slack id, or of an AWS identity the person with the role.
-
-    ``ada@example.com (role ml-oncall)``, ``user ada``. Whoever assumes a role chooses the name of the session.
-    """
-    decider = DecidedBy.read(by)
-    if decider.source is DecisionSource.POLICY:
-        return "policy (automatic mode)"
-    caller = Caller.from_arn(decider.person) if decider.source is DecisionSource.CLI else None
-    if caller is None:
-        return one_line(decider.person or by)
-    kind, _, name = caller.what.partition("/")
-    if kind == "role":
-        return one_line(f"{decider.person.rpartition('/')[2]} (role {name})")
-    return one_line(f"{kind} {name}".strip())
 
 
 def unread_row(row: UnreadRow) -> str:

@@ -12,6 +12,7 @@ from rightsizer.domain.message import Digest, DigestLine
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
+from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.report import Report
 from rightsizer.render import asked_test, bill, effects, report_promises, report_tables, rest_of_bill, sentences
 from rightsizer.render.blocks import (
@@ -129,8 +130,8 @@ def digest_line(digest: Digest) -> str:
 
 
 def digest_blocks(digest: Digest) -> list[Block]:
-    """One message for many proposals; each stands in its thread, with its buttons."""
-    ranked = sorted(digest.lines, key=lambda one: -one.saving_usd_per_month)
+    """One message for many proposals, those that need more first; each stands in its thread, with its buttons."""
+    ranked = sorted(digest.lines, key=lambda one: (one.saving_usd_per_month > 0, -one.saving_usd_per_month))
     named = "\n".join(f"• {digest_item(one)}" for one in ranked[:MOST_LINES])
     more = len(ranked) - MOST_LINES
     rest = [f"and {sentences.count(more, 'other')}"] if more > 0 else []
@@ -145,7 +146,9 @@ def digest_blocks(digest: Digest) -> list[Block]:
 def digest_item(line: DigestLine) -> str:
     """One proposal of a digest: ``chat-7b: saves $390 a month``."""
     money = sentences.monthly_price(abs(line.saving_usd_per_month))
-    said = f"saves {money}" if line.saving_usd_per_month >= 0 else f"needs more, which costs {money}"
+    said = f"saves {money}" if line.saving_usd_per_month > 0 else "needs more"
+    if line.saving_usd_per_month < 0:
+        said += f", which costs {money}"
     if line.measured_usd_per_month is not None:
         said = f"measured: {sentences.monthly_price(line.measured_usd_per_month)}"
     elif line.state in ENDED_WITHOUT_SAVING:
@@ -206,20 +209,24 @@ def _pending_line(proposal: Proposal) -> str:
     if option is None:
         return found.reason.sentence
     if option.kind is OptionKind.DELETE:
-        idle = f"Idle for {found.evidence.days:.0f} days. " if found.evidence else ""
+        idle = f"Idle for {_days(found.evidence)}. " if found.evidence else ""
         if not proposal.approvable:
             return f"{idle}Nothing is deleted by rightsizer."
         return (
-            f"{idle}Approve: rightsizer watches it for the grace period (7 days unless grace_days says otherwise) and "
-            "sends the owner the command. It deletes nothing."
+            f"{idle}Approve: rightsizer watches it for 7 more days, or as many as grace_days says, and sends the owner "
+            "the command. It deletes nothing."
         )
     return f"For callers: {one_line(option.client_change)}" if option.client_change else ""
+
+
+def _days(seen: Evidence) -> str:
+    return sentences.count(round(seen.days), "day")
 
 
 def _small_print(proposal: Proposal) -> list[str]:
     until = f"Until {sentences.day_text(proposal.expires_at)}" if proposal.state is ProposalState.PENDING else ""
     seen = proposal.recommendation.evidence
-    days = f"seen for {seen.days:.0f} days, {sentences.count(seen.requests, 'request')}" if seen is not None else ""
+    days = f"seen for {_days(seen)}, {sentences.count(seen.requests, 'request')}" if seen is not None else ""
     return [escape(" · ".join(filter(None, (until, days))) or proposal.id, FIELD), *_commands(proposal)]
 
 

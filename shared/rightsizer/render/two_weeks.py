@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from rightsizer.domain.option import fleet
+from rightsizer.domain.option import OptionKind, fleet
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.week_signals import WeekSignals
 from rightsizer.render import sentences
@@ -20,7 +20,8 @@ def two_weeks(found: Recommendation, seen: WeekSignals) -> TwoWeeks:
     moves = option is not None and option.target.instance_type != found.instance_type
     end = seen.start + timedelta(hours=len(seen.gpu_percent))
     days = f"{seen.start.day} {seen.start:%b} to {end.day} {end:%b}, UTC · hatched: no data"
-    title = found.ref.name if option is None else f"{found.ref.name} on {fleet(option.target)}"
+    is_moved = option is not None and option.kind is not OptionKind.DELETE
+    title = f"{found.ref.name} on {fleet(option.target)}" if option is not None and is_moved else found.ref.name
     objective = found.replay.objective_s if found.replay is not None else None
     named = f"objective {sentences.seconds(objective)}" if objective is not None else ""
     memory = seen.then_gib if moves else None

@@ -5,6 +5,7 @@ where safe.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -112,34 +113,39 @@ def pool_capacity_change(
     )
 
 
-def manual_capacity_change(
-    found: Handover | NoHandover,
-    scope: str,
-    owner: str,
-    headline: str,
-    reason: Reason,
-    *,
-    now: datetime,
-    expires_at: datetime,
-    facts: tuple[tuple[str, str], ...] = (),
-) -> CapacityChange:
-    """Something that only a person can do, with the ready request where there is one; `scope` is asked about once."""
+@dataclass(frozen=True, slots=True)
+class ManualWork:
+    """Work that only a person can do, and why it is asked for."""
+
+    found: Handover | NoHandover
+    """The ready request, or why there is none."""
+    scope: str
+    """What is asked about once."""
+    owner: str
+    headline: str
+    reason: Reason
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def manual_capacity_change(asked: ManualWork, now: datetime, expires_at: datetime) -> CapacityChange:
+    """The capacity change that asks a person for this work, with the ready request where there is one."""
+    found, reason = asked.found, asked.reason
     operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
     work = ManualStep(found.subject, operation, request)
     way = "send the request yourself; rightsizer has no permission for it" if request else str(found.reason)
     return CapacityChange(
-        id=_id(work.kind, operation, scope, str(reason.code)),
+        id=_id(work.kind, operation, asked.scope, str(reason.code)),
         subject=found.subject,
-        owner=owner,
+        owner=asked.owner,
         work=work,
-        headline=headline,
+        headline=asked.headline,
         reason=reason,
         created_at=now,
         expires_at=expires_at,
         state=ProposalState.PENDING,
         approvable=False,
         enable=way,
-        facts=facts,
+        facts=asked.facts,
         not_checked=found.not_checked if isinstance(found, Handover) else (),
     )
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rightsizer.advice.advise import advise as advise_on
+from rightsizer.advice.answer import Action, Advice
 from rightsizer.advice.blueprint import Blueprint, blueprint
 from rightsizer.advice.cloudformation import cloudformation
 from rightsizer.advice.describe import workload_of
@@ -101,7 +102,13 @@ def advise(
     else:
         screen = show.output()
         screen.print(page(answer, screen.width))
-    raise typer.Exit(Exit.NOTHING_TO_DO if answer.options else Exit.INCOMPLETE)
+    raise typer.Exit(_code_of(answer))
+
+
+def _code_of(answer: Advice) -> Exit:
+    """The exit code: whether anything is advised."""
+    advised = any(each.action is not Action.UNKNOWN for each in answer.options)
+    return Exit.NOTHING_TO_DO if advised else Exit.INCOMPLETE
 
 
 def _no_cluster(namespace: str | None) -> None:

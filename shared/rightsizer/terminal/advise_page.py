@@ -12,14 +12,48 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rightsizer.advice.answer import Action, Advice, AdvisedOption
-from rightsizer.advice.rules import Cited, cited_rules
+from rightsizer.advice.answer import Action, Advice, AdvisedOption, Hosting, Purchase, Refused
+from rightsizer.advice.rules import Cited, cited_rules, rules
 from rightsizer.advice.throughput import Interval
 
-NARROW = 120
-"""Columns that the table of options needs."""
+WIDE = 110
+"""Columns from which the table of options has the price of an hour and of a unit too."""
 SHOWN = 6
 """Options in the table; --json has all."""
+SERVED = {
+    Hosting.REALTIME: "real-time endpoint",
+    Hosting.SERVERLESS: "serverless endpoint",
+    Hosting.ASYNC: "asynchronous endpoint",
+    Hosting.BATCH: "batch transform job",
+    Hosting.PACKED: "shared endpoint",
+    Hosting.LAMBDA: "Lambda function",
+    Hosting.CONTAINERS: "container",
+    Hosting.JOB: "job",
+}
+"""How a workload is carried, in words."""
+BOUGHT = {
+    Purchase.ON_DEMAND: "On-Demand",
+    Purchase.SPOT: "managed Spot",
+    Purchase.COMMIT: "Savings Plan",
+    Purchase.AUTOSCALE: "On-Demand, autoscaled",
+    Purchase.SCHEDULE: "On-Demand, scheduled",
+}
+"""How capacity is bought, in words."""
+NEXT = {
+    Action.APPLY: "go ahead",
+    Action.PROPOSE: "decide",
+    Action.TEST: "test first",
+    Action.KEEP: "keep",
+    Action.UNKNOWN: "unknown",
+}
+"""What may be done with an option, in a word or two."""
+MEANING = {
+    Action.APPLY: "nothing in the description stands against it",
+    Action.PROPOSE: "it changes software, calls or habits",
+    Action.TEST: "the figures are estimates that nobody has measured",
+    Action.KEEP: "nothing better is known",
+}
+"""What the action asks of a person."""
 
 
 def document(value: Any) -> Any:
@@ -37,28 +71,48 @@ def document(value: Any) -> Any:
     return value
 
 
-def page(answer: Advice, width: int = NARROW) -> RenderableType:
-    """The answer for a person: contradictions first, then the options, the first one in full, and the rest.
-
-    On fewer columns than `NARROW` the options are a list, since a table would break its words.
-    """
+def page(answer: Advice, width: int = WIDE) -> RenderableType:
+    """The answer for a person: contradictions, then what to buy, then the options, the reasons and the rest."""
     parts: list[RenderableType] = [Text(f"! {text}", style="bold red") for text in answer.contradictions]
     if answer.options:
-        options = [table(answer)] if width >= NARROW else [Text(line) for line in short_lines(answer)]
-        parts += [*options, Text(), *_detail(answer.options[0])]
-    parts += list(_list("Not advised", [f"{each.subject}: {each.reason.text}" for each in answer.refused]))
+        parts += [*_headline(answer.options[0]), Text(), table(answer, width), Text(), *_detail(answer.options[0])]
+    parts += list(_list("Not advised", [_refused(each) for each in answer.refused]))
     parts += list(_list("Notes", [each.text for each in answer.notes]))
     parts += list(_list("Not known", list(answer.unknown)))
-    for each in answer.measurements:
-        parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
-        parts.append(Padding(Text(json.dumps(document(each.parameters), indent=1)), (0, 0, 0, 2)))
     if answer.costs_by_traffic:
         parts += [Text(), Text("USD a month by requests a month", style="bold"), by_traffic(answer)]
     if answer.environments:
         parts += [Text(), Text("In each environment", style="bold"), *_environments(answer)]
+    for each in answer.measurements:
+        parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
+        parts.append(Padding(Text(json.dumps(document(each.parameters))), (0, 0, 0, 2)))
     if cited := cited_rules(answer):
-        parts += [Text(), Text(f"Rules cited: {', '.join(cited)}. rightsizer advise --rules says what they are.")]
+        sources = [f"{rule}: {rules()[rule].url}" for rule in cited]
+        parts += [*_list("Sources of the rules; rightsizer advise --rules says what they are", sources)]
     return Group(*parts)
+
+
+def _headline(each: AdvisedOption) -> Iterator[RenderableType]:
+    """What to buy, what it costs, and what to do with it: the three lines that a hurried reader takes along."""
+    if each.action is Action.UNKNOWN:
+        yield Text("No advice before the size of the model is known: give --parameters or --model-gib.", style="bold")
+        yield Text("Below are the cheapest types of each family; whether one holds the model is not known.")
+        return
+    yield Text(f"Advised: {hardware(each)}, {SERVED[each.hosting]}, {BOUGHT[each.purchase]}", style="bold green")
+    yield Text(f"Cost:    {_price(each)}")
+    yield Text(f"Next:    {NEXT[each.action]}; {MEANING[each.action]}")
+
+
+def _price(each: AdvisedOption) -> str:
+    """The price of an hour, a month, a run and a unit, as far as they are known, and of which day."""
+    cost = each.cost
+    parts = [
+        "" if cost.usd_per_hour is None else f"USD {cost.usd_per_hour:,.2f} an hour",
+        "" if cost.usd_per_month is None else f"USD {cost.usd_per_month:,.2f} a month",
+        f"USD {per_unit(each)}" if per_unit(each) else "",
+    ]
+    listed = " ".join(filter(None, ("list price", cost.region, cost.as_of)))
+    return f"{', '.join(filter(None, parts)) or 'not known'} ({listed})"
 
 
 def rules_page(known: Mapping[str, Cited]) -> RenderableType:
@@ -71,51 +125,47 @@ def rules_page(known: Mapping[str, Cited]) -> RenderableType:
     return Group(*parts)
 
 
-def table(answer: Advice) -> Table:
-    """The first options, one a row."""
+def table(answer: Advice, width: int = WIDE) -> Table:
+    """The first options, one a row; on a narrow terminal without the price of an hour and of a unit."""
     rows = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("#", "Hardware", "Hosting", "Purchase", "Action"):
+    for name in ("#", "Hardware", "Served as", "Bought", "Next"):
         rows.add_column(name, overflow="fold")
-    for name in ("USD/hour", "USD/month", "USD per unit"):
+    money = ("USD/hour", "USD/month", "USD per unit") if width >= WIDE else (_money(answer),)
+    for name in money:
         rows.add_column(name, justify="right")
-    rows.add_column("Estimate", overflow="fold", ratio=1)
     for number, each in enumerate(answer.options[:SHOWN], 1):
         cost = each.cost
-        hourly = "" if cost.usd_per_hour is None else f"{cost.usd_per_hour:,.2f}"
-        monthly = "" if cost.usd_per_month is None else f"{cost.usd_per_month:,.2f}"
-        figure = each.estimates[0] if each.estimates else None
-        estimate = f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() if figure else ""
-        words = (str(number), hardware(each), each.hosting.value, each.purchase.value, each.action.value)
-        rows.add_row(*(Text(word) for word in (*words, hourly, monthly, per_unit(each), estimate)))
+        known = {
+            "USD/hour": "" if cost.usd_per_hour is None else f"{cost.usd_per_hour:,.2f}",
+            "USD/month": "" if cost.usd_per_month is None else f"{cost.usd_per_month:,.2f}",
+            "USD/run": "" if cost.usd_per_run is None else f"{cost.usd_per_run.middle:,.2f}",
+            "USD per unit": per_unit(each),
+        }
+        words = (str(number), hardware(each), SERVED[each.hosting], BOUGHT[each.purchase], NEXT[each.action])
+        rows.add_row(*(Text(word) for word in (*words, *(known[name] for name in money))))
     return rows
 
 
-def short_lines(answer: Advice) -> Iterator[str]:
-    """The first options, one a line, without their estimates."""
-    for number, each in enumerate(answer.options[:SHOWN], 1):
-        hourly, monthly = each.cost.usd_per_hour, each.cost.usd_per_month
-        hour = "" if hourly is None else f"USD {hourly:,.2f} an hour"
-        month = "" if monthly is None else f"USD {monthly:,.2f} a month"
-        bought = f"{each.purchase.value}, {each.action.value}"
-        words = (hardware(each), each.hosting.value, bought, hour, month, per_unit(each))
-        yield f"{number}. {', '.join(filter(None, words))}"
+def _money(answer: Advice) -> str:
+    """The one column of money that a narrow table has: the run or the month where one is known, else the hour."""
+    if any(each.cost.usd_per_run is not None for each in answer.options):
+        return "USD/run"
+    return "USD/month" if any(each.cost.usd_per_month is not None for each in answer.options) else "USD/hour"
 
 
 def hardware(each: AdvisedOption) -> str:
     """The type and its count, or what the service hides."""
-    if not each.instance_type:
-        return each.plan
-    return f"{each.count} x {each.instance_type} ({each.hardware.value if each.hardware else ''})"
+    return f"{each.count} x {each.instance_type}" if each.instance_type else each.plan
 
 
 def per_unit(each: AdvisedOption) -> str:
     """The price of a million tokens, a run or 1,000 requests, whichever is known first."""
     cost = each.cost
     if cost.usd_per_million_tokens:
-        return f"{span(cost.usd_per_million_tokens)} / M tokens"
+        return f"{span(cost.usd_per_million_tokens)} a million tokens"
     if cost.usd_per_run:
-        return f"{span(cost.usd_per_run)} / run"
-    return f"{span(cost.usd_per_1000_requests)} / 1,000" if cost.usd_per_1000_requests else ""
+        return f"{span(cost.usd_per_run)} a run"
+    return f"{span(cost.usd_per_1000_requests)} per 1,000 requests" if cost.usd_per_1000_requests else ""
 
 
 def span(figure: Interval) -> str:
@@ -130,11 +180,12 @@ def _short(value: float) -> str:
 
 
 def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
-    """The option that is advised, in full."""
-    known = each.action is not Action.UNKNOWN
-    head = "Advised" if known else "No advice before the size of the model is known; the first type for a small one"
-    yield Text(f"{head}: {hardware(each)}, {each.hosting.value}, {each.plan}", style="bold")
+    """Why, what it holds and serves, and what it asks for."""
+    if each.action is Action.UNKNOWN:
+        return
+    yield Text(f"Why {each.instance_type or SERVED[each.hosting]}", style="bold")
     lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in each.reasons]
+    lines += [f"layout: {each.plan}"] if each.instance_type and each.plan else []
     if each.memory:
         digits = 1 if each.memory.needed_gib >= 1 else 2
         parts = ", ".join(f"{name} {gib:.{digits}f}" for name, gib in each.memory.parts)
@@ -147,6 +198,12 @@ def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
     lines += [f"risk: {each.risk}"] + ([f"to be sure: {each.measure}"] if each.measure else [])
     for line in lines:
         yield Padding(Text(f"- {line}"), (0, 0, 0, 2))
+
+
+def _refused(each: Refused) -> str:
+    """What is not advised and why, with its name once."""
+    text = each.reason.text
+    return text if text.startswith(each.subject) else f"{each.subject}: {text}"
 
 
 def _list(title: str, lines: list[str]) -> Iterator[RenderableType]:
@@ -172,7 +229,7 @@ def _environments(answer: Advice) -> Iterator[RenderableType]:
     """What each environment gets, why, and the tags of its endpoint."""
     for each in answer.environments:
         option, monthly = each.option, each.option.cost.usd_per_month
-        what = f"{hardware(option)}, {option.hosting.value}, {option.purchase.value}"
+        what = f"{hardware(option)}, {SERVED[option.hosting]}, {BOUGHT[option.purchase]}"
         price = "" if monthly is None else f", USD {monthly:,.2f} a month"
         lines = [f"{reason.text} [{reason.source}]" for reason in each.differs]
         lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in each.tags.items()))

@@ -19,7 +19,7 @@ from rightsizer.domain.backtest import Backtest, BacktestChange, Hindsight
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ReadError, SettingsError
-from rightsizer.flows.backtest import backtests
+from rightsizer.flows.backtest import BacktestPeriod, backtests
 from rightsizer.flows.evaluate import ProgressWatcher
 from rightsizer.settings import Settings, change_limits, from_environment
 from rightsizer.terminal import document, tables
@@ -85,7 +85,7 @@ def backtest(
     policy = policy_of(known)
     with progress_of("testing endpoints") as report:
         watcher = ProgressWatcher(done=_steps(report, len(summaries)), told=lost.append)
-        results = list(backtests(ports, summaries, policy, known.limits, days, now, watcher))
+        results = list(backtests(ports, summaries, BacktestPeriod(days, policy, known.limits), now, watcher))
     tried = sorted(
         (each for each in results if isinstance(each, Backtest)), key=lambda each: (-each.saved_usd, each.endpoint)
     )

@@ -13,7 +13,7 @@ from rightsizer.advice.ec2 import HOME, ec2_market
 from rightsizer.domain.cluster import ClusterUse
 from rightsizer.prometheus.client import Prometheus
 from rightsizer.prometheus.cluster import read_cluster
-from rightsizer.terminal.advise_page import NARROW
+from rightsizer.terminal.advise_page import WIDE
 
 COLUMNS = ("Pods", "Devices", "Runs on", "Busy", "GPU GiB", "CPU", "Memory GiB", "Action", "Advised", "USD/month")
 SHOWN = 40
@@ -31,14 +31,14 @@ def _region(use: ClusterUse) -> str:
     return named.most_common(1)[0][0] if named else HOME
 
 
-def cluster_page(answer: ClusterAdvice, width: int = NARROW) -> RenderableType:
+def cluster_page(answer: ClusterAdvice, width: int = WIDE) -> RenderableType:
     """The answer for a person: cost, pods, node groups, reasons and what is not known; no table on few columns."""
     head = f"{answer.days} days of metrics; EC2 On-Demand prices of {answer.region}, {answer.prices_as_of}"
     shares = f"USD {answer.usd_per_month:,.2f} a month, as advised {answer.advised_usd_per_month:,.2f}"
     whole = f"whole nodes of the groups {answer.nodes_usd_per_month:,.2f}"
     cost = f"pods with devices, by their share of the nodes: {shares}; {whole}"
     shown = answer.pods[:SHOWN]
-    pods = [_pods(shown)] if width >= NARROW else [Text(line) for line in map(_line, shown)]
+    pods = [_pods(shown)] if width >= WIDE else [Text(line) for line in map(_line, shown)]
     parts: list[RenderableType] = [Text(head), Text(cost, style="bold"), Text(), *pods]
     parts += [Text(), Text("Node groups", style="bold"), *(_group(each) for each in answer.groups)]
     parts += [Text(), Text("Why", style="bold"), *_reasons(answer.pods[:SHOWN])]

@@ -15,6 +15,7 @@ from rightsizer.aws.message_book import Messages
 from rightsizer.bootstrap.changes import Desk
 from rightsizer.changes.shadow_test_result import change_id_after, passed_test
 from rightsizer.changes.stages import change_id_of_next, proven_stage
+from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
@@ -60,7 +61,7 @@ class Event:
     @property
     def actor(self) -> str:
         """Who acted, and where, in a few words."""
-        return f"{person(self.by)}, {self.place}" if self.by else self.place
+        return f"{caller_name(self.by)}, {self.place}" if self.by else self.place
 
 
 @app.command(epilog=examples("rightsizer history chat-prod", "rightsizer history chat-prod --json | jq .events"))
@@ -183,18 +184,6 @@ def _joined_steps(some: Sequence[Event]) -> Iterator[Event]:
         said = ", ".join(f"{name} × {times}" if times > 1 else name for name, times in counted.items())
         yield replace(some[0], text=said)
     yield from (one for one in some if one.name == UPDATE)
-
-
-def person(by: str) -> str:
-    """The name of a Slack user or a caller, in a few letters.
-
-    Of an assumed role it is the role and the session.
-    """
-    kind, slash, rest = by.rpartition(":")[2].partition("/")
-    if not by.startswith("arn:") or not slash:
-        return by
-    name, _, session = rest.partition("/")
-    return f"role {name} ({session})" if kind == "assumed-role" and session else f"{kind} {rest}"
 
 
 def event_document(one: Event) -> dict[str, Any]:

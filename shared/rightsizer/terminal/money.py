@@ -1,6 +1,6 @@
 """`rightsizer waste` and `rightsizer savings`: the report's one table of money, at a terminal, for any days."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -14,10 +14,12 @@ from rich.text import Text
 from rightsizer import bootstrap, wire
 from rightsizer.domain.money import GroupedBy, MoneyRow, MoneyTable, Totals, UseMethod, sum_rows
 from rightsizer.domain.reason import one_line
+from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.flows import report as reporting
 from rightsizer.render import bill as billed
 from rightsizer.render import sentences
+from rightsizer.reporting.component_money import by_component
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import Bill, StackOptions, order
@@ -31,6 +33,7 @@ class GroupBy(StrEnum):
     ENVIRONMENT = "environment"
     TYPE = "type"
     REGION = "region"
+    COMPONENT = "component"
 
 
 METHODS: Mapping[UseMethod, str] = {
@@ -92,7 +95,7 @@ def _show(
     sources = options.report_sources(bill)
     sources = replace(sources, bill=None, hours=sources.bill.hours if sources.bill else None)
     report = reporting.assemble_report(sources, now - timedelta(days=days), now, now)
-    groups = {name: one for name, one in grouped(report.money, by).items() if wanted(one)}
+    groups = {name: one for name, one in grouped(report.money, by, report.recommendations).items() if wanted(one)}
     ordered = sorted(groups.items(), key=lambda pair: (-columns[-1][1](pair[1]), -columns[0][1](pair[1]), pair[0]))
     if options.as_json:
         print_json(money_document(report, by, ordered))
@@ -109,8 +112,10 @@ def _show(
         tables.say(one_line(sentences.unread_row(row)))
 
 
-def grouped(money: MoneyTable, by: GroupBy) -> dict[str, Totals]:
-    """The sums of each group; an endpoint is a group of its own."""
+def grouped(money: MoneyTable, by: GroupBy, found: Iterable[Recommendation] = ()) -> dict[str, Totals]:
+    """The sums of each group; an endpoint is a group of its own. Components are those of `found`."""
+    if by is GroupBy.COMPONENT:
+        return by_component(money, found)
     if by is GroupBy.ENDPOINT:
         return {row.endpoint: sum_rows([row]) for row in money.rows}
     return money.by(cast("GroupedBy", by.value))

@@ -4,7 +4,7 @@ Conditional writes record the orders; `apply` acts. An order for an endpoint of 
 which waits for its approval.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -16,7 +16,8 @@ from rich.text import Text
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState
+from rightsizer.domain.policy import Switch
+from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.flows.orders import STANDING
@@ -193,7 +194,7 @@ def approve(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"approving {proposal}")
     proposal = naming.named_proposal(proposal, f"approving {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json, at.journal.switch)
 
 
 @app.command(epilog=examples("rightsizer test p-1f0c2a  # rightsizer proposals --json: what it costs, lasts and tells"))
@@ -208,7 +209,7 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"running the test of {proposal}")
     proposal = naming.named_proposal(proposal, f"running the test of {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json, at.journal.switch)
 
 
 @app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
@@ -329,8 +330,8 @@ def rollback(
     tables.say(f"Recorded: {asked.ref.name} goes back to {asked.before.config_name} within minutes.")
 
 
-def _show_decision(found: dict[str, Any], as_json: bool) -> None:
-    """Say what was recorded."""
+def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Switch] = Switch) -> None:
+    """Say what was recorded, and of an approval when it begins."""
     decision = found["decision"]
     if as_json:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
@@ -339,9 +340,15 @@ def _show_decision(found: dict[str, Any], as_json: bool) -> None:
         print_json({"version": document.VERSION, "proposal": row})
         return
     if found.get("asked_back_by"):
-        tables.say(f"Recorded: {found['id']} was approved by {decision['by']} and is stopped before it begins.")
+        tables.say(
+            f"Recorded: {found['id']} was approved by {decider_name(decision['by'])} and is stopped before it begins."
+        )
         return
-    tables.say(f"Recorded: {found['id']} is {found['state']} by {decision['by']}.")
+    tables.say(f"Recorded: {found['id']} is {found['state']} by {decider_name(decision['by'])}.")
     if found["state"] == ProposalState.APPROVED:
+        if (frozen := switch()).frozen:
+            by = decider_name(frozen.by)
+            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: rightsizer freeze --off.")
+            return
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
         tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")

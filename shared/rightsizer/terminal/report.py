@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.table import Table as Grid
@@ -19,6 +19,7 @@ from rightsizer.errors import InputError
 from rightsizer.flows import report as reporting
 from rightsizer.render import bill as billed
 from rightsizer.render import csv, focus, messages, report_json, report_page, report_picture, sentences, text
+from rightsizer.reporting.component_money import by_component
 from rightsizer.reporting.merge import merge_reports
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import app, examples, print_json
@@ -43,6 +44,7 @@ class Group(StrEnum):
     REGION = "region"
     ACCOUNT = "account"
     TYPE = "type"
+    COMPONENT = "component"
 
 
 RENDER: Mapping[Format, Callable[[Report], str]] = {
@@ -153,8 +155,10 @@ def _show(made: Report) -> None:
 
 def _show_groups(made: Report, by: Group, form: Format | None, output: Path | None) -> None:
     """The money of each group as a table, as CSV or as JSON; what a stored report left out is a group of its own."""
-    what: GroupedBy = by.value
-    groups = made.money.by(what)
+    if by is Group.COMPONENT:
+        groups = by_component(made.money, made.recommendations)
+    else:
+        groups = made.money.by(cast("GroupedBy", by.value))
     if made.money.rest is not None:
         groups |= {"(left out of the stored report)": made.money.rest}
     if form is Format.JSON:

@@ -154,7 +154,10 @@ def _read(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"reading {file}: {one_line(str(error))}") from None
     if not isinstance(found, dict):
-        raise InputError(f"reading {file}: a description is a mapping with the key task, got {type(found).__name__}")
+        what = "nothing" if found is None else type(found).__name__
+        raise InputError(
+            f"reading {file}: a description is a mapping with the key task, got {what}; see docs/advise.md"
+        )
     return found
 
 

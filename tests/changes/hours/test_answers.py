@@ -1,16 +1,19 @@
 """What AWS answers to a delete or a creation, and what it proves: a stop of ours is not taken for somebody else's."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from rightsizer.changes.hours import MOST_TRIES, HoursAction, Settle, next_hours_action
+from rightsizer.changes.hours import MOST_TRIES, HoursAction, Settle, next_hours_action, with_delete_seen
 from rightsizer.changes.hours.steps import LiveHours, create_step, delete_step, silence_steps, sound_steps
 from rightsizer.domain.change import Entry
 from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.live_state import EndpointSight
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.policy import Switch
 from tests.changes.hours.kit import (
     CONFIG,
+    MADE,
     MORNING,
     NIGHT,
     REF,
@@ -82,3 +85,37 @@ def test_only_a_refusal_that_another_type_may_not_meet_leads_to_the_fallback() -
         lines = [Entry(EARLY - TICK, "begins", "noted", "start"), *rejected(CREATE, EARLY - TICK, detail) * 2]
         starting = record(HoursState.STARTING, *lines, before=spare)
         assert decide(starting, gone(fallback_exists=True), EARLY) == Do(wanted), detail
+
+
+def test_a_write_that_aws_took_is_not_repeated_before_aws_may_show_it() -> None:
+    silenced = stopping()
+    assert decide(silenced, live(), NIGHT) == Do(DELETE), "the alarms are shown as before for a while"
+    at = MORNING - 30 * MINUTE
+    created = record(HoursState.STARTING, *done(CREATE, at))
+    assert isinstance(decide(created, gone(), at + 5 * MINUTE), Wait)
+    assert decide(created, gone(), at + 10 * MINUTE) == Do(CREATE)
+    failed = record(HoursState.STARTING, *done(CREATE, at), *done(DELETE, at + 3 * MINUTE))
+    assert decide(failed, gone(), at + 5 * MINUTE) == Do(CREATE), "it was deleted since"
+    still = live(endpoint(status="Failed"))
+    assert isinstance(decide(failed, still, at + 5 * MINUTE), Wait)
+    again = replace(failed, journal=(*failed.journal, *done(CREATE, at + 5 * MINUTE)))
+    assert decide(again, still, at + 8 * MINUTE) == Do(DELETE)
+
+
+def test_a_delete_that_aws_does_not_finish_is_asked_again_and_never_taken_for_running() -> None:
+    sent = stopping(*done(DELETE))
+    assert decide(sent, live(endpoint(status="Failed"), SILENCED), NIGHT + 15 * MINUTE) == Do(DELETE)
+    morning = decide(sent, live(endpoint(status="Failed"), SILENCED), MORNING + 15 * MINUTE)
+    assert morning == Do(DELETE), "only a delete is left, and the creation after it"
+
+
+def test_the_deleted_endpoint_that_aws_shows_once_more_is_still_being_deleted() -> None:
+    stopped = replace(record(HoursState.STOPPED, *done(DELETE)), since=NIGHT)
+    old = with_delete_seen(stopped, live(endpoint(created_at=MADE)), NIGHT + 5 * MINUTE).state.endpoint
+    assert isinstance(old, EndpointSight)
+    assert old.status == "Deleting"
+    for seen, at in (
+        (endpoint(created_at=NIGHT), NIGHT + 5 * MINUTE),  # somebody created it
+        (endpoint(created_at=MADE), NIGHT + 10 * MINUTE),  # AWS goes on showing it
+    ):
+        assert with_delete_seen(stopped, live(seen), at).state.endpoint == seen

@@ -6,12 +6,12 @@ told*. Nothing is deleted before everything is stored, and nothing is forgotten 
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from rightsizer.changes.hours import steps
-from rightsizer.changes.hours.steps import LiveHours, commands_by_hand, first_undone
+from rightsizer.changes.hours.steps import LiveHours, commands_by_hand
 from rightsizer.domain.change import StepResult
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import EndpointSight, Gone
@@ -19,11 +19,12 @@ from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
 from rightsizer.domain.plan import Step, StepKind, has_places
 from rightsizer.domain.policy import TICK, Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import InputError
 
 IN_FLIGHT = timedelta(minutes=10)
-"""So long a delete that was sent may come into effect, though AWS shows the endpoint as before."""
+"""So long AWS may go on showing what was there before a write that it took."""
 FRESH = TICK + timedelta(minutes=1)
 """So long what was read before a stop holds; each rejection, which is an attempt of its own, adds as much."""
 MOST_REJECTED = 3
@@ -98,6 +99,16 @@ def demand_at(record: HoursRecord, now: datetime, holidays: frozenset[date]) -> 
     return HoursDemand(False, following.start, following.start - lead)
 
 
+def with_delete_seen(record: HoursRecord, live: LiveHours, now: datetime) -> LiveHours:
+    """The live state, with the endpoint that was deleted as being deleted where AWS still shows it as before."""
+    endpoint, before = live.state.endpoint, record.before
+    if before is None or isinstance(endpoint, Gone) or record.state not in (HoursState.STOPPED, HoursState.STARTING):
+        return live
+    if endpoint.created_at != before.created_at or record.since is None or now - record.since >= IN_FLIGHT:
+        return live
+    return replace(live, state=replace(live.state, endpoint=replace(endpoint, status="Deleting")))
+
+
 def next_hours_action(
     record: HoursRecord, live: LiveHours, demand: HoursDemand, now: datetime, switch: Switch
 ) -> HoursAction:
@@ -106,7 +117,7 @@ def next_hours_action(
     if before is None:
         return Settle(HoursState.RUNNING, Reason(Code.CHANGED_SINCE, "nothing was stored, so nothing is to be done"))
     if switch.frozen and switch.hard:
-        return Wait(now + TICK, f"every step is frozen by {switch.by or 'somebody'}, also those that bring it back")
+        return Wait(now + TICK, f"every step is frozen by {decider_name(switch.by)}, also those that bring it back")
     match record.state:
         case HoursState.STOPPING:
             return _stopping(record, before, live, demand, now, switch)
@@ -133,6 +144,8 @@ def _stopping(
         return _hand_over(record, before, live, reason, now)
     if endpoint.status == "Deleting":
         return Wait(now + MINUTE, "it is being deleted")
+    if accepted and endpoint.status == "Failed":
+        return _try_again(record, delete, now)
     if sent is not None and not sent.was_rejected and now - sent.at < IN_FLIGHT:
         return Wait(now + MINUTE, "its delete was sent and is not seen yet")
     wanted = (*steps.silence_steps(before), delete)
@@ -146,7 +159,7 @@ def _stopping(
     if now - before.taken_at > FRESH * (1 + sum(record.rejections(s) for s in wanted)):
         text = "the stop was interrupted, and callers may be back; everything is read again before the next one"
         return _back_out(record, before, live, Reason(Code.CHANGED_SINCE, text), now)
-    step = first_undone(wanted, live.state, record, MOST_REJECTED) or delete
+    step = next((s for s in wanted if not steps.has_effect(s, live.state) and not record.was_done(s)), delete)
     last = record.last_entry(step)
     if last is not None and last.was_rejected and now - last.at < MINUTE:
         return Wait(now + MINUTE, f"AWS rejected {step.operation}: {last.answer}")
@@ -162,7 +175,7 @@ def _against_stop(
 ) -> Reason | None:
     """Why a stop that has begun is undone; None where it goes on."""
     if switch.frozen:
-        return Reason(Code.FROZEN, f"changes are frozen by {switch.by or 'somebody'}, so it is not stopped")
+        return Reason(Code.FROZEN, f"changes are frozen by {decider_name(switch.by)}, so it is not stopped")
     if demand.runs:
         return Reason(Code.CHANGED_SINCE, demand.problem or "it has to run again, so it is not stopped")
     same = (endpoint.config_name, endpoint.modified_at, endpoint.created_at)
@@ -176,9 +189,14 @@ def _against_stop(
 def _back_out(
     record: HoursRecord, before: EndpointBefore, live: LiveHours, reason: Reason, now: datetime, *, tell: bool = False
 ) -> HoursAction:
-    """Switch the alarms on again; then it runs as before."""
+    """Switch the alarms on again; then it runs as before.
+
+    What was switched off a moment ago is switched on, also where AWS still shows it as before.
+    """
     wanted = steps.sound_steps(before)
-    move = _next_move(record, live, wanted, now)
+    off = any(record.may_be_done(s) for s in steps.silence_steps(before))
+    unseen = [s for s in wanted if off and record.last_entry(s) is None]
+    move = _try_again(record, unseen[0], now) if unseen else _next_move(record, live, wanted, now)
     if move is not None:
         return move
     if any(not steps.has_effect(s, live.state) for s in wanted):
@@ -197,7 +215,7 @@ def _hand_over(
 def _next_move(record: HoursRecord, live: LiveHours, wanted: Sequence[Step], now: datetime) -> HoursAction | None:
     """A step that AWS does not show yet, or the wait after its rejection; None where none is left to try.
 
-    An alarm waits for its policy; a step that AWS rejects keeps no other one waiting.
+    An alarm waits for its policy; a step that AWS rejects, or does not show yet, keeps no other one waiting.
     """
     undone = (s for s in wanted if not steps.has_effect(s, live.state) and record.rejections(s) < MOST_TRIES)
     moves = [_try_again(record, s, now) for s in undone if not has_places(live.state.resolve_step(s))]
@@ -284,8 +302,10 @@ def _lost_tries(record: HoursRecord) -> int:
 
 
 def _try_again(record: HoursRecord, step: Step, now: datetime) -> HoursAction:
-    """The step, or a wait of a tick after AWS rejected it."""
+    """The step, or a wait of a tick after AWS rejected it, or while AWS may not show yet that it was done."""
     last = record.last_entry(step)
+    if last is not None and now - last.at < IN_FLIGHT and record.was_done(step):
+        return Wait(now + MINUTE, f"AWS took {step.operation} and does not show it yet")
     if last is not None and last.status == "failed" and now - last.at < TICK:
         return Wait(last.at + TICK, f"AWS rejected {step.operation}: {last.answer}")
     return Do(step)

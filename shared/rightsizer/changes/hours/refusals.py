@@ -20,6 +20,7 @@ from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import ACTIONS
 from rightsizer.domain.policy import ChangeLimits, Switch
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 
 SCARCE = ("p4", "p5", "p6", "trn")
@@ -94,7 +95,7 @@ def stop_refusals(inputs: StopInput) -> tuple[Reason, ...]:
 
 def _switch(inputs: StopInput) -> Iterator[Reason]:
     if inputs.switch.frozen:
-        yield Reason(Code.FROZEN, f"changes are frozen by {inputs.switch.by or 'somebody'}, so no endpoint is stopped")
+        yield Reason(Code.FROZEN, f"changes are frozen by {decider_name(inputs.switch.by)}, so no endpoint is stopped")
     if inputs.limits.dry_run:
         text = "the stack was deployed with MayChange=nothing or read-only, so it stops no endpoint; MayChange=tagged "
         yield Reason(Code.PERMISSION_MISSING, f"{text}allows it")

@@ -123,11 +123,6 @@ def missing_part(record: HoursRecord, live: LiveHours, now: datetime) -> str:
     return next((f"{s.operation} {s.subject}" for s in wanted if not has_effect(s, live.state)), "")
 
 
-def first_undone(steps: Iterable[Step], live: LiveState, record: HoursRecord, most: int) -> Step | None:
-    """The first step that AWS does not show, and that was not rejected `most` times; None where none is left."""
-    return next((s for s in steps if not has_effect(s, live) and record.rejections(s) < most), None)
-
-
 def _alarm_steps(kind: StepKind, before: EndpointBefore) -> Iterable[Step]:
     names = before.silenced
     for start in range(0, len(names), ALARMS_AT_ONCE):

@@ -82,7 +82,8 @@ def largest_new_count(change: Change, inputs: PreflightInput) -> int:
     own, target = target_of_variant(inputs, change.variant), change.option.target
     if own is None or target.instance_type == inputs.proposal.recommendation.instance_type:
         return 0
-    return policies.retarget((own,), target, capacity_exchange(change, inputs))[0].maximum
+    exchange = capacity_exchange(change, inputs)
+    return policies.retarget((own,), target, exchange)[0].maximum
 
 
 def capacity_exchange(change: Change, inputs: PreflightInput) -> policies.CapacityExchange:

@@ -1,4 +1,4 @@
-"""Another placement of inference components: each gets its whole specification back with another strategy.
+"""Plan that places inference components anew: each gets its whole specification back with another strategy.
 
 One component after the other, a part of its copies at a time, with alarms of its own. Autoscaling of the copies stays
 registered.

@@ -21,6 +21,7 @@ from rightsizer.domain.live_state import AlarmSight, Hold
 from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind, changed_types
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Deferral, PreflightInput
+from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.proposal import ChangePermission
 
@@ -60,7 +61,7 @@ def unchecked_sentences(inputs: PreflightInput) -> tuple[str, ...]:
 def preflight_deferral(inputs: PreflightInput, now: datetime, window_opens: datetime) -> Deferral | None:
     """Whether the change has to wait, and until when."""
     if inputs.switch.frozen:
-        return Deferral(now + timedelta(minutes=15), f"changes are frozen by {inputs.switch.by or 'somebody'}")
+        return Deferral(now + timedelta(minutes=15), f"changes are frozen by {decider_name(inputs.switch.by)}")
     urgent = inputs.option.restores  # users suffer: the window, the cooldown and their own alarm would prolong it
     held = start_hold(inputs.incident_alarms, now, window_opens, inputs.limits.misread)
     if held is not None and not urgent:

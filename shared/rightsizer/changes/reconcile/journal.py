@@ -1,4 +1,4 @@
-"""Effects of a change on the owner's autoscaling, from its journal alone, and leftovers at its end.
+"""What the journal of a change proves: whether autoscaling was changed or given back, and what is left at its end.
 
 Left are open steps when everything stops, things that stay, and things that differ.
 """

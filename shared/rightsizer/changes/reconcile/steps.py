@@ -1,4 +1,4 @@
-"""One step: due, waiting for another try, or given up.
+"""What happens to one step of a plan: it is done now, waits for another try, or is given up.
 
 The one write that changes what serves: whether it was accepted, shows yet, or was rolled back by AWS. A component whose
 specification is being changed: whether its roll goes on, failed, or may be asked for. There is no event about
@@ -8,8 +8,7 @@ components, and a roll that fails leaves the component InService with its old sp
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from rightsizer.changes.owners_copies import forward_obstacle
-from rightsizer.changes.reconcile.drift import close_rolled_back, next_look
+from rightsizer.changes.reconcile.drift import close_rolled_back, forward_obstacle, next_look
 from rightsizer.changes.reconcile.journal import may_have_written
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, StepResult
 from rightsizer.domain.component import ComponentSight

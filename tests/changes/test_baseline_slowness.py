@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rightsizer.changes import proof
+from rightsizer.changes.baseline import slowness_before
 from rightsizer.changes.guardrail import WatchedConfig, rollback_alarms
 from rightsizer.changes.proof import LATENCY, REQUESTS, proof_verdict
-from rightsizer.changes.slowness import slowness_before
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.usage import MetricWindow, Series

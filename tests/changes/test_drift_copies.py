@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.owners_copies import forward_obstacle, owners_figures, without_owners
+from rightsizer.changes.reconcile.drift import forward_obstacle, owners_figures, without_owners
 from rightsizer.domain.change import Change, Course, Entry
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import EndpointSight, LiveState

@@ -6,7 +6,7 @@ from datetime import time, timedelta
 
 import pytest
 
-from rightsizer.changes.reconcile.courses import rollback_action
+from rightsizer.changes.reconcile import rollback_action
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.next_action import Steer

@@ -1,0 +1,124 @@
+"""The money of endpoints split by their inference components, by what the copies of each reserve.
+
+A split adds up: the parts of an endpoint, with what no copy reserves, are its row to the cent.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from rightsizer.domain.money import IN_FORCE, MoneyRow, MoneyTable, Stage, Totals, sum_rows
+from rightsizer.domain.option import OptionKind
+from rightsizer.domain.price import CENT
+from rightsizer.domain.recommendation import Recommendation
+
+UNRESERVED = "(reserved by no copy)"
+PAST = IN_FORCE | {Stage.WENT_BACK}
+"""Savings of changes that were made: nobody knows which component they belong to, so they follow the price."""
+NO_USD = Decimal(0)
+SPLIT = ("spend", "without_changes", "realised", "growth", "spent", "would_have_cost")
+"""Amounts that follow the price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One component's part of its endpoint."""
+
+    name: str
+    usd: Decimal
+    """Of the price, a month."""
+    freed: Decimal
+    """Of that, what the copies reserve that the recommended option takes away; 0 where it takes none."""
+
+
+def by_component(money: MoneyTable, found: Iterable[Recommendation]) -> dict[str, Totals]:
+    """Sums of each inference component, the largest spend first; they add up to those of the table's rows.
+
+    An endpoint without components, or of which a part is not known, is a group of its own.
+    """
+    judged = {(one.ref.account, one.ref.region, one.ref.name): one for one in found}
+    groups: dict[str, list[MoneyRow]] = {}
+    for row in money.rows:
+        for part in split_row(row, parts_of(judged[row.key]) if row.key in judged else ()):
+            groups.setdefault(part.endpoint, []).append(part)
+    made = {name: sum_rows(rows) for name, rows in groups.items()}
+    return dict(sorted(made.items(), key=lambda pair: (-pair[1].spend, pair[0])))
+
+
+def parts_of(one: Recommendation) -> tuple[Part, ...]:
+    """The parts of an endpoint's price, what no copy reserves last; empty where one of them is not known."""
+    holders = [each for each in one.components if not each.base]
+    rest = one.packing.unreserved_usd_per_month if one.packing is not None else None
+    if not holders or rest is None or any(each.usd_per_month is None for each in holders):
+        return ()
+    option = one.chosen_option
+    fewer = dict(option.target.all_copies) if option is not None and option.kind is OptionKind.COPIES else {}
+    parts = []
+    for each in holders:
+        usd, copies = each.usd_per_month or NO_USD, each.copies or 0
+        gone = max(0, copies - fewer.get(each.name, copies))
+        parts.append(Part(each.name, usd, usd * gone / copies if copies else NO_USD))
+    return (*parts, Part(UNRESERVED, max(rest, NO_USD), NO_USD))
+
+
+def split_row(row: MoneyRow, parts: Sequence[Part]) -> list[MoneyRow]:
+    """The row once for each part, with its name behind the endpoint's; the row itself where there is no part."""
+    prices = [part.usd for part in parts]
+    if not any(prices):
+        return [row]
+    split = {name: share_out(getattr(row, name), prices) for name in SPLIT}
+    wasted = _freed_first(row.wasted, parts, split["spend"])
+    stages = {s: share_out(u, prices) if s in PAST else _freed_first(u, parts, prices) for s, u in row.savings.items()}
+    made = []
+    for at, part in enumerate(parts):
+        amounts: dict[str, Any] = {name: values[at] for name, values in split.items()}
+        savings = {stage: values[at] or NO_USD for stage, values in stages.items()}
+        name = f"{row.endpoint}/{part.name}"
+        made.append(replace(row, **amounts, endpoint=name, wasted=wasted[at], savings=savings, months=()))
+    return _with_use(row, made)
+
+
+def _with_use(row: MoneyRow, made: list[MoneyRow]) -> list[MoneyRow]:
+    """The parts with what works of them: of what each needs, as much as of the whole; the reserve is the rest."""
+    if row.utilised is None:
+        return made
+    needed = [(one.spend or NO_USD) - (one.wasted or NO_USD) for one in made]
+    utilised = share_out(row.utilised, needed)
+    return [
+        replace(one, utilised=works, reserve=need - (works or NO_USD))
+        for one, works, need in zip(made, utilised, needed, strict=True)
+    ]
+
+
+def _freed_first(usd: Decimal | None, parts: Sequence[Part], most: Sequence[Decimal | None]) -> list[Decimal | None]:
+    """An amount that the recommended option saves: where it takes copies away, first to these and to what is free.
+
+    Without such an option it follows the price. No part gets more than `most` as long as others have less.
+    """
+    freed = [part.freed for part in parts]
+    if usd is None or not any(freed):
+        return share_out(usd, [part.usd for part in parts])
+    room = [one or NO_USD for one in most]
+    first = [min(one, limit) for one, limit in zip(freed, room, strict=True)]
+    idle = [limit if part.name == UNRESERVED else NO_USD for part, limit in zip(parts, room, strict=True)]
+    given, left = [NO_USD] * len(parts), usd
+    for tier in (first, idle):
+        some = min(left, sum(tier, NO_USD).quantize(CENT))
+        given = [a + (b or NO_USD) for a, b in zip(given, share_out(some, tier), strict=True)]
+        left -= some
+    others = [max(limit - got, NO_USD) for limit, got in zip(room, given, strict=True)]
+    return [a + (b or NO_USD) for a, b in zip(given, share_out(left, others if any(others) else room), strict=True)]
+
+
+def share_out(usd: Decimal | None, weights: Sequence[Decimal]) -> list[Decimal | None]:
+    """The amount in whole cents by these weights; the parts add up to it. None where it is not known."""
+    if usd is None:
+        return [None] * len(weights)
+    whole, found, given, weight = sum(weights, NO_USD), list[Decimal | None](), NO_USD, NO_USD
+    for one in weights:
+        weight += one
+        until = (usd * weight / whole).quantize(CENT) if whole else NO_USD
+        found.append(until - given)
+        given = until
+    return found

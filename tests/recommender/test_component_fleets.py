@@ -1,0 +1,101 @@
+"""Fleets that the load of an endpoint allows and the copies of its components do not fit on are not proposed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.component import Component, ReadComponents, UnreadComponent
+from rightsizer.domain.history import History
+from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.component_fleets import without_tight_fleets
+from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.recommend import empty_recommendation
+from tests import samples
+from tests.recommender import kit
+from tests.recommender.component_kit import component, endpoint
+
+RUNS = "ml.g5.xlarge"
+
+
+def fleet(kind: OptionKind = OptionKind.INSTANCE_COUNT, count: int = 1, **target: Any) -> Option:
+    made = samples.option()
+    changed = replace(made.target, instance_type=target.pop("of", RUNS), instance_count=count, **target)
+    return replace(made, kind=kind, target=changed, saving_usd_per_month=Decimal("100.00"))
+
+
+def after(
+    components: Sequence[Component | UnreadComponent] | Reason | None, *options: Option, runs: int = 4
+) -> Recommendation:
+    one = endpoint(runs)
+    inputs = AccountInputs(kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
+    found = replace(
+        empty_recommendation(one, inputs, Reason(Code.CHEAPER_OPTION, "less would do")),
+        finding=Finding.OVER_PROVISIONED,
+        gate=Gate.PROPOSE,
+        options=options,
+        usd_per_month=Decimal("1000.00"),
+    )
+    read = components if isinstance(components, Reason | None) else tuple(components)
+    return without_tight_fleets(found, one, read, inputs)
+
+
+def said(found: Recommendation) -> list[str]:
+    return [out.reason.sentence for out in found.excluded]
+
+
+def test_a_count_below_what_the_copies_reserve_is_ruled_out_and_nobody_is_asked() -> None:
+    found = after([component(copies=4)], fleet(count=2))
+    assert (found.options, found.gate, found.finding) == ((), Gate.SILENT, Finding.OPTIMIZED)
+    assert said(found) == ["4 copies of its components reserve 4 instances of ml.g5.xlarge, and 2 would run"]
+    assert "would carry its load, and not hold its copies" in found.reason.sentence
+
+
+def test_a_fleet_that_holds_the_copies_stays_as_it_is() -> None:
+    fits = fleet(count=2)
+    assert after([component(copies=2)], fits).options == (fits,)
+    assert after(None, fits).options == (fits,), "an endpoint of another kind"
+    asleep = fleet(OptionKind.SCALE_TO_ZERO, 0)
+    assert after([component(copies=4)], asleep).options == (asleep,), "its copies leave too"
+
+
+def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies() -> None:
+    fits = fleet(count=3)
+    found = after([component(copies=3)], fleet(count=1), fits)
+    assert (found.options, found.gate, found.finding) == ((fits,), Gate.PROPOSE, Finding.OVER_PROVISIONED)
+    assert "never changed automatically" in found.gate_reason.sentence
+    assert "$100.00 a month" in found.reason.sentence
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (fleet(OptionKind.INSTANCE_TYPE, 4, of="ml.odd.large"), "the hardware of ml.odd.large"),
+        (fleet(OptionKind.TYPE_AND_COUNT, 1, of="ml.g5.2xlarge"), "reserve 2 instances of ml.g5.2xlarge, and 1 would"),
+        (fleet(OptionKind.SCHEDULE, 2, hourly_counts=(1, *[2] * 23)), "and 1 would run"),
+        (fleet(OptionKind.AUTOSCALING, 2, minimum=1, maximum=4), "and 1 would run"),
+        (fleet(OptionKind.INSTANCE_POOLS, 1, pools=("ml.g5.2xlarge", RUNS)), "2 instances of ml.g5.2xlarge"),
+    ],
+    ids=["type", "type and count", "hours", "minimum", "pools"],
+)
+def test_each_kind_of_fleet_is_held_against_the_copies(option: Option, why: str) -> None:
+    (sentence,) = said(after([component(copies=2)], option, runs=2))
+    assert why in sentence
+
+
+@pytest.mark.parametrize(
+    "components",
+    [
+        Reason(Code.PERMISSION_MISSING, "sagemaker:ListInferenceComponents is missing"),
+        (component(copies=1), UnreadComponent("lost", Reason(Code.THROTTLED, "throttled"))),
+    ],
+    ids=["not listed", "one unread"],
+)
+def test_copies_that_are_not_known_hold_every_smaller_fleet_back(components: ReadComponents) -> None:
+    (sentence,) = said(after(components, fleet(count=1)))
+    assert sentence.startswith("whether its copies fit is not known: ")

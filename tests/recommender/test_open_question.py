@@ -1,0 +1,74 @@
+"""What a person was asked stays the answer while nothing but chance speaks against it, and goes with a reason."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.history import OpenQuestion
+from rightsizer.domain.option import Target
+from rightsizer.domain.recommendation import Recommendation
+from tests import labelled
+from tests.recommender import kit
+
+SIZE = "ml.g5.xlarge"
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion | None = None) -> Recommendation:
+    """Four instances with so many requests in five minutes, about which that was asked the day before."""
+    plain: Callable[..., Recommendation] = kit.judge
+
+    def judge(*given: Any) -> Recommendation:
+        history = replace(given[5], asked=asked)
+        return plain(*given[:5], history, *given[6:])
+
+    endpoint = {"type": SIZE, "count": 4, "p95_s": 2.0, "mode": "propose"}
+    usage = {"per_slot": per_slot, "latency_s": 0.5, "gpu": per_slot / 24, "memory": 60}
+    with monkeypatch.context() as patch:
+        patch.setattr(labelled, "judge", judge)
+        return labelled.judged({"endpoint": endpoint, "usage": usage})
+
+
+def count_of(found: Recommendation) -> int:
+    assert found.chosen_option is not None
+    return found.chosen_option.target.instance_count
+
+
+def question(found: Recommendation, count: int = 2, **more: Any) -> OpenQuestion:
+    """The option of the recommendation as what was asked, on so many instances."""
+    assert found.chosen_option is not None
+    option = replace(found.chosen_option, target=Target(SIZE, count))
+    return replace(OpenQuestion(option, found.fingerprint), **more)
+
+
+JUST_TOO_MANY, FAR_TOO_MANY = 620, 900
+"""Requests for which the replay asks for an instance more than two, by a little and by much."""
+
+
+def test_a_question_stands_on_the_day_after_though_the_fleet_is_just_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = judged(monkeypatch, JUST_TOO_MANY)
+    assert count_of(alone) == 3, "or this load shows nothing"
+    found = judged(monkeypatch, JUST_TOO_MANY, question(alone))
+    assert count_of(found) == 2
+    assert found.chosen_option is not None
+    assert (found.chosen_option.risk, found.chosen_option.late_share) == (1, None)
+
+
+def test_a_load_that_the_fleet_does_not_carry_ends_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = judged(monkeypatch, FAR_TOO_MANY)
+    assert judged(monkeypatch, FAR_TOO_MANY, question(alone)) == alone
+
+
+def test_a_question_about_another_configuration_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = judged(monkeypatch, JUST_TOO_MANY)
+    assert judged(monkeypatch, JUST_TOO_MANY, question(alone, fingerprint="another")) == alone
+
+
+def test_what_saves_a_tenth_of_the_cost_more_takes_its_place_and_leaves_it_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = judged(monkeypatch, 500)
+    found = judged(monkeypatch, 500, question(alone, 3))
+    assert count_of(found) == count_of(alone) == 2
+    assert Target(SIZE, 3) in [option.target for option in found.options], "so that an approval of it may begin"
