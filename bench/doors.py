@@ -53,8 +53,13 @@ RECORDED = {
     "report": 1.62,
 }
 """The ratios that docs/performance.md shows."""
-CEILINGS: Mapping[str, float] = {door: round(1.25 * ratio, 2) for door, ratio in RECORDED.items()}
-"""A quarter above: more than a busy machine adds to a median, less than a regression that is worth a look."""
+GOALS: Mapping[str, float] = {door: {"respond": 1.25, "evaluate": 2.0}.get(door, 1.6) for door in RECORDED}
+NOISE = 0.05
+"""By so much the medians of two runs of one build differed."""
+CEILINGS: Mapping[str, float] = {
+    door: round(min(1.25 * ratio, GOALS[door] + NOISE), 2) for door, ratio in RECORDED.items()
+}
+"""The goal with room for noise; lower where a quarter above what was recorded is lower: a regression worth a look."""
 ASKED, OTHERS, GROUP = "product-ranking", ("chat-7b", "chat-13b"), "gpu"
 """An endpoint with fourteen days of metrics, two without any, and an Auto Scaling group of Spot instances."""
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")

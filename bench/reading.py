@@ -21,7 +21,7 @@ from botocore.awsrequest import AWSResponse
 from rightsizer import bootstrap
 from rightsizer.aws.metrics import CloudWatchMetrics, RateLimiter
 from rightsizer.aws.session import Session
-from rightsizer.domain.usage import SIGNALS, SLOT_S, MetricWindow
+from rightsizer.domain.usage import OF_A_DAY, SIGNALS, SLOT_S, MetricWindow
 from rightsizer.flows.read_usage import COUNTED
 from rightsizer.ports.evaluation import MetricRequest
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
@@ -30,7 +30,9 @@ LIMITS_MS = {14: 40.0, 63: 150.0}
 """CPU of one endpoint, by days read."""
 END = datetime(2026, 11, 2, tzinfo=UTC)
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_EC2_METADATA_DISABLED": "true"}
-REQUEST = MetricRequest("endpoint", "AllTraffic", tuple(signal for signal in SIGNALS if signal != COUNTED))
+REQUEST = MetricRequest(
+    "endpoint", "AllTraffic", tuple(signal for signal in SIGNALS if signal != COUNTED), by_day=OF_A_DAY
+)
 RANGES = {"Invocations": (100, 400), "Invocation5XXErrors": (0, 2), "ModelLatency": (70_000, 90_000)}
 """Least and most of a datapoint; of every other metric 10 to 40 percent. Sums are whole, averages have 15 digits."""
 
@@ -51,10 +53,10 @@ class CannedCloudWatch:
         return answer
 
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        times = [float(at) for at in range(int(asked["StartTime"]), int(asked["EndTime"]), SLOT_S)]
         rows = []
         for query in asked["MetricDataQueries"]:
             stat = query["MetricStat"]
+            times = [float(at) for at in range(int(asked["StartTime"]), int(asked["EndTime"]), stat["Period"])]
             values = _values(stat["Metric"]["MetricName"], stat["Stat"], len(times))
             rows.append({"Id": query["Id"], "Timestamps": times, "Values": values, "StatusCode": "Complete"})
         return {"MetricDataResults": rows}

@@ -77,6 +77,24 @@ def test_a_gap_stays_a_gap_and_pages_are_folded(session: Session, cloudwatch: St
     assert window.notes == ()
 
 
+def test_what_is_read_by_the_day_has_one_datapoint_a_day_in_the_same_request(
+    session: Session, cloudwatch: Stubber
+) -> None:
+    cloudwatch.add_response("get_metric_data", page(("q0", {24 * 60: 10.0}, "Complete"), ("q1", {5: 7.0}, "Complete")))
+    asked: list[int] = []
+    session.client("cloudwatch").meta.events.register(
+        "provide-client-params.cloudwatch.GetMetricData",
+        lambda params, **_: asked.extend(q["MetricStat"]["Period"] for q in params["MetricDataQueries"]),
+    )
+    request = MetricRequest("bert", "v", (GPU, CALLS), by_day=frozenset([GPU]))
+    (window,) = read(session, request, minutes=2 * 24 * 60)
+    assert isinstance(window, MetricWindow)
+    assert asked == [86400, 300]
+    assert (window.series[GPU].period_s, window.series[CALLS].period_s) == (86400, 300)
+    assert (len(window.series[GPU].values), window.series[GPU].values[1]) == (2, 10.0)
+    assert window.series[CALLS].values[1] == 7.0
+
+
 def test_no_datapoint_is_said_and_is_not_zero(session: Session, cloudwatch: Stubber) -> None:
     cloudwatch.add_response("get_metric_data", page(("q0", {}, "Complete"), ("q1", {}, "Complete")))
     (answer,) = read(session, BERT)

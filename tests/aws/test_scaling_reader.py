@@ -1,10 +1,15 @@
 """Policies are read by walking the account where it is short, and target by target where it is not."""
 
-from rightsizer.aws.scaling import SHORT, ScalingReader
+import pytest
+
+from rightsizer.aws.scaling import PAGE, SHORT, ScalingReader
 from rightsizer.aws.session import Session
 from sandbox.account import Sandbox
 
-POLICIES = "application-autoscaling:DescribeScalingPolicies"
+POLICIES, TARGETS = (
+    "application-autoscaling:DescribeScalingPolicies",
+    "application-autoscaling:DescribeScalableTargets",
+)
 
 
 def scaled(box: Sandbox, endpoints: int) -> list[str]:
@@ -24,6 +29,23 @@ def asked(box: Sandbox, account: Session, *chunks: list[str]) -> tuple[int, int]
         read = reader.read(chunk)
         found += sum(len(target.policies) == 1 for (target,) in read.values())
     return box.calls.counts()[POLICIES], found
+
+
+def test_few_targets_are_walked_once_and_many_are_asked_for_by_name(
+    box: Sandbox, account: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = scaled(box, 3)
+    none = [f"endpoint/other-{number}/variant/AllTraffic" for number in range(PAGE + 1)]
+    reader = ScalingReader(account.client("application-autoscaling"))
+    box.calls.clear()
+    assert set(reader.read(resources[:2])) == set(resources[:2])
+    assert reader.read(none) == {}
+    assert set(reader.read(resources[2:])) == set(resources[2:])
+    assert box.calls.counts()[TARGETS] == 1
+    monkeypatch.setattr(ScalingReader, "_walk_targets", lambda _: None)
+    named = ScalingReader(account.client("application-autoscaling"))
+    assert set(named.read([*none, *resources])) == set(resources)
+    assert box.calls.counts()[TARGETS] == 1 + 2
 
 
 def test_a_short_account_is_walked_once_for_all_chunks(box: Sandbox, account: Session) -> None:

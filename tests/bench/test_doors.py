@@ -6,7 +6,7 @@ from io import BytesIO
 import pytest
 
 from bench import interruption
-from bench.doors import CEILINGS, JOBS, Pairs, Run, over, table
+from bench.doors import CEILINGS, GOALS, JOBS, NOISE, Pairs, Run, over, table
 from bench.tape import Exchange, Recording, Tape
 from tests.template.stack import DOORS
 
@@ -51,3 +51,8 @@ def test_the_tape_answers_each_request_once_and_tells_what_was_asked_otherwise()
 def test_the_time_to_a_replacement_and_its_calls_have_limits() -> None:
     assert interruption.over(2.0, []) == []
     assert interruption.over(2.1, []) == ["our own time is 2.10 s at p99, above 2 s"]
+
+
+def test_no_door_may_be_slower_than_its_goal_but_for_noise() -> None:
+    assert (GOALS["respond"], GOALS["evaluate"], GOALS["apply"]) == (1.25, 2.0, 1.6)
+    assert all(CEILINGS[door] <= goal + NOISE for door, goal in GOALS.items())

@@ -7,8 +7,9 @@ import pytest
 import typer
 
 from rightsizer.terminal.app import app
-from rightsizer.terminal.run import run
+from rightsizer.terminal.run import join_commands, run
 
+join_commands()
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 EXAMPLE = re.compile(r"^  +rightsizer .+$", re.MULTILINE)
 

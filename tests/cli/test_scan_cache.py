@@ -1,5 +1,6 @@
 """`scan --cache`: what cannot change is asked for once, what can is asked for each time, and nobody else reads it."""
 
+import gzip
 import json
 import os
 import stat
@@ -117,6 +118,29 @@ def test_what_is_corrupt_or_of_another_format_is_read_anew(scans: Scans, tmp_pat
     again, asked, _ = scans.scan("--cache")
     assert asked[CONFIG] == 2
     assert facts(again) == facts(first)
+
+
+def test_no_credential_and_no_environment_of_a_container_is_kept(
+    scans: Scans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "FwoGZXIvYXdzE")
+    box = scans.box
+    container = {"Image": "img", "Environment": {"API_KEY": "hunter2"}}
+    role = "arn:aws:iam::111122223333:role/sagemaker"
+    box.add_endpoint("secretive", "ml.g5.2xlarge", 1)
+    name = box.client("sagemaker").describe_endpoint_config(
+        EndpointConfigName=box.client("sagemaker").describe_endpoint(EndpointName="secretive")["EndpointConfigName"]
+    )["ProductionVariants"][0]["ModelName"]
+    box.client("sagemaker").delete_model(ModelName=name)
+    box.client("sagemaker").create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=role)
+    scans.scan("--cache")
+    kept = " ".join(
+        (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+        for path in files(tmp_path)
+    )
+    assert "secretive" in kept
+    assert [word for word in ("wJalrXUtnFEMI", "FwoGZXIvYXdzE", "API_KEY", "hunter2") if word in kept] == []
 
 
 def test_a_folder_that_cannot_be_written_costs_the_calls_and_no_answer(

@@ -14,7 +14,7 @@ import pytest
 from rightsizer import bootstrap
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.terminal.app import app
-from rightsizer.terminal.run import run
+from rightsizer.terminal.run import join_commands, run
 from sandbox.history import ASLEEP, BY_TERMINAL, REJECTED, RETURNED, SNOOZED, History, beginning, with_history
 from sandbox.pages import report_page
 from sandbox.wiring import Stack
@@ -106,6 +106,7 @@ def test_every_command_of_the_tour_does_what_the_page_says(
 
 
 def test_the_tour_leaves_no_command_out() -> None:
+    join_commands()
     tried = {shlex.split(line)[1] for line, _ in steps() if line.startswith("rightsizer ")}
     known = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
     assert tried == known

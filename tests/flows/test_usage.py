@@ -37,12 +37,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self.asked: list[tuple[datetime, datetime, int]] = []
+        self.by_day: list[bool] = []
         self.partly = False
 
     def read(
         self, requests: Sequence[MetricRequest], start: datetime, end: datetime, period_s: int
     ) -> Iterator[MetricWindow | NoMetrics]:
         self.asked.append((start, end, len(requests)))
+        self.by_day += [bool(request.by_day) for request in requests]
         for request in requests:
             size = int((end - start).total_seconds()) // period_s
             full = window(steady(), days=1)
@@ -78,6 +80,15 @@ def named(name: str) -> Endpoint:
 def complete(found: object, until: datetime) -> list[object]:
     assert isinstance(found, VariantUsage)
     return [d for d in found.days if d.day < until.date()]
+
+
+@pytest.mark.parametrize(
+    ("modified", "by_day"), [(timedelta(days=30), True), (timedelta(days=5), False), (timedelta(hours=30), False)]
+)
+def test_highest_values_are_read_by_the_day_unless_a_day_is_cut_by_a_change(modified: timedelta, by_day: bool) -> None:
+    metrics = Metrics()
+    reader(metrics, None).read([replace(endpoint(), modified_at=NOW - modified)], NOW)
+    assert metrics.by_day == [by_day]
 
 
 def test_the_next_day_reads_only_the_new_day_and_knows_the_same() -> None:

@@ -5,14 +5,17 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from rightsizer.domain.usage import (
     BIN,
+    OF_A_DAY,
+    SIGNALS,
     SLOTS,
     DailyUsage,
     Fit,
@@ -56,6 +59,30 @@ def one(values: Mapping[tuple[str, str], Values], setup: VariantSetup | None = N
 def first(count: int, value: float = NAN, other: float = 1.0) -> Callable[[int], float]:
     """`value` in the first periods, `other` after them."""
     return lambda i: value if i < count else other
+
+
+@given(some.integers(0, 10_000), some.floats(0, 1))
+@settings(max_examples=20)
+def test_one_datapoint_a_day_of_highest_values_and_sums_says_what_all_say(seed: int, gaps: float) -> None:
+    chance, days = Random(seed), 2
+    known: dict[MetricStatistic, Series] = {}
+    for signal in SIGNALS:
+        values = [NAN if chance.random() < gaps else float(chance.randint(0, 100)) for _ in range(days * SLOTS)]
+        known[signal] = Series(START, 300, array("d", values))
+    whole = window({}, days=days)
+    parts = (
+        (signal, [v for v in each.values[day * SLOTS : (day + 1) * SLOTS] if v == v])
+        for signal, each in known.items()
+        if signal in OF_A_DAY
+        for day in range(days)
+    )
+    by_day: dict[MetricStatistic, list[float]] = {}
+    for signal, some_values in parts:
+        found = (max if signal.statistic == "Maximum" else sum)(some_values) if some_values else NAN
+        by_day.setdefault(signal, []).append(found)
+    coarse = {signal: Series(START, 86400, array("d", values)) for signal, values in by_day.items()}
+    setup = VariantSetup(FOUR, 2)
+    assert daily_usage(replace(whole, series=known | coarse), setup) == daily_usage(replace(whole, series=known), setup)
 
 
 def test_a_day_keeps_its_requests_its_gpu_seconds_and_its_instances() -> None:

@@ -1,14 +1,16 @@
 """What a scan need not ask twice, in a folder of the user: configurations, models and closed days of metrics.
 
 None of these can change. States, counts, tags, autoscaling, prices and permissions are never kept. The folder belongs
-to one account, Region and role; its files are readable by the user alone. One that others can write is not believed.
-Every failure is a cache miss.
+to one account, Region and role; its files are readable by the user alone. One that others own or can write, that is no
+plain file, or that was written later than now is not believed. Every failure is a cache miss.
 """
 
 import hashlib
 import json
 import os
 import re
+import stat
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,6 +27,9 @@ from rightsizer.telemetry import logger
 
 OTHERS = 0o022
 """Write permission of the group and of everybody."""
+IS_POSIX = os.name == "posix"
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Open no symbolic link, and do not wait for the writer of a pipe."""
 SAFE = re.compile(r"[A-Za-z0-9-]+")
 """Names of endpoints (SageMaker API reference, EndpointName)."""
 OWN_PAGES = 1 << 30
@@ -50,6 +55,7 @@ class LocalCache:
         """Endpoints whose configuration was not asked for."""
         self.oldest: datetime | None = None
         """When the oldest of them was read."""
+        self._told: set[str] = set()
         self._forget_old()
 
     def load_known(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
@@ -62,12 +68,16 @@ class LocalCache:
             try:
                 outer = json.loads(body)
                 kept_at = datetime.fromisoformat(outer["kept_at"])
-                if outer["format"] != row_format() or self._clock() - kept_at > timedelta(days=KEPT_DAYS):
+                age = self._clock() - kept_at
+                if outer["format"] != row_format() or not timedelta(0) <= age <= timedelta(days=KEPT_DAYS):
                     continue
-                found[name] = wire.load_stored(KnownEndpoint, outer["doc"])
-            except (ValueError, KeyError, TypeError, RightsizerError) as error:
-                logger.warning("local cache corrupt", extra={"item": name, "problem": str(error)})
+                known = wire.load_stored(KnownEndpoint, outer["doc"])
+            except (ValueError, KeyError, TypeError, RecursionError, RightsizerError) as error:
+                self._warn("local cache corrupt", self.folder / f"endpoints/{name}.json", error)
                 continue
+            if known.ref.name != name:
+                continue
+            found[name] = known
             self.used += 1
             self.oldest = min(self.oldest or kept_at, kept_at)
         return found
@@ -93,29 +103,40 @@ class LocalCache:
             return None
         path = self.folder / key
         try:
-            if os.name == "posix" and path.stat().st_mode & OTHERS:
-                logger.warning("local cache not believed: others can write it", extra={"path": str(path)})
-                return None
-            return path.read_bytes()
+            with os.fdopen(os.open(path, os.O_RDONLY | NO_LINK), "rb") as file:
+                seen = os.fstat(file.fileno())
+                if not stat.S_ISREG(seen.st_mode) or (IS_POSIX and not _is_ours_alone(seen)):
+                    self._warn("local cache not believed: no plain file that this user alone can write", path)
+                    return None
+                return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
-            logger.warning("local cache not read", extra={"path": str(path), "problem": str(error)})
+            self._warn("local cache not read", path, error)
             return None
 
     def _write(self, key: str, body: bytes) -> None:
-        """Write a whole file, readable by the user alone from its first byte on."""
+        """Write a whole file, readable by the user alone from its first byte on; a failure leaves nothing behind."""
         path = self.folder / key
-        unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+        unfinished: Path | None = None
         try:
             for folder in (self.folder.parent, self.folder, *reversed(path.relative_to(self.folder).parents[:-1])):
                 (self.folder / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished.unlink(missing_ok=True)
-            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            number, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
+            unfinished = Path(name)
+            with os.fdopen(number, "wb") as file:
                 file.write(body)
             unfinished.replace(path)
         except OSError as error:
-            logger.warning("local cache not written", extra={"path": str(path), "problem": str(error)})
+            self._warn("local cache not written", path, error)
+            if unfinished is not None:
+                unfinished.unlink(missing_ok=True)
+
+    def _warn(self, what: str, path: Path, problem: Exception | None = None) -> None:
+        """Say it of the first file alone: what ails one ails a thousand."""
+        if what not in self._told:
+            self._told.add(what)
+            logger.warning(what, extra={"path": str(path), "problem": str(problem or "")})
 
     def _forget_old(self) -> None:
         """Remove files that no scan has written for longer than CloudWatch keeps what they hold."""
@@ -125,4 +146,9 @@ class LocalCache:
                 if path.is_file() and path.stat().st_mtime < before:
                     path.unlink()
             except OSError as error:
-                logger.warning("local cache not cleared", extra={"path": str(path), "problem": str(error)})
+                self._warn("local cache not cleared", path, error)
+
+
+def _is_ours_alone(seen: os.stat_result) -> bool:
+    """Whether the user owns a file, and nobody else can write it."""
+    return seen.st_uid == os.geteuid() and not seen.st_mode & OTHERS

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import (
+    DAY_S,
     OF_EACH_GPU,
     GpuSeries,
     Grid,
@@ -108,6 +108,7 @@ class _Query:
     endpoint: str
     variant: str
     signal: MetricStatistic
+    grid: Grid
     of_component: bool = False
     beside: tuple[tuple[str, str], ...] = ()
     """Dimensions of one GPU, beside those of the variant."""
@@ -117,6 +118,7 @@ class _Query:
 class _Answer:
     """What came back for one query."""
 
+    grid: Grid
     values: array[float] | None = None
     reason: Reason | None = None
     status: str = ""
@@ -143,19 +145,26 @@ class CloudWatchMetrics:
         if grid.size < 1:
             yield from (NoMetrics(each.endpoint, each.variant, _late_start_reason(each, start)) for each in requests)
             return
+        days = align(start, end, DAY_S)
         queries = [
-            _Query(number, request.endpoint, request.variant, signal, request.of_component)
+            _Query(
+                number,
+                request.endpoint,
+                request.variant,
+                signal,
+                days if signal in request.by_day else grid,
+                request.of_component,
+            )
             for number, request in enumerate(requests)
             for signal in request.signals
         ]
-        size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
-        batches = [queries[i : i + size] for i in range(0, len(queries), size)]
+        batches = list(_batches(queries))
         pending: dict[int, dict[MetricStatistic, _Answer]] = {number: {} for number in range(len(requests))}
         done = 0
         with ThreadPoolExecutor(self._workers) as pool:
             for i in range(0, len(batches), self._workers):
                 group = batches[i : i + self._workers]
-                for batch, answers in zip(group, pool.map(partial(self._fetch, grid), group), strict=True):
+                for batch, answers in zip(group, pool.map(self._fetch, group), strict=True):
                     for query, answer in zip(batch, answers, strict=True):
                         pending[query.request][query.signal] = answer
                 while done < len(requests) and len(pending[done]) == len(set(requests[done].signals)):
@@ -185,10 +194,11 @@ class CloudWatchMetrics:
         except ReadError as error:
             return replace(window, gpus_unread=reason_of(error))
         queries = [
-            _Query(0, request.endpoint, request.variant, s, beside=p.dimensions) for p in places for s in OF_EACH_GPU
+            _Query(0, request.endpoint, request.variant, s, grid, beside=p.dimensions)
+            for p in places
+            for s in OF_EACH_GPU
         ]
-        size = max(1, min(MAX_QUERIES, MAX_POINTS // max(grid.size, 1)))
-        answers = [a for i in range(0, len(queries), size) for a in self._fetch(grid, queries[i : i + size])]
+        answers = [answer for batch in _batches(queries) for answer in self._fetch(batch)]
         failed = next((answer.reason for answer in answers if answer.reason is not None), None)
         series = [Series(grid.start, grid.period_s, a.values) if a.values is not None else None for a in answers]
         if failed is not None or not any(series):
@@ -196,39 +206,40 @@ class CloudWatchMetrics:
         pairs = zip(places, series[::2], series[1::2], strict=True)
         return replace(window, gpus=tuple(GpuSeries(p.instance, p.gpu, busy, memory) for p, busy, memory in pairs))
 
-    def _fetch(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
+    def _fetch(self, batch: Sequence[_Query]) -> list[_Answer]:
         """Answers of a batch; statistics that came back incomplete are asked once more, by themselves."""
-        answers = self._ask(grid, batch)
+        answers = self._ask(batch)
         again = [i for i, answer in enumerate(answers) if answer.status in ("PartialData", "InternalError")]
         if again:
-            for i, answer in zip(again, self._ask(grid, [batch[i] for i in again]), strict=True):
+            for i, answer in zip(again, self._ask([batch[i] for i in again]), strict=True):
                 answers[i] = answer if answer.reason is None else answers[i]
         for query, answer in zip(batch, answers, strict=True):
             if answer.reason is None:
                 answer.reason = _incomplete_reason(query, answer.status)
         return answers
 
-    def _ask(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
+    def _ask(self, batch: Sequence[_Query]) -> list[_Answer]:
         """One request with its pages. A batch that CloudWatch refuses is halved until the bad query stands alone."""
         try:
-            return self._pages(grid, batch)
+            return self._pages(batch)
         except (PermissionMissingError, ThrottledError) as error:
-            return [_Answer(reason=reason_of(error)) for _ in batch]
+            return [_Answer(query.grid, reason=reason_of(error)) for query in batch]
         except ReadError as error:
             if len(batch) == 1:
-                return [_Answer(reason=reason_of(error))]
+                return [_Answer(batch[0].grid, reason=reason_of(error))]
             half = len(batch) // 2
-            return self._ask(grid, batch[:half]) + self._ask(grid, batch[half:])
+            return self._ask(batch[:half]) + self._ask(batch[half:])
 
-    def _pages(self, grid: Grid, batch: Sequence[_Query]) -> list[_Answer]:
-        answers = [_Answer() for _ in batch]
+    def _pages(self, batch: Sequence[_Query]) -> list[_Answer]:
+        answers = [_Answer(query.grid) for query in batch]
+        points, grid = sum(query.grid.size for query in batch), batch[0].grid
         token: dict[str, Any] = {}
         while True:
-            self._pace.take(min(len(batch) * grid.size, MAX_POINTS))
+            self._pace.take(min(points, MAX_POINTS))
             doing = f"reading {len(batch)} metric statistics"
             with translate_read_errors("cloudwatch:GetMetricData", doing), timestamps_as_seconds():
                 page: Any = self._client.get_metric_data(
-                    MetricDataQueries=[_query(i, query, grid.period_s) for i, query in enumerate(batch)],
+                    MetricDataQueries=[_query(i, query) for i, query in enumerate(batch)],
                     StartTime=grid.start,
                     EndTime=grid.end,
                     ScanBy="TimestampAscending",
@@ -236,15 +247,30 @@ class CloudWatchMetrics:
                     **token,
                 )
             for result in page["MetricDataResults"]:
-                answer = answers[int(result["Id"][1:])]
+                number = int(result["Id"][1:])
+                answer = answers[number]
                 answer.status = result.get("StatusCode", "Complete")
-                answer.values = fold(answer.values, result, grid)
+                answer.values = fold(answer.values, result, batch[number].grid)
             if not page.get("NextToken"):
                 return answers
             token = {"NextToken": page["NextToken"]}
 
 
-def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef":
+def _batches(queries: Sequence[_Query]) -> Iterator[list[_Query]]:
+    """The queries in their order, as many together as one request may ask for."""
+    batch: list[_Query] = []
+    points = 0
+    for query in queries:
+        points += query.grid.size
+        if batch and (len(batch) == MAX_QUERIES or points > MAX_POINTS):
+            yield batch
+            batch, points = [], query.grid.size
+        batch.append(query)
+    if batch:
+        yield batch
+
+
+def _query(number: int, query: _Query) -> "MetricDataQueryTypeDef":
     metric = query.signal.metric
     dimensions: list[DimensionTypeDef] = [{"Name": "EndpointName", "Value": query.endpoint}]
     if query.of_component:
@@ -259,7 +285,7 @@ def _query(number: int, query: _Query, period_s: int) -> "MetricDataQueryTypeDef
             "MetricName": metric,
             "Dimensions": dimensions,
         },
-        "Period": period_s,
+        "Period": query.grid.period_s,
         "Stat": query.signal.statistic,
     }
     return {"Id": f"q{number}", "MetricStat": stat, "ReturnData": True}
@@ -287,7 +313,7 @@ def _incomplete_reason(query: _Query, status: str) -> Reason | None:
 
 def _window(request: MetricRequest, answers: Mapping[MetricStatistic, _Answer], grid: Grid) -> MetricWindow | NoMetrics:
     series = {
-        signal: Series(grid.start, grid.period_s, answer.values)
+        signal: Series(answer.grid.start, answer.grid.period_s, answer.values)
         for signal, answer in answers.items()
         if answer.values is not None
     }

@@ -115,7 +115,17 @@ def unpack_usage(body: bytes, page: str) -> tuple[KeptUsage, ...]:
         if outer["format"] != FORMAT or outer["crc32"] != zlib.crc32(records.encode()):
             raise InputError("its format or its checksum is another")
         return wire.loads(_Page, records).kept
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        InputError,
+    ) as error:
         logger.warning("digests corrupt: the metrics are read in full", extra={"page": page, "problem": str(error)})
         return ()
 

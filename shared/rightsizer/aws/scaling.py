@@ -1,12 +1,13 @@
-"""Application Auto Scaling of endpoints, in bulk: targets by name, policies and schedules by walking the namespace.
+"""Application Auto Scaling of endpoints, in bulk: targets, policies and schedules by walking the namespace.
 
-Where the walk is longer than there are targets to know, their rules are asked for one by one.
+Where a walk is longer than to ask by name, targets are asked for by fifty names and their rules one by one.
 """
 
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import batched
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rightsizer.aws.errors import translate_read_errors
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from types_boto3_application_autoscaling import ApplicationAutoScalingClient
 
 PAGE = 50
-"""Resource ids in one DescribeScalableTargets request (API limit)."""
+"""Targets in one answer of DescribeScalableTargets, and names in one request (API limits)."""
+FEW = 2
+"""Requests of the walk over targets: a hundred of them, as many as it takes to ask for a hundred endpoints by name."""
 SHORT = 10
 """Requests of a walk that are always made: a process meets a batch of 250 endpoints in turns, the smallest first."""
 KEEP_S = 300.0
@@ -42,13 +45,15 @@ class ScalingReader:
     def __init__(self, client: "ApplicationAutoScalingClient", clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
+        self._targets_walked: tuple[float, dict[str, list[Any]] | None] | None = None
+        """When the account's targets were walked, and what they are by resource; None where they are too many."""
         self._walked: dict[RuleOperation, tuple[float, RulesByTarget | None]] = {}
         """When the account's list was walked, and what it has; None where it is too long."""
         self._lock = threading.Lock()
 
     def read(self, resources: Iterable[str]) -> dict[str, tuple[ScalableTarget, ...]]:
         """Registrations by resource id (``endpoint/E/variant/V``); resources without one are absent."""
-        targets = list(self._targets(list(resources)))
+        targets = self._targets(list(resources))
         if not targets:
             return {}
         named = list(dict.fromkeys(target["ResourceId"] for target in targets))
@@ -60,14 +65,33 @@ class ScalingReader:
             found[target["ResourceId"]].append(_target(target, policies.get(key, ()), scheduled.get(key, ())))
         return {resource: tuple(each) for resource, each in found.items()}
 
-    def _targets(self, resources: Sequence[str]) -> Iterator[Any]:
-        call = self._client.get_paginator("describe_scalable_targets")
-        for start in range(0, len(resources), PAGE):
-            with translate_read_errors(
-                "application-autoscaling:DescribeScalableTargets", "reading the autoscaling of endpoints"
-            ):
-                pages = call.paginate(ServiceNamespace="sagemaker", ResourceIds=resources[start : start + PAGE])
-                yield from (target for page in pages for target in page["ScalableTargets"])
+    def _targets(self, resources: Sequence[str]) -> list[Any]:
+        """Targets of these resources: the account's where they are few, else by name."""
+        with self._lock:
+            if self._targets_walked is None or self._clock() - self._targets_walked[0] > KEEP_S:
+                self._targets_walked = (self._clock(), self._walk_targets())
+            known = self._targets_walked[1]
+        if known is not None:
+            return [target for resource in resources for target in known.get(resource, ())]
+        pages = (self._target_pages(ResourceIds=list(some)) for some in batched(resources, PAGE))
+        return [target for some in pages for page in some for target in page["ScalableTargets"]]
+
+    def _walk_targets(self) -> dict[str, list[Any]] | None:
+        """All of the account by resource; None where they take more than `FEW` requests."""
+        found: dict[str, list[Any]] = defaultdict(list)
+        for number, page in enumerate(self._target_pages(), start=1):
+            for target in page["ScalableTargets"]:
+                found[target["ResourceId"]].append(target)
+            if number == FEW and page.get("NextToken"):
+                return None
+        return found
+
+    def _target_pages(self, **more: Any) -> Iterator[Any]:
+        with translate_read_errors(
+            "application-autoscaling:DescribeScalableTargets", "reading the autoscaling of endpoints"
+        ):
+            call = self._client.get_paginator("describe_scalable_targets")
+            yield from call.paginate(ServiceNamespace="sagemaker", **more)
 
     def _rules(self, operation: RuleOperation, member: str, named: Sequence[str]) -> RulesByTarget:
         """Policies or schedules of these resources: the account's where they are few, else one request a resource."""

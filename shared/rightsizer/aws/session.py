@@ -68,6 +68,7 @@ class Session:
         attempts: int = 8,
     ) -> None:
         try:
+            from botocore import __version__ as botocore_version
             from botocore.config import Config
             from botocore.exceptions import BotoCoreError
             from botocore.session import Session as Core
@@ -91,7 +92,7 @@ class Session:
             read_timeout=30,
             tcp_keepalive=True,
             max_pool_connections=16,
-            user_agent_extra="rightsizer",
+            user_agent=f"rightsizer Botocore/{botocore_version}",  # botocore's own is put together for each request
         )
         self._clients: dict[tuple[str, str, float | None], Any] = {}
         self._lock = threading.Lock()
@@ -155,6 +156,8 @@ class Session:
         from botocore.exceptions import BotoCoreError
 
         config = self._config
+        if service == "cloudwatch":
+            config = config.merge(Config(parameter_validation=False))  # a request has up to 500 queries of ten fields
         if seconds is not None:
             retries = {"mode": "standard", "total_max_attempts": 3}
             config = config.merge(Config(read_timeout=seconds, connect_timeout=2, retries=retries))  # type: ignore[arg-type]

@@ -18,7 +18,8 @@ CONFORMAL = 39
 """Outcomes from which one of them is the 97.5 % quantile of the next one: 39 / 40 (split conformal prediction)."""
 SLOT_S = 300
 """Seconds of a slot. CloudWatch keeps 300 s datapoints for 63 days."""
-SLOTS = 86400 // SLOT_S
+DAY_S = 86400
+SLOTS = DAY_S // SLOT_S
 PER_HOUR = 3600 // SLOT_S
 """Slots of one hour."""
 REGIME = 0.5
@@ -206,6 +207,14 @@ ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("InvocationsProcesssed", "Sum"),
 )
 """Read of asynchronous endpoints too, which publish no `Invocations`. AWS's documentation spells one with three s."""
+
+
+OF_A_DAY = frozenset(
+    signal
+    for signal in (*SIGNALS, *ASYNC_SIGNALS)
+    if signal.statistic == "Maximum" or signal.metric in ("Invocation5XXErrors", "ExpiredRequests")
+)
+"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288."""
 
 
 @dataclass(frozen=True, slots=True)

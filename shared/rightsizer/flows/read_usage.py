@@ -12,6 +12,8 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import (
     ASYNC_SIGNALS,
+    DAY_S,
+    OF_A_DAY,
     SIGNALS,
     SLOT_S,
     EndpointUsage,
@@ -23,7 +25,7 @@ from rightsizer.domain.usage import (
 )
 from rightsizer.errors import RightsizerError
 from rightsizer.ports.evaluation import DailyUsageStore, MetricReader, MetricRequest
-from rightsizer.recommender.recommend import add_daily_usage
+from rightsizer.recommender.recommend import add_daily_usage, configuration_start
 from rightsizer.recommender.stopped_hours import mark_stopped
 from rightsizer.recommender.usage_cache import DAYS, ReadPlan, page_of, plan_reading, usage_to_keep
 
@@ -86,7 +88,7 @@ class UsageReader:
         self, group: Sequence[tuple[Endpoint, ReadPlan]], start: datetime, end: datetime
     ) -> Iterator[MetricWindow | NoMetrics]:
         """What CloudWatch knows of each; nothing is asked where every complete day is known already."""
-        requests = [self._request(endpoint) for endpoint, _ in group]
+        requests = [self._request(endpoint, done) for endpoint, done in group]
         if start < end:
             return self.metrics.read(requests, start, end, SLOT_S)
         silent = Reason(Code.NO_DATAPOINTS, "no day was completed since it was read last")
@@ -114,7 +116,7 @@ class UsageReader:
             return usage
         return replace(usage, days=mark_stopped(usage.days, self.history(view.ref.name).stopped))
 
-    def _request(self, endpoint: Endpoint) -> MetricRequest:
+    def _request(self, endpoint: Endpoint, done: ReadPlan) -> MetricRequest:
         """What to read. Single GPUs tell more only of several, the KV cache only of one and beside known weights."""
         counted = endpoint.scaling or EndpointKind.REAL_TIME not in endpoint.kinds
         signals = [s for s in SIGNALS if s != COUNTED or counted]
@@ -123,7 +125,14 @@ class UsageReader:
         gpus = hardware.accelerator_count if hardware else 0
         each, cache = endpoint.enhanced_metrics, endpoint.may_show_kv_cache and endpoint.model_data_bytes is not None
         names = endpoint.ref.name, endpoint.variants[0].name
-        return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1)
+        by_day = OF_A_DAY if self._has_whole_days(endpoint, done) else frozenset()
+        return MetricRequest(*names, (*signals, *more), each and gpus > 1, cache and gpus == 1, by_day=by_day)
+
+    def _has_whole_days(self, endpoint: Endpoint, done: ReadPlan) -> bool:
+        """Whether every day of the window counts from midnight to midnight: none is cut by a change or still runs."""
+        since = configuration_start(endpoint, self.history(endpoint.ref.name), self.policy)
+        midnight = done.start.timestamp() % DAY_S == done.end.timestamp() % DAY_S == 0
+        return midnight and (since is None or since <= done.start)
 
     def _hardware(self, endpoint: Endpoint) -> InstanceType | None:
         hardware = self.catalogue.find(endpoint.variants[0].instance_type) if endpoint.variants else None

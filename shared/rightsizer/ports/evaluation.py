@@ -78,6 +78,8 @@ class MetricRequest:
     """Whether to read how full the KV cache is too: published with detailed observability only."""
     of_component: bool = False
     """Whether `variant` names an inference component, whose metrics carry its name alone."""
+    by_day: frozenset[MetricStatistic] = frozenset()
+    """Those of the signals that are read as one datapoint a day; only of a window from midnight to midnight, UTC."""
 
 
 class MetricReader(Protocol):

@@ -15,6 +15,7 @@ from math import log
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.usage import (
     BIN,
+    DAY_S,
     SLOT_S,
     SLOTS,
     DailyUsage,
@@ -88,7 +89,9 @@ class _Day:
             self.first = min(max(math.ceil((setup.since - day).total_seconds() / self.period), 0), self.size)
 
     def cut(self, series: Series | None) -> list[float]:
-        """The day's values of a series, NaN outside it and before the setup."""
+        """The day's values of a series, NaN outside it and before the setup; the only one of a series by the day."""
+        if series is not None and series.period_s == DAY_S:
+            return series.cut(self.day, 1)
         if series is None or series.period_s != self.period:
             return [_NAN] * self.size
         return series.cut(self.day, self.size, self.first)

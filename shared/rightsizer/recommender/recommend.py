@@ -65,7 +65,7 @@ def add_daily_usage(
 ) -> VariantUsage:
     """The windows of the first variant as digests, on top of those already `known`; a day read again counts once."""
     variant = endpoint.variants[0]
-    since = _configuration_start(endpoint, history, policy)
+    since = configuration_start(endpoint, history, policy)
     setup = VariantSetup(hardware, variant.current_count, since, publish_s=endpoint.publish_s)
     days = {(d.day, d.instance_type): d for d in known}
     own = [w for w in windows if w.variant in ("", variant.name)]
@@ -136,7 +136,7 @@ def _recommend_first_variant(
         )
     days = days_since_growth(_look_back(usage, inputs.policy, inputs.now), inputs.history)
     if not days:
-        since = _configuration_start(endpoint, inputs.history, inputs.policy)
+        since = configuration_start(endpoint, inputs.history, inputs.policy)
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
     found = _recommend(endpoint, hardware, days, inputs, dimensions)
     return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
@@ -207,7 +207,7 @@ def _recommend(
     return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
 
 
-def _configuration_start(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
+def configuration_start(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
     """Datapoints before this belong to another configuration. Scaling actions are not configuration changes."""
     if endpoint.scaling or endpoint.kind is not EndpointKind.REAL_TIME:
         return None

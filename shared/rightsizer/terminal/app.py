@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -19,17 +19,17 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rightsizer import __version__, bootstrap
-from rightsizer.aws.local_cache import LocalCache
 from rightsizer.aws.session import Session
-from rightsizer.domain.self_test import Outcome
 from rightsizer.errors import InputError
 from rightsizer.render.pictures import figure_class
 from rightsizer.settings import LOOKBACK
-from rightsizer.terminal import doctor as checkup
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.survey import Survey, add_rest_of_bill, survey
 from rightsizer.terminal.survey_policy import DEFAULTS_HOLD, SurveyPolicy, survey_policy
 from rightsizer.terminal.tables import Screen
+
+if TYPE_CHECKING:
+    from rightsizer.aws.local_cache import LocalCache
 
 
 def examples(*lines: str) -> str:
@@ -261,45 +261,6 @@ def explain(
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))
 
 
-@app.command(
-    epilog=examples(
-        "rightsizer doctor --region eu-west-1             # before the first scan",
-        "rightsizer doctor --deployed --region eu-west-1  # after each deployment",
-    )
-)
-def doctor(
-    region: Region = None,
-    profile: Profile = None,
-    endpoint_url: EndpointUrl = None,
-    stack: Annotated[
-        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed stack.")
-    ] = "rightsizer",
-    deployed: Annotated[
-        bool,
-        typer.Option("--deployed", help="Also let each function of the stack test itself."),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check credentials, permissions and the deployed stack.
-
-    Changes nothing. Says what works, what does not with its remedy, and what could not be checked. Without --deployed
-    it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
-    schedules, queues, subscriptions, table and roles are looked at from here.
-    """
-    session = open_session(region, profile, endpoint_url)
-    if deployed:
-        errors = Screen(stderr=True)
-        tested = checkup.deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))
-    else:
-        tested = [checkup.local_checks(session, stack)]
-    if as_json:
-        print_json(checkup.as_document(tested))
-    else:
-        checkup.tell(tested, tables.output())
-    failed = any(part.count(Outcome.FAILED) for part in tested)
-    raise typer.Exit(Exit.INCOMPLETE if failed else Exit.NOTHING_TO_DO)
-
-
 def code_of(found: Survey) -> Exit:
     """The exit code of a survey."""
     if found.large_enough:
@@ -307,7 +268,7 @@ def code_of(found: Survey) -> Exit:
     return Exit.NOTHING_TO_DO if found.is_whole else Exit.INCOMPLETE
 
 
-def _cache_line(cache: LocalCache) -> str:
+def _cache_line(cache: "LocalCache") -> str:
     if cache.oldest is None:
         return f"nothing came from the cache; what cannot change is now in {cache.folder}"
     hours = (bootstrap.now() - cache.oldest).total_seconds() / 3600
@@ -318,7 +279,9 @@ def _cache_line(cache: LocalCache) -> str:
     )
 
 
-def _survey(session: Session, obeyed: SurveyPolicy, zone: str, *names: str, cache: LocalCache | None = None) -> Survey:
+def _survey(
+    session: Session, obeyed: SurveyPolicy, zone: str, *names: str, cache: "LocalCache | None" = None
+) -> Survey:
     ports, now = bootstrap.reading_ports(session, cache=cache), bootstrap.now()
     ports = replace(ports, document=obeyed.document)
     with progress_of("reading endpoints") as progress:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from rightsizer import bootstrap
@@ -25,7 +26,9 @@ from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
 from rightsizer.render.sentences import READ_AGAIN
-from rightsizer.terminal import document
+from rightsizer.terminal import document, tables
+from rightsizer.terminal.app import AsJson, EndpointUrl, Exit, Profile, Region, app, examples, open_session, print_json
+from rightsizer.terminal.tables import Screen
 from rightsizer.terminal.wake_page import asleep_line
 
 MARKS = {
@@ -43,6 +46,45 @@ ELSEWHERE = (
     "Not looked at: Slack, the topic's subscribers, schedules, dead letters and the functions' roles. "
     "After a deployment rightsizer doctor --deployed does."
 )
+
+
+@app.command(
+    epilog=examples(
+        "rightsizer doctor --region eu-west-1             # before the first scan",
+        "rightsizer doctor --deployed --region eu-west-1  # after each deployment",
+    )
+)
+def doctor(
+    region: Region = None,
+    profile: Profile = None,
+    endpoint_url: EndpointUrl = None,
+    stack: Annotated[
+        str, typer.Option("--stack", envvar="RIGHTSIZER_STACK", help="Name of the deployed stack.")
+    ] = "rightsizer",
+    deployed: Annotated[
+        bool,
+        typer.Option("--deployed", help="Also let each function of the stack test itself."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check credentials, permissions and the deployed stack.
+
+    Changes nothing. Says what works, what does not with its remedy, and what could not be checked. Without --deployed
+    it tries every read that a scan makes. With it, each function tests its own permissions, its bucket and Slack, and
+    schedules, queues, subscriptions, table and roles are looked at from here.
+    """
+    session = open_session(region, profile, endpoint_url)
+    if deployed:
+        errors = Screen(stderr=True)
+        tested = deployed_checks(session, stack, lambda line: errors.print(line, style="dim", markup=False))
+    else:
+        tested = [local_checks(session, stack)]
+    if as_json:
+        print_json(as_document(tested))
+    else:
+        tell(tested, tables.output())
+    failed = any(part.count(Outcome.FAILED) for part in tested)
+    raise typer.Exit(Exit.INCOMPLETE if failed else Exit.NOTHING_TO_DO)
 
 
 def local_checks(session: Session, stack: str) -> Tested:

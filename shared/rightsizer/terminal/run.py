@@ -11,24 +11,34 @@ from rich.text import Text
 
 from rightsizer.errors import RightsizerError, UnreadableError
 from rightsizer.render.sentences import READ_AGAIN
-from rightsizer.terminal import (  # noqa: F401  (their commands join the app)
-    advise,
-    backtest,
-    freeze,
-    history,
-    money,
-    orders,
-    policy,
-    report,
-    training,
-    wake,
-)
 from rightsizer.terminal.app import Exit, app
 from rightsizer.terminal.tables import Screen
+
+ALONE = ("scan", "explain")
+"""Commands of the application itself: they need none of the other commands' modules, which cost half of a start."""
+
+
+def join_commands() -> None:
+    """Let every command join the application."""
+    from rightsizer.terminal import (  # noqa: F401
+        advise,
+        backtest,
+        doctor,
+        freeze,
+        history,
+        money,
+        orders,
+        policy,
+        report,
+        training,
+        wake,
+    )
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
+    if not arguments or arguments[0] not in ALONE:
+        join_commands()
     command = typer.main.get_command(app)
     try:
         with _log_to_stderr():
