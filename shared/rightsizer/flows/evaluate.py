@@ -149,7 +149,7 @@ def evaluate(
     if isinstance(read, Failure):
         yield from (NotDone(name, _failure_reason(f"looking up {name}", read)) for name in names)
         return
-    last, hours, asked = read
+    last, hours, questions = read
     names = [name for name in names if name not in hours or not hours[name].holds_lock]
     for name in names:
         found = attempt("looking up an endpoint", name, partial(ports.fleet.find, [name]))
@@ -160,7 +160,7 @@ def evaluate(
     if is_full:
         modified = {summary.ref.name: summary.modified_at for summary in due}
         ports = replace(ports, history=lambda name: keeping.store.history(name, modified.get(name)))
-    ports = replace(ports, history=with_open_questions(with_stopped_times(ports.history, hours), asked))
+    ports = replace(ports, history=with_open_questions(with_stopped_times(ports.history, hours), questions))
     watcher = ProgressWatcher(
         told=lambda reason: logger.warning("not read", extra={"code": reason.code, "why": str(reason)})
     )
