@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 from datetime import datetime
 from email.utils import format_datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from unittest.mock import patch
@@ -210,7 +210,12 @@ def _by_name(serializer: Any) -> Any:
 def _dated() -> dict[str, str]:
     """The time of the account as a header, by which a client knows how far its own clock is off."""
     world = current()
-    return {} if world is None else {"date": format_datetime(world.clock.now, usegmt=True)}
+    return {} if world is None else {"date": _http_date(world.clock.now)}
+
+
+@lru_cache(8)
+def _http_date(now: datetime) -> str:
+    return format_datetime(now, usegmt=True)
 
 
 def _query_range(request: Any, full_url: str, headers: Any) -> tuple[int, dict[str, str], str]:

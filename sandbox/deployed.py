@@ -38,6 +38,7 @@ class ControlPlanes:
             "StackId": f"arn:aws:cloudformation:{box.region}:{box.account}:stack/{name}/{_uuid(name, 'stack')}",
             "StackName": self._stack.name,
             "StackStatus": "CREATE_COMPLETE",
+            "EnableTerminationProtection": self._stack.is_protected,
             "CreationTime": self._stack.box.clock.now,
             "Parameters": [{"ParameterKey": k, "ParameterValue": str(v)} for k, v in parameters.items()],
             "Tags": {},  # what moto makes a list of
@@ -48,8 +49,17 @@ class ControlPlanes:
     def DeleteStack(self, p: Mapping[str, Any]) -> dict[str, Any]:
         """The stack is gone; what its template retains stays. A stack that does not exist is no error."""
         if p["StackName"] == self._stack.name:
+            if self._stack.is_protected:
+                text = f"Stack [{self._stack.name}] cannot be deleted while TerminationProtection is enabled"
+                raise AwsRefusal("ValidationError", text)
             self._stack.delete()
         return {}
+
+    def UpdateTerminationProtection(self, p: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether DeleteStack is refused."""
+        self._known(p["StackName"])
+        self._stack.is_protected = bool(p["EnableTerminationProtection"])
+        return {"StackId": self.DescribeStacks(p)["Stacks"][0]["StackId"]}
 
     def DescribeStackResource(self, p: Mapping[str, Any]) -> dict[str, Any]:
         """One resource by its logical id."""

@@ -7,19 +7,21 @@ may change them. Nothing here answers a request. What else each request would wo
 """
 
 import inspect
-from copy import copy
+from collections import defaultdict, deque
+from copy import copy, deepcopy
 from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from botocore import hooks, useragent
+from botocore import hooks, httpsession, useragent
 from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.client import ClientCreator
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
 from moto.core import common_models, responses
-from moto.dynamodb.models.dynamo_type import DynamoType
-from moto.dynamodb.models.table import StreamShard
+from moto.dynamodb.comparisons import ConditionExpressionParser
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
+from moto.dynamodb.models.table import StreamShard, Table
 
 _accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
 _cast: Any = vars(DynamoType)["cast_value"].fget
@@ -27,6 +29,7 @@ _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
 _sanitised: Any = useragent.sanitize_user_agent_string_component
 _canonical: Any = vars(SigV4Auth)["canonical_request"]
+_lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
 
 
 class _ByPath:
@@ -130,6 +133,27 @@ def _same_records(shard: StreamShard, memo: dict[int, Any]) -> StreamShard:
     return copied
 
 
+def _same_rows(table: Table, memo: dict[int, Any]) -> Table:
+    """The table as each action of a transaction copies it, to bring it back: its rows and its stream may change."""
+    copied = memo[id(table)] = copy(table)
+    copied.items = defaultdict(dict)
+    for key, rows in table.items.items():
+        one = isinstance(rows, Item)  # of a table without a sort key
+        copied.items[key] = deepcopy(rows, memo) if one else {at: deepcopy(row, memo) for at, row in rows.items()}
+    copied.stream_shard = deepcopy(table.stream_shard, memo)
+    return copied
+
+
+@cache
+def _words_of(expression: str) -> tuple[Any, ...]:
+    return tuple(_lexed(ConditionExpressionParser(expression, None, None)))
+
+
+def _words(parser: ConditionExpressionParser) -> deque[Any]:
+    """The words of a condition, which the program writes in a few ways; moto makes its patterns anew for each word."""
+    return deque(_words_of(parser.condition_expression))
+
+
 @cache
 def share() -> None:
     """Let all sessions of the process share what they read."""
@@ -142,11 +166,14 @@ def share() -> None:
         (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
         (hooks, "accepts_kwargs", _takes_any),
         (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
+        (httpsession, "create_urllib3_context", cache(httpsession.create_urllib3_context)),
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
         (DynamoType, "cast_value", property(_value)),
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
         (common_models.BaseModel, "__new__", staticmethod(_made)),
         (StreamShard, "__deepcopy__", _same_records),
+        (Table, "__deepcopy__", _same_rows),
+        (ConditionExpressionParser, "_lex_condition_expression", _words),
     ):
         patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache", "__deepcopy__")).start()

@@ -75,6 +75,8 @@ class Stack:
         self.paused = False
         """While True nothing is delivered, and nothing is lost."""
         self.deleted = False
+        self.is_protected = False
+        """Whether CloudFormation refuses to delete it (termination protection)."""
         self._due = {schedule.name: self._first(schedule) for schedule in self.parts.schedules}
         self.off: set[str] = set()
         """Doors whose function is switched off: Lambda throttles each call (reserved concurrency 0), and who calls

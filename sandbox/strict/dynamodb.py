@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
@@ -53,7 +54,12 @@ def _texts(p: Params) -> str:
 
 
 def _reserved(p: Params) -> bool:
-    names = re.findall(r"(?<![#:\w])[A-Za-z_]\w*", _texts(p))
+    return _has_reserved_word(_texts(p))
+
+
+@lru_cache(1024)
+def _has_reserved_word(text: str) -> bool:
+    names = re.findall(r"(?<![#:\w])[A-Za-z_]\w*", text)
     reserved = set(ReservedKeywords.get_reserved_keywords())
     return any(name.upper() in reserved for name in names if name.lower() not in _WORDS)
 

@@ -11,6 +11,7 @@ with a field
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -132,18 +133,25 @@ def _unknown_parts(value: Any, raw: Any) -> Any:
 
     A mapping of fields for an object; for a list, pairs of an element's known value and what it holds beyond.
     """
-    if is_dataclass(value) and isinstance(raw, dict):
-        ours = {field.name for field in fields(value)} - {UNKNOWN}
+    if isinstance(raw, dict) and is_dataclass(value):
+        noun: Any = type(value)
+        ours = _known_fields(noun)
         found = {key: {"is": one} for key, one in raw.items() if key not in ours}
-        deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in raw.items() if key in ours}
+        nested = [(key, one) for key, one in raw.items() if isinstance(one, dict | list) and key in ours]
+        deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in nested}
         return found | {key: {"in": one} for key, one in deeper.items() if one}
-    if isinstance(value, Mapping) and isinstance(raw, dict):
+    if isinstance(raw, dict) and isinstance(value, Mapping):
         deeper = {key: _unknown_parts(value[key], one) for key, one in raw.items() if key in value}
         return {key: {"in": one} for key, one in deeper.items() if one}
-    if isinstance(value, tuple | list) and isinstance(raw, list) and len(value) == len(raw):
+    if isinstance(raw, list) and isinstance(value, tuple | list) and len(value) == len(raw):
         pairs = [(one, _unknown_parts(one, text)) for one, text in zip(value, raw, strict=True)]
         return [[json.loads(dumps(one)), kept] for one, kept in pairs if kept]
     return None
+
+
+@cache
+def _known_fields(noun: Any) -> frozenset[str]:
+    return frozenset(field.name for field in fields(noun)) - {UNKNOWN}
 
 
 def _put_back(known: Any, kept: Any) -> Any:

@@ -87,3 +87,12 @@ def test_what_is_asked_for_by_a_wrong_name_is_told_with_the_near_one() -> None:
     assert "did you mean ml.g5.xlarge?" in said[1]
     with pytest.raises(InputError, match=r"did you mean eu-west-\d\?"):
         snapshot("eu-west-9")
+
+
+def test_what_is_not_known_is_about_the_task() -> None:
+    prepared = advise({"task": "preprocessing", "data": {"size_gib": 20}}).unknown
+    assert not any("size of the model" in each for each in prepared), "nothing is loaded on a GPU"
+    unpriced = advise({"task": "training", "model": {"name": "llama-3-8b"}, "objectives": {"budget_usd": 0}})
+    assert any(each.startswith("whether objectives.budget_usd holds") for each in unpriced.unknown)
+    priced = advise({"task": "real-time", "model": {"name": "llama-3-8b"}, "objectives": {"budget_usd": 1}})
+    assert any("objectives.budget_usd is 1" in each for each in priced.contradictions)

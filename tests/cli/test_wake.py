@@ -306,7 +306,17 @@ def test_doctor_says_what_is_asleep_and_how_to_wake_it(
     assert "chat  stopped since Mon 16 Nov 2026, 18:" in check["detail"]
     assert "has to serve again: Tue 17 Nov 2026, 07:00 UTC" in check["detail"]
     assert "before MayStop is narrowed or the stack removed: rightsizer wake chat" in check["remedy"]
+    assert "--enable-termination-protection --stack-name rightsizer" in check["remedy"]
     assert check["remedy"] in capsys.readouterr().out, "also where only what asks for an act is printed"
+
+
+def test_a_stack_that_aws_does_not_delete_needs_no_further_guard(
+    closed: Scene, said: Said, no_table: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closed.stack, "is_protected", True)
+    with aside(closed):
+        (check,) = of_hours(said("doctor")[1])
+    assert check["remedy"].endswith("rightsizer wake chat, and wait for it")
 
 
 def test_doctor_fails_where_something_is_asleep_and_nobody_starts_it(

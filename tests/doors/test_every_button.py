@@ -16,6 +16,8 @@ from typing import Any, cast
 from urllib.parse import parse_qs
 
 import pytest
+from urllib3 import Timeout
+from urllib3.exceptions import ReadTimeoutError
 
 from rightsizer.aws import decisions
 from rightsizer.aws.proposals import item
@@ -282,6 +284,27 @@ def test_a_table_that_does_not_answer_is_said_and_a_lost_answer_is_a_triangle_fo
     assert (answer.status, answer.recorded) == (200, False)
     assert "try again in a minute" in at.told(answer)
     at.table.broken = None
+
+
+@pytest.mark.parametrize("age", [0.0, 1.0, 2.0, 2.5])
+def test_slack_that_does_not_answer_is_given_up_before_three_seconds_after_the_click(
+    at: Desk, age: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is ahead of the click, as after a cold start."""
+    waits: list[float] = []
+
+    def hang(method: str, url: str, *, timeout: Timeout, **_: object) -> None:
+        waits.append(float(str(timeout.total)))
+        raise ReadTimeoutError(cast("Any", None), url, "no answer")
+
+    for part in (at.urls, at.views):
+        monkeypatch.setattr(part, "_clock", lambda: NOW + timedelta(seconds=age))
+        monkeypatch.setattr(part._pool, "request", hang)
+    for verb in ("approve", "details"):
+        waits.clear()
+        answer = at.press(verb, f"{at.put()}~0")
+        assert (answer.status, answer.recorded) == (200, verb == "approve")
+        assert age + waits[0] <= 3.0
 
 
 def random_payload(chance: random.Random, depth: int = 0) -> Any:

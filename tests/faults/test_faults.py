@@ -97,7 +97,7 @@ def test_a_freeze_in_the_middle_stops_what_goes_forward(freeze: Disturbance) -> 
 @FREEZES
 @pytest.mark.parametrize("scenario", [scenarios.COUNT, scenarios.BOUNDS, scenarios.SHADOW, scenarios.COMPONENTS])
 def test_a_freeze_stops_each_kind_of_change(scenario: Scenario, freeze: Disturbance) -> None:
-    laws_hold(*runs(scenario, BY_NAME["success"], every=7, disturbance=freeze))
+    laws_hold(*runs(scenario, BY_NAME["success"], every=14, disturbance=freeze))
 
 
 @pytest.mark.slow

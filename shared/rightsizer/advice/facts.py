@@ -129,7 +129,7 @@ def _beats(other: TrackedRun, each: TrackedRun) -> bool:
 def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
     """What the description does not tell, and which measurement or figure would settle it."""
     model = workload.model
-    if not model.has_size:
+    if not model.has_size and workload.task not in (Task.PREPROCESSING, Task.NOTEBOOK):
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
     if workload.task.is_training and workload.data.tokens is None and workload.data.known_hours is None:
         yield "the duration of a run: give data.tokens, or run a hundred steps and read the seconds a step"
@@ -138,6 +138,8 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
             yield "latency and requests a second: deploy the first option and send your own requests for an hour"
         if workload.traffic.rate is None:
             yield "how many instances the load needs: give traffic.requests_per_second and the peak"
+    if workload.objectives.budget_usd is not None and all(_cost(each) is None for each in options):
+        yield "whether objectives.budget_usd holds: no price of a run is known; give data.tokens or data.known_hours"
     if any(each.cost.basis.startswith("derived") for each in options):
         yield "prices whose basis is derived are estimates: ask the price list of the account's Region before deciding"
     yield "whether capacity and quota of a type are there: look at the account's quotas before deciding"

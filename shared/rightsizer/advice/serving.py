@@ -340,7 +340,7 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
         yield AdviceReason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:
         instances = "1 instance" if each.count == 1 else f"{each.count} instances"
-        use = f"{instances} for {workload.traffic.peak:g} requests a second at 70 % of the estimated capacity"
+        use = f"{instances} for {workload.traffic.peak:.3g} requests a second at 70 % of the estimated capacity"
         yield AdviceReason(use, Rule.SPARE_CAPACITY)
     elif workload.traffic.peak:
         yield AdviceReason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)

@@ -108,6 +108,12 @@ def parameters_of(session: "Session", stack: str) -> dict[str, str] | None:
     return None if found is None else _parameters(found)
 
 
+def is_protected(session: "Session", stack: str) -> bool:
+    """Whether CloudFormation refuses to delete the stack (EnableTerminationProtection). ReadError."""
+    found = _describe_stack(session, stack)
+    return bool(found and found.get("EnableTerminationProtection"))
+
+
 def _describe_stack(session: "Session", stack: str) -> dict[str, Any] | None:
     with translate_read_errors("cloudformation:DescribeStacks", f"looking for the stack {stack}"):
         try:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from rightsizer.errors import InputError
@@ -124,6 +125,7 @@ class OfficeHours:
                 yield Opening(min(_readings(day, span.start, zone)), max(_readings(day, end, zone)))
 
 
+@lru_cache(1024)
 def _readings(day: date, minutes: int, zone: tzinfo) -> tuple[datetime, datetime]:
     """Both moments that a time on the clock may mean; they are one on most days."""
     wall = datetime(day.year, day.month, day.day, tzinfo=zone) + timedelta(minutes=minutes)

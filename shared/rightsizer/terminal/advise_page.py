@@ -49,8 +49,8 @@ NEXT = {
 """What may be done with an option, in a word or two."""
 MEANING = {
     Action.APPLY: "nothing in the description stands against it",
-    Action.PROPOSE: "it changes software, calls or habits, so decide before you order it",
-    Action.TEST: "the figures are estimates, so measure before you rely on it",
+    Action.PROPOSE: "it changes software, calls or habits",
+    Action.TEST: "the figures are estimates that nobody has measured",
     Action.KEEP: "nothing better is known",
 }
 """What the action asks of a person."""
@@ -138,6 +138,7 @@ def table(answer: Advice, width: int = WIDE) -> Table:
         known = {
             "USD/hour": "" if cost.usd_per_hour is None else f"{cost.usd_per_hour:,.2f}",
             "USD/month": "" if cost.usd_per_month is None else f"{cost.usd_per_month:,.2f}",
+            "USD/run": "" if cost.usd_per_run is None else f"{cost.usd_per_run.middle:,.2f}",
             "USD per unit": per_unit(each),
         }
         words = (str(number), hardware(each), SERVED[each.hosting], BOUGHT[each.purchase], NEXT[each.action])
@@ -146,9 +147,10 @@ def table(answer: Advice, width: int = WIDE) -> Table:
 
 
 def _money(answer: Advice) -> str:
-    """The one column of money that a narrow table has: the month where one is known, else the hour."""
-    monthly = any(each.cost.usd_per_month is not None for each in answer.options)
-    return "USD/month" if monthly else "USD/hour"
+    """The one column of money that a narrow table has: the run or the month where one is known, else the hour."""
+    if any(each.cost.usd_per_run is not None for each in answer.options):
+        return "USD/run"
+    return "USD/month" if any(each.cost.usd_per_month is not None for each in answer.options) else "USD/hour"
 
 
 def hardware(each: AdvisedOption) -> str:

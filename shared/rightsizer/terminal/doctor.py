@@ -8,7 +8,7 @@ from rich.console import Console
 
 from rightsizer import bootstrap
 from rightsizer.aws import deployment, write_checks
-from rightsizer.aws.account import parameters_of, table_of
+from rightsizer.aws.account import is_protected, parameters_of, table_of
 from rightsizer.aws.doctor import clock, endpoint_quotas, examine, execution_roles, incident_alarms
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.hours import HoursTable
@@ -33,6 +33,11 @@ MARKS = {
     Outcome.FAILED: ("FAILED     ", "red"),
     Outcome.NOT_CHECKED: ("not checked", "yellow"),
 }
+
+PROTECT = (
+    "; until then let AWS refuse to delete the stack: aws cloudformation update-termination-protection"
+    " --enable-termination-protection --stack-name {}"
+)
 
 ELSEWHERE = (
     "Not looked at: Slack, the topic's subscribers, schedules, dead letters and the functions' roles. "
@@ -117,6 +122,7 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
         lost = [r for r in records if r.state is HoursState.HANDED_OVER and not _status(session, r.ref.name)]
         away = [record for record in records if record.holds_lock]
         back = {r.ref.name for r in away if not may_stop and _status(session, r.ref.name) == "InService"}
+        guard = "" if not away or not may_stop or is_protected(session, stack) else PROTECT.format(stack)
     except RightsizerError as error:
         if may_stop or isinstance(error, PermissionMissingError):  # a table that is broken is told of by its own checks
             yield Check(*what, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names")
@@ -131,7 +137,7 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
             remedy = (
                 f"before MayStop is narrowed or the stack removed: rightsizer wake {record.ref.name}, and wait for it"
             )
-            yield Check(*what, Outcome.OK, line, remedy)
+            yield Check(*what, Outcome.OK, line, f"{remedy}{guard}")
         elif record.ref.name in back:
             yield Check(*what, Outcome.OK, f"{record.ref.name} was asleep, and somebody started it: it is InService")
         else:
