@@ -380,6 +380,13 @@ def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() 
     assert [covered(asked, newest(other)) for other in others] == [asked] * 5
 
 
+def test_a_test_that_was_agreed_to_is_not_run_on_a_larger_host() -> None:
+    asked, larger = sized("ml.g5.xlarge", "1", "1", test_usd=Decimal(9)), sized("ml.g5.4xlarge", "3")
+    decided = replace(DECIDED, options=(asked,))
+    assert covered_fleet(asked, decided, newest(larger), approved_as=ApprovedAs.TEST) == asked
+    assert covered_fleet(asked, decided, newest(larger), approved_as=ApprovedAs.CHANGE_AFTER_TEST) == larger
+
+
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:
     since = saving("0.6")
     decided = replace(DECIDED, options=(approved(1),))
