@@ -327,8 +327,8 @@ def saving(share: str, count: int = 2, **more: Any) -> Option:
     return replace(made, saving_usd_per_month=Decimal(share) * made.saving_usd_per_month, **more)
 
 
-def covered(option: Option, found: Recommendation, **more: Any) -> Option:
-    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=ApprovedAs.CHANGE, **more)
+def covered(option: Option, found: Recommendation, approved_as: ApprovedAs = ApprovedAs.CHANGE) -> Option:
+    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=approved_as)
 
 
 @pytest.mark.parametrize("share", ["0.5", "0.9", "1.2"])
@@ -371,20 +371,14 @@ def sized(name: str, usd: str, share: str = "0.9", **more: Any) -> Option:
 
 def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() -> None:
     asked, larger = sized("ml.g5.xlarge", "1", "1"), sized("ml.g5.4xlarge", "3")
-    assert covered(asked, newest(larger)) == larger
+    assert covered(asked, newest(larger)) == covered(asked, newest(larger), ApprovedAs.CHANGE_AFTER_TEST) == larger
+    assert covered(asked, newest(larger), ApprovedAs.TEST) == asked, "what a test costs was said of that size"
     assert overruling_reason(larger, DECIDED, newest(larger)) is None
     said = covered_sentence(larger, asked, newest(larger))
     assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in said
     others = [sized("ml.g6.4xlarge", "3"), sized("ml.g5.4xlarge", "0.5"), sized("ml.g5.4xlarge", "3", "0.49")]
     others += [replace(larger, test_usd=Decimal(9)), replace(larger, risk=Risk.HIGH)]
     assert [covered(asked, newest(other)) for other in others] == [asked] * 5
-
-
-def test_a_test_that_was_agreed_to_is_not_run_on_a_larger_host() -> None:
-    asked, larger = sized("ml.g5.xlarge", "1", "1", test_usd=Decimal(9)), sized("ml.g5.4xlarge", "3")
-    decided = replace(DECIDED, options=(asked,))
-    assert covered_fleet(asked, decided, newest(larger), approved_as=ApprovedAs.TEST) == asked
-    assert covered_fleet(asked, decided, newest(larger), approved_as=ApprovedAs.CHANGE_AFTER_TEST) == larger
 
 
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:
