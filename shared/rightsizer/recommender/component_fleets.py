@@ -42,7 +42,7 @@ def without_tight_fleets(
     if components is None or not any(option.kind in OF_FLEETS for option in found.options):
         return found
     room = components if isinstance(components, Reason) else copy_room(endpoint, components, inputs)
-    needs = {} if isinstance(components, Reason) else _needs(components)
+    needs = _needs(components)
     judged = [(option, _tight_reason(option, room, needs, inputs)) for option in found.options]
     out = [(option, why) for option, why in judged if why is not None]
     if not out:
