@@ -141,6 +141,21 @@ def test_what_is_asked_of_many_endpoints_is_read_in_two_batches(box: Sandbox, st
     assert found == {"chat": OpenQuestion(option, asked.recommendation.fingerprint)}
 
 
+@pytest.mark.parametrize(
+    ("key", "name", "value"),
+    [(("ENDPOINT#search", "OPEN"), "proposal", 7), (("PROPOSAL#p-2", "PROPOSAL"), "doc", "{}")],
+    ids=["a lock", "a proposal"],
+)
+def test_a_row_that_cannot_be_read_hides_no_question_of_another_endpoint(
+    table: Table, store: Recommendations, key: tuple[str, str], name: str, value: object
+) -> None:
+    for one in (proposal("p-1", "chat"), proposal("p-2", "search")):
+        store.save(one.recommendation, one)
+    batches = Batches(table)
+    batches.write([batches.read([key])[key] | {name: value}])
+    assert list(store.open_questions(["chat", "search"])) == ["chat"]
+
+
 def test_each_that_opens_or_closes_a_proposal_is_one_transaction(box: Sandbox, store: Recommendations) -> None:
     asked, older = proposal("p-1", "chat"), proposal("p-2", "search")
     store.save(older.recommendation, older)

@@ -327,8 +327,8 @@ def saving(share: str, count: int = 2, **more: Any) -> Option:
     return replace(made, saving_usd_per_month=Decimal(share) * made.saving_usd_per_month, **more)
 
 
-def covered(option: Option, found: Recommendation, **more: Any) -> Option:
-    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=ApprovedAs.CHANGE, **more)
+def covered(option: Option, found: Recommendation, approved_as: ApprovedAs = ApprovedAs.CHANGE) -> Option:
+    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=approved_as)
 
 
 @pytest.mark.parametrize("share", ["0.5", "0.9", "1.2"])
@@ -371,7 +371,8 @@ def sized(name: str, usd: str, share: str = "0.9", **more: Any) -> Option:
 
 def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() -> None:
     asked, larger = sized("ml.g5.xlarge", "1", "1"), sized("ml.g5.4xlarge", "3")
-    assert covered(asked, newest(larger)) == larger
+    assert covered(asked, newest(larger)) == covered(asked, newest(larger), ApprovedAs.CHANGE_AFTER_TEST) == larger
+    assert covered(asked, newest(larger), ApprovedAs.TEST) == asked, "what a test costs was said of that size"
     assert overruling_reason(larger, DECIDED, newest(larger)) is None
     said = covered_sentence(larger, asked, newest(larger))
     assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in said

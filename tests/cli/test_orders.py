@@ -11,13 +11,16 @@ import pytest
 from rightsizer import bootstrap
 from rightsizer.aws.capacity_changes import CapacityChangeTable
 from rightsizer.aws.decisions import decide, find
+from rightsizer.aws.journal import TableJournal
 from rightsizer.aws.table import Table, document
 from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy
 from rightsizer.domain.change import ChangeState
 from rightsizer.domain.option import Risk
 from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.errors import ReadError
 from rightsizer.flows.apply_orders import start_lost_rollbacks
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
@@ -367,6 +370,19 @@ def test_whoever_approves_under_a_freeze_reads_that_nothing_begins_yet(
     told = " ".join(capsys.readouterr().out.split())
     assert "Changes are frozen by session (role apply): it begins once that is lifted" in told
     assert "The stack starts" not in told
+
+
+def test_an_approval_is_recorded_though_nobody_can_read_whether_changes_are_frozen(
+    asked: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(_: object) -> Switch:
+        raise ReadError("dynamodb:GetItem timed out")
+
+    monkeypatch.setattr(TableJournal, "switch", unread)
+    assert run(["approve", asked.proposal.id]) == Exit.NOTHING_TO_DO
+    told = capsys.readouterr().out
+    assert "is approved" in told
+    assert "Whether changes are frozen is not known: dynamodb:GetItem timed out" in told
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,16 @@ import pytest
 
 from rightsizer.domain.history import OpenQuestion
 from rightsizer.domain.option import Target
-from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.recommendation import Gate, Recommendation
 from tests import labelled
 from tests.recommender import kit
 
 SIZE = "ml.g5.xlarge"
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion | None = None) -> Recommendation:
+def judged(
+    monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion | None = None, **tags: Any
+) -> Recommendation:
     """Four instances with so many requests in five minutes, about which that was asked the day before."""
     plain: Callable[..., Recommendation] = kit.judge
 
@@ -23,7 +25,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion
         history = replace(given[5], asked=asked)
         return plain(*given[:5], history, *given[6:])
 
-    endpoint = {"type": SIZE, "count": 4, "p95_s": 2.0, "mode": "propose"}
+    endpoint = {"type": SIZE, "count": 4, "p95_s": 2.0, "mode": "propose"} | tags
     usage = {"per_slot": per_slot, "latency_s": 0.5, "gpu": per_slot / 24, "memory": 60}
     with monkeypatch.context() as patch:
         patch.setattr(labelled, "judge", judge)
@@ -72,3 +74,14 @@ def test_what_saves_a_tenth_of_the_cost_more_takes_its_place_and_leaves_it_liste
     found = judged(monkeypatch, 500, question(alone, 3))
     assert count_of(found) == count_of(alone) == 2
     assert Target(SIZE, 3) in [option.target for option in found.options], "so that an approval of it may begin"
+
+
+def test_automatic_mode_does_nothing_that_only_chance_excuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = judged(monkeypatch, JUST_TOO_MANY, mode="auto")
+    assert (count_of(alone), alone.gate) == (3, Gate.APPLY)
+    assert judged(monkeypatch, JUST_TOO_MANY, question(alone), mode="auto") == alone
+
+
+def test_a_question_about_fewer_instances_than_its_owner_wants_since_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = judged(monkeypatch, JUST_TOO_MANY, min_instances=3)
+    assert judged(monkeypatch, JUST_TOO_MANY, question(alone), min_instances=3) == alone

@@ -68,10 +68,13 @@ class Recommendations(Proposals):
     def open_questions(self, endpoints: Collection[str]) -> Mapping[str, OpenQuestion]:
         """Pending options, and approved ones that did not begin, by endpoint; unreadable rows are passed over."""
         locks = self._batches.read([(f"ENDPOINT#{name}", "OPEN") for name in endpoints])
-        ids = sorted({text(lock, "proposal") for lock in locks.values()})
+        ids = sorted(set(readable_rows(locks.values(), lambda lock: text(lock, "proposal"))))
         rows = self._batches.read([(f"{decisions.PREFIX}{one}", decisions.SORT) for one in ids])
-        waiting = (row for row in rows.values() if decisions.state_of(row) in ASKED)
-        found = readable_rows(waiting, lambda row: proposals.revive(row).recommendation)
+        found = (
+            proposal.recommendation
+            for proposal in readable_rows(rows.values(), proposals.revive)
+            if proposal.state in ASKED
+        )
         return {
             one.ref.name: OpenQuestion(one.chosen_option, one.fingerprint)
             for one in found

@@ -114,7 +114,8 @@ def covered_fleet(
     alike = [one for one in _sure_options(option, view, approved_as) if _is_covered_kind(one, option)]
     if any(_is_within(one.target, option.target) for one in alike):
         return option
-    alike += [one for one in view.options if _is_larger_size(one, option)]
+    if approved_as is not ApprovedAs.TEST:  # what its test costs and tells was said of the approved type
+        alike += [one for one in view.options if _is_larger_size(one, option)]
     alike = [one for one in alike if not one.target.others]
     first = decided.chosen_option
     alike_first = first is not None and (_is_same_type(first, option) or _is_larger_size(option, first))

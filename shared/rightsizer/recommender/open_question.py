@@ -7,6 +7,7 @@ question that is gone on the morning after cannot be answered, and an approval f
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.recommender.candidates import CandidateType, check_candidate
@@ -32,7 +33,9 @@ def with_open_question(context: EvaluationContext, fingerprint: str, sure: Seque
     if asked is None or asked.fingerprint != fingerprint or not _may_stand(context, asked.option):
         return tuple(sure)
     alike = (one for one in sure if one.kind is asked.option.kind and one.target == asked.option.target)
-    kept = next(alike, None) or _carried_still(context, asked.option)
+    kept = next(alike, None)
+    if kept is None and (context.within_objective or context.endpoint.mode is not Mode.AUTO):
+        kept = _carried_still(context, asked.option)  # what automatic mode may do by itself has to hold every limit
     if kept is None:
         return tuple(sure)
     others = tuple(one for one in sure if one is not kept)
@@ -46,7 +49,8 @@ def _may_stand(context: EvaluationContext, option: Option) -> bool:
     """Whether it is a plain saving of a fleet that nothing scales; one that waits for a test is judged after it."""
     plain = option.kind in KINDS and option.in_place and not option.target.day_counts and not option.target.others
     saves = not (option.restores or option.grows) and option.saving_usd_per_month > 0
-    return plain and saves and not context.endpoint.scaling and not context.is_fleet_too_small
+    enough = min(option.target.week_counts) >= context.owner_minimum  # the owner's tag may be newer than the question
+    return plain and saves and enough and not context.endpoint.scaling and not context.is_fleet_too_small
 
 
 def _carried_still(context: EvaluationContext, asked: Option) -> Option | None:

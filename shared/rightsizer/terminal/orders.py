@@ -19,7 +19,7 @@ from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
-from rightsizer.errors import ConflictError, InputError
+from rightsizer.errors import ConflictError, InputError, RightsizerError
 from rightsizer.flows.orders import STANDING
 from rightsizer.render import sentences
 from rightsizer.render.blocks import MOST_REASON
@@ -346,7 +346,12 @@ def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Sw
         return
     tables.say(f"Recorded: {found['id']} is {found['state']} by {decider_name(decision['by'])}.")
     if found["state"] == ProposalState.APPROVED:
-        if (frozen := switch()).frozen:
+        try:
+            frozen = switch()
+        except RightsizerError as error:  # the approval is recorded, and `apply` asks again
+            tables.say(f"Whether changes are frozen is not known: {one_line(str(error))}")
+            return
+        if frozen.frozen:
             by = decider_name(frozen.by)
             tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: rightsizer freeze --off.")
             return
