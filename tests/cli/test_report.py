@@ -86,8 +86,10 @@ def test_stored_reports_are_merged_without_a_stack(
     monkeypatch.delenv("RIGHTSIZER_TABLE")
     both = json.loads(told(capsys, "--merge", str(one), "--merge", str(other), "--json")[1])
     assert both["totals"]["endpoints"] == 2 * json.loads(one.read_text())["totals"]["endpoints"]
+    monkeypatch.setenv("COLUMNS", "80")
     _, table, _ = told(capsys, "--merge", str(one), "--merge", str(other), "--by", "account")
     assert "999900001111" in table
+    assert "…" not in table
 
 
 @pytest.mark.parametrize(

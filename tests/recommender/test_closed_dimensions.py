@@ -36,8 +36,8 @@ def test_hours_that_would_save_are_proposed_with_the_setting_that_opens_them() -
     assert (found.gate, found.gate_reason.code) == (Gate.PROPOSE, Code.NEEDS_APPROVAL)
     assert "Limits does not open schedule to automatic mode" in found.gate_reason.sentence
     assert '{"dimensions": ["schedule"]}' in option.notes[-1]
-    assert "schedule (1 to 3 x ml.g6.xlarge) would save $" in found.reason.sentence
-    assert "on the same endpoint" not in found.reason.sentence
+    assert "schedule (1 to 3 × ml.g6.xlarge) would save $" in found.reason.sentence
+    assert "another endpoint" not in found.reason.sentence
     assert found.replay is not None, "who is asked sees what the past days would have been"
 
 
@@ -146,10 +146,10 @@ def opened(found: Recommendation) -> dict[OptionKind | None, str]:
 def test_each_open_dimension_that_no_option_moves_says_why() -> None:
     every, steady = allowing(*ADDABLE), kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9)
     one = judged(kit.endpoint("ml.g5.xlarge", 1), every)
-    assert opened(one) == {kind: f"{kind.value} helps only where two instances or more run" for kind in ADDABLE}
+    assert opened(one) == {kind: "of use only where two instances or more run" for kind in ADDABLE}
     busy = judged(steady, every, per_slot=700.0, gpu=60.0)
     assert not busy.options
-    assert opened(busy)[OptionKind.SCHEDULE] == f"3 x ml.g5.xlarge would cost ${busy.usd_per_month:,.2f} a month"
+    assert opened(busy)[OptionKind.SCHEDULE] == f"3 × ml.g5.xlarge would cost ${busy.usd_per_month:,.2f} a month"
     fewer = judged(steady, every, per_slot=100.0, gpu=20.0)
     saved = (
         f"schedule saves no more than what is offered without it (${chosen(fewer).saving_usd_per_month:,.2f} a month)"

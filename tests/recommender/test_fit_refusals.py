@@ -60,7 +60,7 @@ HARDWARE = [
         "ml.g5.12xlarge",
         LARGE,
         Code.OTHER_GPU_COUNT,
-        "ml.g5.12xlarge has 4 GPUs, ml.g6e.xlarge has 1, of which a request may need 1",
+        "ml.g5.12xlarge has 4 GPUs, more than the 1 of ml.g6e.xlarge",
     ),
 ]
 
@@ -103,7 +103,7 @@ def test_a_request_needs_as_many_gpus_at_once_as_it_works_longer_than_it_takes(l
 
 def test_fewer_gpus_than_a_request_needs_are_refused() -> None:
     both = demand(gpu_s_per_request=0.61)
-    sentence = "ml.g5.xlarge has 1 GPUs, ml.g5.12xlarge has 4, of which a request may need 2"
+    sentence = "ml.g5.xlarge has 1 GPU, and a request may need 2 of the 4 of ml.g5.12xlarge"
     assert refused(ONE, both, now=FOUR) == (Code.OTHER_GPU_COUNT, sentence)
     assert refused(replace(ONE, accelerator_count=2), both, now=FOUR) is None
 

@@ -43,7 +43,7 @@ def verdict(found: GateCase, *pasts: PastChange, **policy: Any) -> tuple[Gate, C
 
 
 def test_what_nothing_speaks_against_is_applied_with_its_figures() -> None:
-    sentence = "safe to apply by itself: performance risk 1 of 4, 14.0 days' worth of evidence, paid back in 12 hours"
+    sentence = "safe to apply by itself: performance risk 1 of 4, 14 days' worth of evidence, paid back in 12 hours"
     assert verdict(case()) == (Gate.APPLY, Code.SAFE_TO_APPLY, sentence)
 
 
@@ -81,7 +81,7 @@ ASKED = {
     "the kind of endpoint is no plain one": (
         case(endpoint=endpoint(kind=EndpointKind.ASYNC)),
         Code.OTHER_KIND,
-        f"{ASKS}asynchronous endpoints are never changed automatically",
+        f"{ASKS}endpoints of the kind asynchronous are never changed automatically",
     ),
     "its configuration has unknown fields, of which three are named": (
         case(endpoint=endpoint(unknown_fields=("A", "B", "C", "D"))),

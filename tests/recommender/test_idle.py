@@ -89,7 +89,7 @@ def test_otherwise_it_is_left_alone_for_want_of_data_and_says_why_it_does_not_sl
 def test_who_is_silent_for_too_short_a_time_to_be_idle_is_told_so() -> None:
     for tags in ({}, COLD):
         found = judged(SILENT, tags)
-        assert ruled_out(found)[OptionKind.DELETE] == "silent for 3 days; 14 silent days make it idle"
+        assert ruled_out(found)[OptionKind.DELETE] == "no request for 3 days; 14 days without a request make it idle"
 
 
 def test_no_text_tells_more_silent_days_than_were_seen() -> None:
@@ -100,7 +100,9 @@ def test_no_text_tells_more_silent_days_than_were_seen() -> None:
     idle = recommend_for_idle(base, base.reason, demand, *args)
     assert idle.options[0].facts["days without a request"] == "14"
     used = delete_refusal(kit.endpoint(), replace(demand, requests=5.0), Policy())
-    assert "the last 14 days silent" in used.sentence
+    assert "(5 requests in 14.0 days, none on the last 14 days); a look-back of 14 days" in used.sentence
+    today = delete_refusal(kit.endpoint(), replace(demand, requests=5.0, silent_days=0), Policy())
+    assert today.sentence == "it is used (5 requests in 14.0 days); 14 days without a request make it idle"
 
 
 def test_an_idle_endpoint_says_why_it_is_not_put_to_sleep_or_not_deleted() -> None:
@@ -225,6 +227,4 @@ def test_who_was_used_within_a_longer_look_back_is_told_when_it_would_be_idle() 
         signals["ModelLatency", statistic] = lambda i, latency=latency: latency if i < 10 * 288 else math.nan
     found = judged(signals, {}, Policy(lookback_days=30), days=30)
     assert found.finding is not Finding.IDLE
-    assert ruled_out(found)[OptionKind.DELETE].endswith(
-        "days silent); a look-back of 30 days without one makes it idle"
-    )
+    assert ruled_out(found)[OptionKind.DELETE].endswith("days); a look-back of 30 days without one makes it idle")

@@ -145,12 +145,12 @@ def test_the_reason_of_a_test_names_its_hours_its_cost_and_what_it_wins() -> Non
     assert found is not None
     assert found[1].code is Code.TEST_WORTH_IT
     assert found[1].sentence == (
-        "worth a test first: 8 h of ml.g5.xlarge beside today's fleet, over the busiest hour, cost about $12.35 and"
-        " bring $630 a month on average (42 % likely to be fast and large enough)"
+        "worth a test first: it runs 8 h on ml.g5.xlarge beside today's fleet, through the busiest hour, costs about"
+        " $12.35 and brings $630 a month on average (42 % likely to be fast and large enough)"
     )
     usual = choose_test([unsure("1600")], NOTHING, History(), POLICY)
     assert usual is not None
-    assert usual[1].sentence.startswith("worth a test first: 2 h of ml.g5.xlarge")
+    assert usual[1].sentence.startswith("worth a test first: it runs 2 h on ml.g5.xlarge")
 
 
 def test_of_two_tests_that_win_as_much_the_later_name_goes_first() -> None:

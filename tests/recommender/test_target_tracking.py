@@ -77,7 +77,7 @@ def test_a_fixed_fleet_gets_a_policy_with_what_runs_as_its_maximum() -> None:
 @pytest.mark.parametrize(
     ("endpoint", "reason"),
     [
-        (runs(1), "helps only where two instances or more run"),
+        (runs(1), "of use only where two instances or more run"),
         (runs(2, None), "no minimum below what runs carries the load"),
         (runs(scaling=(replace(SCALED, policies=()),)), "no target-tracking policy has a minimum above one"),
     ],

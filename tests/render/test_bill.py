@@ -128,10 +128,64 @@ def test_the_stored_json_keeps_the_largest_rows_and_the_sum_of_the_others() -> N
     assert stored.whole.billed == (SHOWN + 50) * one.billed
 
 
-def test_merged_reports_leave_the_bill_out() -> None:
-    other = replace(made(), region="us-east-1")
-    assert merge_reports([made(), other]).reconciliation is None
-    assert merge_reports([made()]).reconciliation is not None
+def elsewhere(account: str = "999988887777", region: str = "us-east-1", **parts: object) -> Report:
+    """The same report of another account and Region, with its own bill."""
+    report = made()
+    rows = tuple(replace(row, account=account, region=region) for row in report.money.rows)
+    other = replace(report, account=account, region=region, money=replace(report.money, rows=rows), funnel=())
+    assert report.reconciliation
+    bill = replace(report.reconciliation, **{"source": "FOCUS", **parts})  # type: ignore[arg-type]
+    return replace(other, reconciliation=bill)
+
+
+def test_merged_reports_stand_beside_the_bill_of_each() -> None:
+    one, other = made(), elsewhere()
+    both = merge_reports([one, other])
+    found, single = both.reconciliation, one.reconciliation
+    assert found
+    assert single
+    assert found.whole
+    assert single.whole
+    assert found.whole.billed == 2 * single.whole.billed
+    assert found.aside == tuple((name, 2 * usd) for name, usd in single.aside)
+    assert set(single.notes) == set(found.notes)
+    assert "reconciled with CUR 2.0, FOCUS by endpoint" in bill.bill_text(both)
+    rows = [row for row in csvs.DictReader(io.StringIO(csv.report(both))) if row["billed_usd"]]
+    assert {row["account"] for row in rows} == {one.account, other.account}
+    assert sum(Decimal(row["billed_usd"]) for row in rows) == found.whole.billed
+    assert "999988887777 us-east-1" in Outline(report_page.report(both)).words
+    assert any("999988887777 us-east-1 chat-0" in line for line in bill.lines(both))
+    assert bill.change_cell(both, "chat-0") == "not reconciled: 2 endpoints have this name"
+    assert merge_reports([one]).reconciliation is single
+
+
+def test_charges_of_an_account_are_not_counted_once_for_each_region() -> None:
+    one = made()
+    found = merge_reports([one, elsewhere(one.account)]).reconciliation
+    assert found
+    assert one.reconciliation
+    assert one.reconciliation.aside
+    assert found.aside == ()
+    assert any("Credits, taxes and the like" in note and one.account in note for note in found.notes)
+
+
+def test_a_merged_report_says_who_has_no_bill() -> None:
+    one, none = made(), replace(elsewhere(), reconciliation=None)
+    found = merge_reports([one, none]).reconciliation
+    assert found
+    assert one.reconciliation
+    assert found.whole == one.reconciliation.whole
+    assert "999988887777 us-east-1 is not compared: no bill was read." in found.notes
+    assert merge_reports([replace(one, reconciliation=None), none]).reconciliation is None
+    late = merge_reports([made("it is late"), none])
+    assert "us-east-1: no bill was read" in bill.bill_text(late)
+    assert "it is late" in bill.bill_text(late)
+
+
+def test_bills_that_tell_usage_apart_differently_are_not_added_up() -> None:
+    both = merge_reports([made(), elsewhere(level=BillLevel.TYPE)])
+    assert "tell usage apart differently" in bill.bill_text(both)
+    assert "us-east-1 by instance type" in bill.bill_text(both)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ TARGETS = {
         TYPE, 4, minimum=2, maximum=4, target_value=84.0, metric="Calls"
     ),
     "Autoscaling: 0 to 1 instance": Target(TYPE, 1, minimum=0, maximum=1),
-    "Autoscaling: at least 2 instances": Target(TYPE, 2, minimum=2),
+    "Autoscaling: a minimum of 2 instances": Target(TYPE, 2, minimum=2),
     "Autoscaling: target 50": Target(TYPE, 2, target_value=50.0),
     "Routing: LEAST_OUTSTANDING_REQUESTS": Target(TYPE, 2, routing="LEAST_OUTSTANDING_REQUESTS"),
     "Sleeps after: 15 minutes without a request": Target(TYPE, 1, idle_minutes=15),

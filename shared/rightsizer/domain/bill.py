@@ -116,6 +116,9 @@ class ReconciledRow:
     """Saving against the bill: `would_have_cost` less `billed`; 0 where no change was in force."""
     promised: Decimal | None = None
     """US dollars that the estimates of the changes promised for these days; None where no promise is known."""
+    account: str = ""
+    region: str = ""
+    """Where it runs; empty of a sum, and of rows that an older release stored."""
 
     def __post_init__(self) -> None:
         not_empty("ReconciledRow.name", self.name)

@@ -8,7 +8,7 @@ from rightsizer.domain.policy import ADDABLE
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Needs, Recommendation
 from rightsizer.recommender.allowed_step import gate_of
-from rightsizer.recommender.choose import replay_option
+from rightsizer.recommender.choose import NO_CHEAPER, replay_option
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.packing import needs_at
@@ -95,16 +95,15 @@ def _with_options_first(base: Recommendation, context: EvaluationContext, option
     """The first of the options as what is recommended, the others and those of `base` behind it."""
     best = options[0]
     verdict, why = gate_of(context, best)
-    where = "but not on the same endpoint: its owner decides. In place"
+    where = "but on another endpoint, so its owner decides. On this endpoint"
     if best.in_place:
-        where = "which Limits does not open to automatic mode. Otherwise"
+        where = "which the stack's parameter Limits does not open to automatic mode. Without it"
         if why.code is Code.AUTOSCALED:
-            where = "which its owner decides. Otherwise"
-    reason = Reason(
-        Code.CHEAPER_OPTION,
-        f"{best.kind.value} ({_fleet_text(best)}) would save ${best.saving_usd_per_month:,.2f} a month, {where}:"
-        f" {base.reason.sentence}",
-    )
+            where = "which its owner decides. Without it"
+    what = f"{best.kind.value} ({_fleet_text(best)})" if best.target.instance_type else _fleet_text(best)
+    said = f"{what} would save ${best.saving_usd_per_month:,.2f} a month, {where}"
+    keeps = NO_CHEAPER if base.reason.code is Code.ALREADY_RIGHT else base.reason.sentence
+    reason = Reason(Code.CHEAPER_OPTION, f"{said}: {keeps}")
     return replace(
         base,
         finding=Finding.OVER_PROVISIONED,
@@ -123,4 +122,4 @@ def _fleet_text(option: Option) -> str:
     bounds = (target.minimum or target.instance_count, target.maximum or target.instance_count)
     counts = target.week_counts if target.hourly_counts else bounds
     low, high = min(counts), max(counts)
-    return f"{low} x {target.instance_type}" if low == high else f"{low} to {high} x {target.instance_type}"
+    return f"{low} × {target.instance_type}" if low == high else f"{low} to {high} × {target.instance_type}"

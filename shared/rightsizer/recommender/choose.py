@@ -61,6 +61,8 @@ JUMPED = Reason(
     "the traffic jumped and the fleet we set does not carry it: the last good configuration comes back"
     " until a day of the new traffic was seen",
 )
+NO_CHEAPER = "no cheaper type serves this load"
+"""Why an endpoint keeps its type; what it saves in another way may be said beside it."""
 TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the load")
 
 
@@ -321,7 +323,7 @@ def _keep_reason(options: Options, context: EvaluationContext) -> Reason:
         if (p := context.inputs.prices.find(e.instance_type)) and p.usd_per_hour < context.price.usd_per_hour
     ]
     tail = f". The next cheaper type: {cheaper[-1].reason.sentence}" if cheaper else ""
-    return Reason(Code.ALREADY_RIGHT, f"already right: no cheaper type serves this load{_unused_gpus(context)}{tail}")
+    return Reason(Code.ALREADY_RIGHT, f"already right: {NO_CHEAPER}{_unused_gpus(context)}{tail}")
 
 
 def recommend_previous_configuration(base: Recommendation, context: EvaluationContext, why: Reason) -> Recommendation:

@@ -34,7 +34,7 @@ def answers(
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
         return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
-    no = skip_reason(found, context) or _no_use_reason(context, kind) or saves_nothing(context)
+    no = skip_reason(found, context) or _no_use_reason(context) or saves_nothing(context)
     return [no or _answer(context, kind, found.saving_usd_per_month)]
 
 
@@ -76,12 +76,7 @@ def _unmoved(
     saves_nothing: Callable[[EvaluationContext], Reason | None],
 ) -> Reason:
     """Why the fleets that were computed with the dimension do not move it."""
-    why = (
-        _kind_reason(context)
-        or _no_use_reason(context, kind)
-        or saves_nothing(context)
-        or _waiting_users_reason(context)
-    )
+    why = _kind_reason(context) or _no_use_reason(context) or saves_nothing(context) or _waiting_users_reason(context)
     if why is not None:
         return why
     first = (
@@ -120,11 +115,11 @@ def _answer(context: EvaluationContext, kind: OptionKind, least: Decimal) -> Opt
     return replace(option, notes=(*option.notes, f"automatic mode looks at this only where Limits says {setting}"))
 
 
-def _no_use_reason(context: EvaluationContext, kind: OptionKind) -> Reason | None:
+def _no_use_reason(context: EvaluationContext) -> Reason | None:
     """Why no dimension of the search can save anything; told before any fleet is computed."""
     if context.peak_count >= 2:
         return None
-    return Reason(Code.NOT_APPLICABLE, f"{kind.value} helps only where two instances or more run")
+    return Reason(Code.NOT_APPLICABLE, "of use only where two instances or more run")
 
 
 def even_hours_reason(context: EvaluationContext) -> Reason | None:

@@ -49,7 +49,7 @@ def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
     plan = context.inputs.prices.commitment.usd_per_hour
     return Reason(
         Code.NOT_CHEAPER,
-        f"{what} saves nothing: today it costs ${context.usd_per_month:,.2f} a month (committed: ${plan} an hour)",
+        f"{what} saves nothing: what runs costs ${context.usd_per_month:,.2f} a month (committed: ${plan} an hour)",
     )
 
 

@@ -12,7 +12,7 @@ from rightsizer.domain.demand import Demand, KvPool, MemoryClass, MemoryNeed
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.usage import DailyUsage
 
 PREALLOCATING = frozenset({"vllm", "lmi", "tgi", "sglang", "tensorflow"})
@@ -65,9 +65,10 @@ def _hardware_refusal(now: InstanceType, candidate: InstanceType, used: int) -> 
         sentence = f"{candidate.name} is {candidate.cpu_arch}, the image runs on {now.cpu_arch}"
         return Reason(Code.ANOTHER_ARCHITECTURE, sentence)
     if candidate.accelerator_count > now.accelerator_count or candidate.accelerator_count < (used or 1):
-        have = f"{now.name} has {now.accelerator_count}, of which a request may need {used}"
-        sentence = f"{candidate.name} has {candidate.accelerator_count} GPUs, {have}"
-        return Reason(Code.OTHER_GPU_COUNT, sentence)
+        today = f"{now.accelerator_count} of {now.name}"
+        more = candidate.accelerator_count > now.accelerator_count
+        why = f"more than the {today}" if more else f"and a request may need {used or 1} of the {today}"
+        return Reason(Code.OTHER_GPU_COUNT, f"{candidate.name} has {count(candidate.accelerator_count, 'GPU')}, {why}")
     if _is_too_old(chip.compute_capability, old.compute_capability):
         return Reason(
             Code.COMPUTE_CAPABILITY_TOO_OLD,

@@ -21,7 +21,7 @@ from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refus
 
 type GateAnswer = tuple[Gate, Reason]
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
-REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report, so nobody is asked")
+REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report")
 
 
 def report_mode_reason(endpoint: Endpoint) -> Reason:
@@ -60,7 +60,7 @@ def decide_gate(case: GateCase, history: History, policy: Policy, now: datetime)
             Reason(
                 Code.SAFE_TO_APPLY,
                 f"safe to apply by itself: performance risk {int(case.option.risk)} of 4,"
-                f" {case.demand.confidence:.1f} days' worth of evidence, {payback_text(case.option)}"
+                f" {round(case.demand.confidence, 1):g} days' worth of evidence, {payback_text(case.option)}"
                 f"{_as_today_text(case.endpoint)}",
             ),
         )
@@ -236,7 +236,8 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
         return Gate.PROPOSE, unseen
     if not endpoint.is_plain and not queued:
         return Gate.PROPOSE, Reason(
-            Code.OTHER_KIND, f"needs your approval: {endpoint.kind.value} endpoints are never changed automatically"
+            Code.OTHER_KIND,
+            f"needs your approval: endpoints of the kind {endpoint.kind.value} are never changed automatically",
         )
     if endpoint.unknown_fields:
         return Gate.PROPOSE, Reason(
@@ -302,7 +303,9 @@ def _thin_evidence_reason(case: GateCase, needed: float, policy: Policy) -> Reas
     if keeps_requests(case.endpoint, case.option):
         days, requests = case.demand.days, 0.0  # of a sleep the days without a request tell most
     if days < needed:
-        sentence = f"needs your approval: {days:.1f} days' worth of evidence, and an automatic change takes {needed:g}"
+        sentence = (
+            f"needs your approval: {round(days, 1):g} days' worth of evidence, and an automatic change takes {needed:g}"
+        )
         return Reason(Code.TOO_LITTLE_CONFIDENCE, sentence)
     if 0 < requests < needed * policy.requests_needed:
         sentence = (

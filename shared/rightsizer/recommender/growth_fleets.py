@@ -210,9 +210,9 @@ class _Search:
 
     def _too_busy_reason(self, most: int | None = None) -> Reason:
         count, name = most or self.most, self.candidate.hardware.name
-        text = f"even {count} x {name} would not serve it, and more than {count} is another load, not a shortage"
+        text = f"even {count} × {name} would not serve it, and more than {count} is another load, not a shortage"
         if count < self.most:
-            text = f"{count} x {name} would not serve it, and more would cost more than {self.most} x "
+            text = f"{count} × {name} would not serve it, and more would cost more than {self.most} × "
             text += self.context.runs.name
         return Reason(Code.TOO_BUSY, text)
 

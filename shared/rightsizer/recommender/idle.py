@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.option import Excluded, Money, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs
@@ -130,11 +130,11 @@ def _apply_gate(
 
 def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason:
     """Why an endpoint that is not idle is not to be deleted."""
-    silent = f"{policy.idle_days} silent days make it idle"
+    silent = f"{policy.idle_days} days without a request make it idle"
     if demand.requests > 0:
-        sentence = (
-            f"{demand.requests:,.0f} requests in {demand.days:.1f} days, the last {demand.told_silent_days} days silent"
-        )
+        sentence = f"{count(round(demand.requests), 'request')} in {demand.days:.1f} days"
+        if demand.told_silent_days:
+            sentence += f", none on the last {count(demand.told_silent_days, 'day')}"
         if demand.silent_days >= policy.idle_days:
             silent = f"a look-back of {policy.lookback_days} days without one makes it idle"
         return Reason(Code.NOT_APPLICABLE, f"it is used ({sentence}); {silent}")
@@ -145,4 +145,4 @@ def delete_refusal(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason
         return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}, and only an empty one makes it idle")
     if demand.gpu_peak is not None and demand.gpu_peak > policy.cpu_class_share:
         return Reason(Code.NOT_APPLICABLE, f"its GPU works without requests (up to {100 * demand.gpu_peak:.1f} %)")
-    return Reason(Code.TOO_FEW_DAYS, f"silent for {demand.told_silent_days} days; {silent}")
+    return Reason(Code.TOO_FEW_DAYS, f"no request for {count(demand.told_silent_days, 'day')}; {silent}")

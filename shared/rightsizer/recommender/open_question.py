@@ -68,6 +68,7 @@ def _carried_still(context: EvaluationContext, asked: Option) -> Option | None:
     if fleet.mean_count <= (1 + policy.failed_room) * failed or replay_if_carried(again, fleet) is None:
         return None
     priced = price_fleet(context, candidate, fleet, asked.target.routing)
+    priced = replace(priced, notes=tuple(dict.fromkeys((*priced.notes, *asked.notes))))  # what was told with it
     found = check_fleet(context, candidate, priced)
     if not isinstance(found, Option) or found.saving_usd_per_month <= 0 or found.target != asked.target:
         return None

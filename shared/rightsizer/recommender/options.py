@@ -319,7 +319,7 @@ def _rescale_bounds(context: EvaluationContext, candidate: CandidateType) -> Opt
 
 def _fleet_text(fleet: Fleet) -> str:
     low, high = min(fleet.counts), max(fleet.counts)
-    return f"{low} x" if low == high else f"{low} to {high} x"
+    return f"{low} ×" if low == high else f"{low} to {high} ×"
 
 
 def saving_share(context: EvaluationContext, option: Option) -> float:

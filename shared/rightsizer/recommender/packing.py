@@ -15,7 +15,7 @@ from rightsizer.domain.demand import Demand, MemoryClass
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Needs, Pack, Recommendation
 
 if TYPE_CHECKING:  # the report adds up needs that are known, and loads no more for it
@@ -56,7 +56,10 @@ def needs_of(runs: InstanceType, instances: int, demand: Demand, framework: str,
     """Needs of the endpoint on a shared card, or why no card can be shared."""
     chip, need = runs.accelerator, demand.memory.need_gib
     if chip is None or instances != 1 or runs.accelerator_count != 1:
-        sentence = f"it runs {instances} x {runs.name} with {runs.accelerator_count} GPU each; only one GPU is shared"
+        sentence = (
+            f"it runs {instances} × {runs.name} with {count(runs.accelerator_count, 'GPU')} each;"
+            " only one instance with one GPU can share it"
+        )
         return Reason(Code.NOT_APPLICABLE, sentence)
     if need is None or demand.memory.kind is MemoryClass.PREALLOCATED:
         sentence = "its server pre-allocates GPU memory, or publishes none, which hides how much of a card it needs"

@@ -158,8 +158,8 @@ def choose_test(
     hours = policy.test_hours if best.option.test_hours is None else best.option.test_hours
     return best, Reason(
         Code.TEST_WORTH_IT,
-        f"worth a test first: {hours:g} h of {best.option.target.instance_type} beside today's fleet, over the busiest"
-        f" hour, cost about ${best.cost:,.2f} and bring ${gain:,.0f} a month on average"
+        f"worth a test first: it runs {hours:g} h on {best.option.target.instance_type} beside today's fleet, through"
+        f" the busiest hour, costs about ${best.cost:,.2f} and brings ${gain:,.0f} a month on average"
         f" ({100 * best.chance:.0f} % likely to be fast and large enough)",
     )
 

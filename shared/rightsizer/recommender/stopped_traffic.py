@@ -60,7 +60,7 @@ def _fewest(quiet: EvaluationContext) -> Option | Reason:
     """The fewest instances of the type that runs."""
     candidate, least = check_candidate(quiet, quiet.runs), quiet.owner_minimum
     if not isinstance(candidate, CandidateType) or least >= quiet.variant.current_count:
-        runs = f"{quiet.variant.current_count} x {quiet.runs.name}"
+        runs = f"{quiet.variant.current_count} × {quiet.runs.name}"
         return Reason(
             Code.ALREADY_RIGHT, f"already right: its traffic has stopped, and {runs} is the least that it keeps"
         )

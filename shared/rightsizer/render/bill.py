@@ -59,9 +59,11 @@ def change_cell(report: Report, endpoint: str) -> str:
     found = report.reconciliation
     if found is None or found.reason or found.level is not BillLevel.ENDPOINT:
         return "not reconciled"
-    row = next((one for one in found.rows if one.name == endpoint), None)
-    if row is None:
-        return "not reconciled: no day of it is known to bill and table"
+    rows = [one for one in found.rows if one.name == endpoint]
+    if len(rows) != 1:
+        why = "no day of it is known to bill and table" if not rows else f"{len(rows)} endpoints have this name"
+        return f"not reconciled: {why}"
+    row = rows[0]
     error = "" if row.promised is None else f"; promised {error_text(row.estimate_error)}"
     return f"{_usd(row.reconciled)} for the endpoint, {sentences.count(row.days, 'day')}{error}"
 
@@ -73,7 +75,8 @@ def section_content(report: Report) -> Markup:
     if found is None or found.reason:
         return sentence
     notes = [tag("p", note, class_="note") for note in found.notes]
-    rows = [_row(row) for row in found.rows[:SHOWN]]
+    several = _are_of_several_places(found)
+    rows = [_row(row, f"{row.account} {row.region}" if several else "") for row in found.rows[:SHOWN]]
     heads = (
         HEADS[found.level], "Days", "Hours billed", "By our prices", "Billed", "Difference", "Error", "Paid", "Saved",
         "Error of the estimate",
@@ -86,8 +89,13 @@ def section_content(report: Report) -> Markup:
     return tag("div", sentence, tag("p", HOW, class_="note"), *notes, join(listed, other))
 
 
-def _row(row: ReconciledRow) -> list[Cell]:
+def _are_of_several_places(found: Reconciliation) -> bool:
+    return len({(row.account, row.region) for row in found.rows}) > 1
+
+
+def _row(row: ReconciledRow, place: str) -> list[Cell]:
     several = f"{sentences.count(row.endpoints, 'endpoint')}" if row.endpoints > 1 else ""
+    several = ", ".join(filter(None, (several, place)))
     promised = "" if row.promised is None else error_text(row.estimate_error)
     return [
         Cell(join(tag("b", row.name), tag("div", several, class_="note") if several else None), row.name, "name"),
@@ -116,9 +124,11 @@ def lines(report: Report, most: int = 10) -> list[str]:
     found = report.reconciliation
     if found is None or found.reason:
         return []
+    several = _are_of_several_places(found)
     said = [
-        f"  {row.name}: {_usd(row.billed)} billed, {_usd(row.spent)} by our prices and hours"
-        f" ({error_text(row.cost_error)}){f'; {_saved(row)}' if row.realised else ''}"
+        f"  {f'{row.account} {row.region} ' if several else ''}{row.name}: {_usd(row.billed)} billed,"
+        f" {_usd(row.spent)} by our prices and hours ({error_text(row.cost_error)})"
+        f"{f'; {_saved(row)}' if row.realised else ''}"
         for row in found.rows[:most]
     ]
     said += [f"  {len(found.rows) - most} more: --format html, csv or json"] if len(found.rows) > most else []
@@ -131,12 +141,12 @@ CSV_HEADS = ("bill_days", "bill_by_our_prices_usd", "billed_usd", "paid_usd", "b
 """Columns of the CSV: over the days that bill and table both know."""
 
 
-def csv_rows(report: Report) -> dict[str | None, ReconciledRow]:
-    """The rows by endpoint; none where the bill knows no endpoints."""
+def csv_rows(report: Report) -> dict[tuple[str, str, str], ReconciledRow]:
+    """The rows by account, Region and endpoint; none where the bill knows no endpoints."""
     found = report.reconciliation
     if found is None or found.level is not BillLevel.ENDPOINT:
         return {}
-    return {row.name: row for row in found.rows}
+    return {(row.account or report.account, row.region or report.region, row.name): row for row in found.rows}
 
 
 def csv_groups(report: Report) -> tuple[ReconciledRow, ...]:

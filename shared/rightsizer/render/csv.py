@@ -47,19 +47,21 @@ def report(report: Report) -> str:
         found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
         known, own = _row(found) if found else _bare_row(saving.key, saving.owner), money.pop(saving.key, None)
         funnel = [saving.stage, saving.usd_per_month, saving.proposal_id]
-        rows.writerow(
-            [*known, *funnel, *_money_cells(own), *bill.csv_cells(billed.get(saving.endpoint if own else None))]
-        )
+        rows.writerow([*known, *funnel, *_money_cells(own), *bill.csv_cells(billed.get(saving.key) if own else None)])
     counted = {one.key for one in report.funnel}
     for key in dict.fromkeys((*latest, *money)):
         if key not in counted:
             row = money.get(key)
             known = _row(latest[key]) if key in latest else _bare_row(key, row.owner if row else "")
-            rows.writerow(
-                [*known, "", "", "", *_money_cells(row), *bill.csv_cells(billed.get(key[2] if row else None))]
-            )
+            rows.writerow([*known, "", "", "", *_money_cells(row), *bill.csv_cells(billed.get(key) if row else None)])
     for one in bill.csv_groups(report):
-        known = [report.account, report.region, *[""] * 6, safe_cell(one.name), *[""] * (WIDTH - 9)]
+        known = [
+            one.account or report.account,
+            one.region or report.region,
+            *[""] * 6,
+            safe_cell(one.name),
+            *[""] * (WIDTH - 9),
+        ]
         rows.writerow([*known, *[""] * 10, *bill.csv_cells(one)])
     return text.getvalue()
 

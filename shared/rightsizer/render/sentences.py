@@ -73,6 +73,8 @@ SIGNALS = {
 ELSEWHERE = frozenset({"requests", "confidence"})
 """Figures that earlier releases stored: the requests stand beside them, and an option has the confidence."""
 RED = "\N{LARGE RED CIRCLE} "
+NO_PLAN = ("kept by the commitment", "USD 0 per month")
+"""Figure of an option where no Savings Plan keeps anything of what it saves."""
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
 
@@ -273,10 +275,16 @@ def days_of_evidence(confidence: float) -> str:
 
 
 def option_facts(option: Option) -> list[tuple[str, str]]:
-    """The figures of an option with their names; the length of a shadow test only where one comes first."""
+    """The figures of an option with their names, without what another row says or nothing follows from.
+
+    The length of a shadow test only where one comes first.
+    """
     hours = with_older_facts(option).test_hours
     test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
-    return [*test, *((name, said) for name, said in option.facts.items() if name != HOURS_FACT)]
+    asleep = {"idle timeout"} if option.target.idle_minutes else set[str]()
+    left_out = {HOURS_FACT, *asleep}
+    told = ((name, said) for name, said in option.facts.items() if name not in left_out and (name, said) != NO_PLAN)
+    return [*test, *told]
 
 
 def signals(rung: str) -> str:

@@ -100,7 +100,7 @@ def _bounds_text(target: Target) -> str:
     if target.maximum is not None:
         parts.append(f"{target.minimum or 0} to {count(target.maximum, 'instance')}")
     elif target.minimum is not None:
-        parts.append(f"at least {count(target.minimum, 'instance')}")
+        parts.append(f"a minimum of {count(target.minimum, 'instance')}")
     if target.target_value is not None:
         parts.append(
             f"{target.metric} at {target.target_value:g}" if target.metric else f"target {target.target_value:g}"

@@ -312,4 +312,6 @@ def _row(group: _Group, sums: BillSums, costs: ExpectedCosts, covered: frozenset
         would_have_cost=would,
         reconciled=would - billed if would != spent else NO_USD,
         promised=promised.quantize(CENT) if is_known and would != spent else None,
+        account=sums.scope.account,
+        region=sums.scope.region,
     )

@@ -1,10 +1,12 @@
 """Several reports: those of one window as one, and one against that of the window before."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.domain.bill import Reconciliation
 from rightsizer.domain.money import DayMoney, MoneyTable, OwnerWait, Totals, WeekHour, add_totals
 from rightsizer.domain.report import Report, RunningCost, SinceLast
 from rightsizer.errors import InputError
@@ -13,7 +15,7 @@ from rightsizer.errors import InputError
 def merge_reports(reports: Sequence[Report]) -> Report:
     """One report of all of them. InputError where windows differ, or one account and Region is there twice.
 
-    What cannot be added up is left out: the track record, the bill, and what changed since the report before.
+    What cannot be added up is left out: the track record, and what changed since the report before.
     """
     first = reports[0]
     if any((one.start, one.end) != (first.start, first.end) for one in reports):
@@ -45,7 +47,7 @@ def merge_reports(reports: Sequence[Report]) -> Report:
         packs=_joined(reports, lambda one: one.packs),
         track_record=None,
         since_last=None,
-        reconciliation=None,
+        reconciliation=_merge_bills(reports),
         not_shown=sum(one.not_shown for one in reports),
         unread=_joined(reports, lambda one: one.unread),
         misread=_joined(reports, lambda one: one.misread),
@@ -129,6 +131,63 @@ def _merge_costs(reports: Sequence[Report]) -> RunningCost | None:
     if len(known) < len(reports):
         return None
     return RunningCost(tuple(line for cost in known for line in cost.lines), known[0].basis)
+
+
+def _merge_bills(reports: Sequence[Report]) -> Reconciliation | None:
+    """Each report's comparison with its bill, side by side; None where none has one.
+
+    Charges of a whole account, such as tax, are in the report of each of its Regions. They are added up for accounts
+    that have one report here.
+    """
+    if all(one.reconciliation is None for one in reports):
+        return None
+    found = {_place(one): one.reconciliation or Reconciliation(reason="no bill was read") for one in reports}
+    bills = {place: one for place, one in found.items() if not one.reason}
+    levels = ", ".join(f"{place} by {one.level}" for place, one in bills.items())
+    if len({one.level for one in bills.values()}) > 1:
+        return Reconciliation(
+            reason=f"the bills cannot be added up, because they tell usage apart differently: {levels}"
+        )
+    if not bills:
+        return Reconciliation(reason="; ".join(f"{place}: {one.reason}" for place, one in found.items()))
+    regions = Counter(one.account for one in reports)
+    aside: dict[str, Decimal] = {}
+    for one in reports:
+        if _place(one) in bills and regions[one.account] == 1:
+            aside |= {name: aside.get(name, Decimal(0)) + usd for name, usd in bills[_place(one)].aside}
+    rows = [
+        replace(row, account=one.account, region=one.region)
+        for one in reports
+        for row in (bills[_place(one)].rows if _place(one) in bills else ())
+    ]
+    return Reconciliation(
+        source=", ".join(dict.fromkeys(one.source for one in bills.values())),
+        level=next(iter(bills.values())).level,
+        days=min(one.days for one in bills.values()),
+        provisional=any(one.provisional for one in bills.values()),
+        rows=tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.account, row.region, row.name))),
+        unmatched=sum((one.unmatched for one in bills.values()), Decimal(0)),
+        aside=tuple(sorted(aside.items())),
+        notes=_bill_notes(found, [account for account, times in regions.items() if times > 1]),
+    )
+
+
+def _place(report: Report) -> str:
+    return f"{report.account} {report.region}"
+
+
+def _bill_notes(found: Mapping[str, Reconciliation], several: Sequence[str]) -> tuple[str, ...]:
+    """What is not compared, and what each comparison says of itself: once where all say it, else with its place."""
+    left = [f"{place} is not compared: {one.reason}." for place, one in found.items() if one.reason]
+    if several:
+        left.append(
+            f"Credits, taxes and the like of {', '.join(several)} are left out: each Region's report has the account's."
+        )
+    said = Counter(note for one in found.values() for note in one.notes)
+    notes = [
+        note if said[note] == len(found) else f"{place}: {note}" for place, one in found.items() for note in one.notes
+    ]
+    return (*left, *dict.fromkeys(notes))
 
 
 @dataclass(frozen=True, slots=True)

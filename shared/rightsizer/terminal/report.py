@@ -174,10 +174,10 @@ def _show_groups(made: Report, by: Group, form: Format | None, output: Path | No
     elif form is Format.CSV or output is not None:
         _write(csv.groups(by.value, groups), output)
     else:
-        grid = Grid()
-        grid.add_column(by.value.capitalize())
+        grid = Grid(box=None, pad_edge=False, header_style="bold")
+        grid.add_column(by.value.capitalize(), overflow="fold", min_width=12)
         for head in ("Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in the window"):
-            grid.add_column(head, justify="right")
+            grid.add_column(head, justify="right", overflow="fold")
         for name, one in groups.items():
             usd = (one.spend, one.wasted, one.open, one.proven, one.realised)
             grid.add_row(one_line(name), str(one.endpoints), *(sentences.exact_money(each) for each in usd))

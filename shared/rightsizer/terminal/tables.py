@@ -197,7 +197,8 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
         parts += [Text(), _facts(f"Component {part.name}", dict(sentences.component_facts(part)))]
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
-    follows = {sentences.GATES[each.gate]: each.gate_reason.sentence, "later": later_text(each)}
+    why = "for the reason at the top" if each.gate_reason == each.reason else each.gate_reason.sentence
+    follows = {sentences.GATES[each.gate]: why, "later": later_text(each)}
     parts += [Text(), _facts("What follows", {name: said for name, said in follows.items() if said})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]
@@ -268,7 +269,8 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "shadow test": _test_cost(option),
         "what a test does": f"{effects.TEST_DEPLOYS}; {effects.TEST_ENDS}" if option.test_usd else "",
         "switch": _switch(option),
-        "risk": f"{asked_test.risk_text(option)} ({risks})" if risks else asked_test.risk_text(option),
+        "risk": asked_test.risk_text(option),
+        "risk by resource": risks,
         "evidence": sentences.days_of_evidence(option.confidence),
         "p95 then": "" if option.p95_s is None else f"{sentences.seconds(option.p95_s)}, predicted",
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart_text(option)}",
@@ -282,7 +284,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
 
 def _money_text(option: Option) -> str:
     usd = -option.saving_usd_per_month if option.grows else option.saving_usd_per_month
-    return f"USD {usd:,.2f} per month, then USD {option.usd_per_month:,.2f}"
+    return f"USD {usd:,.2f} per month; it then costs USD {option.usd_per_month:,.2f}"
 
 
 def _test_cost(option: Option) -> str:
@@ -309,12 +311,16 @@ def _lists(each: Recommendation) -> list[tuple[str, list[str]]]:
 
 
 def _exclusion_lines(each: Recommendation) -> list[str]:
-    """A line for each, or for those with one kind of reason; and one for all that have no price."""
+    """A line for each reason, some kinds of reason together, and one for all types that have no price."""
     unpriced = [out.instance_type for out in each.excluded if _is_unpriced(out)]
     types = [out for out in each.excluded if out.dimension is None and not _is_unpriced(out)]
-    others = [out for out in each.excluded if out.dimension is not None]
+    others: dict[str, list[str]] = {}
+    for out in each.excluded:
+        if out.dimension is not None:
+            name = out.dimension.value if out.instance_type == each.instance_type else out.title
+            others.setdefault(out.reason.sentence, []).append(name)
     found = [line for code in dict.fromkeys(out.reason.code for out in types) for line in _likewise(types, code)]
-    found += [_exclusion_text(out) for out in others]
+    found += [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in others.items()]
     return found + ([f"no price is known here: {', '.join(unpriced)}"] if unpriced else [])
 
 
@@ -324,13 +330,12 @@ def _likewise(types: Sequence[Excluded], code: Code) -> list[str]:
     if len(some) < MANY:
         return [_exclusion_text(out) for out in some]
     names = ", ".join(out.instance_type for out in some[1:])
-    return [f"{_exclusion_text(some[0])}; the same holds for {names}"]
+    return [f"{_exclusion_text(some[0])}; ruled out for the same kind of reason: {names}"]
 
 
 def _exclusion_text(out: Excluded) -> str:
-    """The reason, behind the name where it does not say the name itself."""
-    named = out.dimension is None and out.instance_type in out.reason.sentence
-    return out.reason.sentence if named else f"{out.title}: {out.reason.sentence}"
+    """The reason of a type, behind its name where it does not say the name itself."""
+    return out.reason.sentence if out.instance_type in out.reason.sentence else f"{out.title}: {out.reason.sentence}"
 
 
 def _is_unpriced(out: Excluded) -> bool:

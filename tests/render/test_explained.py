@@ -1,0 +1,56 @@
+"""What `rightsizer explain` prints, read as by somebody new: nothing twice, and nothing that contradicts itself."""
+
+import io
+from pathlib import Path
+
+from rightsizer.terminal.tables import Screen, explanation
+from tests.labelled import judged, read
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def explained(case: str) -> str:
+    """The explanation of a labelled endpoint, each run of blanks as one."""
+    screen = Screen(file=io.StringIO(), width=1000)
+    screen.print(explanation(judged(read(CASES / f"{case}.yaml")), width=100))
+    assert isinstance(screen.file, io.StringIO)
+    return "\n".join(" ".join(line.split()) for line in screen.file.getvalue().splitlines())
+
+
+def test_a_reason_that_also_says_why_nobody_is_asked_is_told_once() -> None:
+    said = explained("tracking-even-load")
+    assert said.count("already right: no cheaper type serves this load") == 1
+    assert "nobody is asked for the reason at the top" in said
+
+
+def test_a_way_that_saves_elsewhere_is_not_called_already_right() -> None:
+    said = explained("serverless-gpu-unused")
+    assert "serverless 2 GB would save $536.52 a month, but on another endpoint, so its owner decides." in said
+    assert "On this endpoint: no cheaper type serves this load" in said
+    assert "already right" not in said
+
+
+def test_ways_with_one_reason_share_a_line_without_the_type_that_runs() -> None:
+    said = explained("serverless-gpu-unused")
+    assert "autoscaling, routing, schedule: of use only where two instances or more run" in said
+    assert "(ml.g4dn.xlarge):" not in said
+    assert "other-architecture (ml.inf2.xlarge): would save" in explained("neuron-waits-for-a-test")
+
+
+def test_types_that_share_a_line_are_not_given_the_figure_of_the_first() -> None:
+    said = explained("serverless-gpu-unused")
+    assert "ml.g4dn.2xlarge would cost at least $686 a month; ruled out for the same kind of reason: ml.g5" in said
+
+
+def test_an_option_says_what_it_saves_and_costs_and_each_figure_once() -> None:
+    said = explained("idle-asynchronous")
+    assert "saves USD 1,698.71 per month; it then costs USD 0.00" in said
+    assert "autoscaling a minimum of 0 instances" in said
+    assert said.count("15 minutes without a request") == 1
+    assert "idle timeout" not in said
+    assert "risk low (1 of 4)\nrisk by resource availability 1" in said
+
+
+def test_a_commitment_is_named_only_where_it_keeps_something() -> None:
+    assert "kept by the commitment USD 311.78 per month" in explained("world-plan-covers-half")
+    assert "kept by the commitment" not in explained("plain-oversized-declared")
