@@ -147,12 +147,13 @@ def test_what_is_asked_of_many_endpoints_is_read_in_two_batches(box: Sandbox, st
     ids=["a lock", "a proposal"],
 )
 def test_a_row_that_cannot_be_read_hides_no_question_of_another_endpoint(
-    table: Table, store: Recommendations, key: tuple[str, str], name: str, value: object
+    table: Table, store: Recommendations, key: tuple[str, str], name: str, value: int | str
 ) -> None:
     for one in (proposal("p-1", "chat"), proposal("p-2", "search")):
         store.save(one.recommendation, one)
     batches = Batches(table)
-    batches.write([batches.read([key])[key] | {name: value}])
+    spoilt: Row = {**batches.read([key])[key], name: value}
+    batches.write([spoilt])
     assert list(store.open_questions(["chat", "search"])) == ["chat"]
 
 

@@ -97,8 +97,9 @@ def test_each_command_of_the_aws_cli_and_its_parameters_exist(line: str) -> None
     _, service, command, *words = shlex.split(line)
     options, shape = known(service, command, words)
     given = [word for word in words if word.startswith("--")]
-    off = {f"--no-{name.removeprefix('--')}" for name in options}  # how the AWS CLI says false
-    assert set(given) <= options | off | GLOBAL
+    off = {f"--no-{name.removeprefix('--')}": name for name in options}  # how the AWS CLI says false
+    given = [off.get(word, word) for word in given]
+    assert set(given) <= options | GLOBAL
     members = {} if shape is None else {f"--{xform_name(name, '-')}": one for name, one in shape.members.items()}
     for option, value in pairwise(words):
         if option in members and members[option].type_name == "structure":

@@ -115,7 +115,11 @@ class Walk:
         for option, value in options.items():
             if not option.startswith("--") or option in ("--region", "--query", "--output", "--cli-binary-format"):
                 continue
-            member = "".join(part.capitalize() for part in option.strip("-").split("-"))
+            on = option.removeprefix("--no-")
+            member = "".join(part.capitalize() for part in on.strip("-").split("-"))
+            if on != option:  # how the AWS CLI says false
+                found[member] = False
+                continue
             kind = shape.members[member].type_name if shape else "string"
             found[member] = {"structure": json.loads, "timestamp": datetime.fromisoformat}.get(kind, str)(value)
         return found

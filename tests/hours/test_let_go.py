@@ -58,7 +58,7 @@ def test_what_sleeps_rises_and_is_not_stopped_again_and_people_are_told_once() -
         assert w.exists(), "the next evening too"
         ((subject, text),) = w.told
         assert subject == f"{NAME} runs and stays on"
-        assert "cli:ana took it out" in text
+        assert "ana took it out" in text
         assert "aws sagemaker delete-tags" in text
 
 

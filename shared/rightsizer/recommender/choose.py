@@ -68,9 +68,9 @@ TIGHT = Reason(Code.UNDER_PROVISIONED, "the fleet we set no longer carries the l
 
 def choose_option(base: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]) -> Recommendation:
     """The recommendation with finding, options and gate."""
-    if (silent := fleet_while_silent(context)) is not None:
-        return _while_silent(base, silent)
     harm = find_degradation(context)
+    if harm is None and (silent := fleet_while_silent(context)) is not None:  # callers may have left what harmed them
+        return _while_silent(base, silent)
     if harm is not None and (harm.is_severe or context.runs.name != context.reference.name):
         return _with_replay(recommend_previous_configuration(base, context, harm.reason), context)
     if has_load_jumped(context) and not can_still_carry(context):

@@ -154,6 +154,14 @@ def _policy(known: StackPolicy) -> Iterator[Check]:
         yield Check(*what, Outcome.OK, f"version {known.stored.version} is right", "")
 
 
+def _protection_hint(session: Session, stack: str) -> str:
+    """The command that protects the stack from deletion; also where nobody can tell whether it is protected."""
+    try:
+        return "" if is_protected(session, stack) else PROTECT.format(stack)
+    except RightsizerError:
+        return PROTECT.format(stack)  # to protect a stack twice does nothing
+
+
 def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLimits) -> Iterator[Check]:
     """Endpoints that office hours stopped: whoever removes the stack or narrows MayStop has to wake them first."""
     what, now = ("dynamodb:Query", "endpoints that office hours stopped"), bootstrap.now()
@@ -164,7 +172,7 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
         lost = [r for r in records if r.state is HoursState.HANDED_OVER and not _status(session, r.ref.name)]
         away = [record for record in records if record.holds_lock]
         back = {r.ref.name for r in away if not may_stop and _status(session, r.ref.name) == "InService"}
-        guard = "" if not away or not may_stop or is_protected(session, stack) else PROTECT.format(stack)
+        guard = _protection_hint(session, stack) if away and may_stop else ""
     except RightsizerError as error:
         if may_stop or isinstance(error, PermissionMissingError):  # a table that is broken is told of by its own checks
             yield Check(*what, Outcome.NOT_CHECKED, str(error), "allow to these credentials what the message names")
