@@ -151,7 +151,11 @@ class Policy:
     untested_requests: int = 200
     """Requests that must have been seen before: as many as for a day's worth of evidence."""
     test_chance: float = 0.30
-    """Chance of success from which a test is worth its two deployments."""
+    """Chance of success from which a test is worth its two deployments.
+
+    What is lower is mostly assumed: a quarter for a quick card however busy today's is, and a quarter of the word of a
+    datasheet beside sixty moves of the account that all went wrong.
+    """
     test_value: float = 5.0
     """Times its cost that a test has to bring on average: a month of saving is a guess, the cost is not."""
     test_budget_share: float = 0.03
