@@ -1,5 +1,6 @@
 """One workload in three environments: what each gets, why, and which tags it has."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,9 +8,10 @@ import pytest
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import EnvironmentVariant, HardwareClass, Hosting, Purchase
 from rightsizer.advice.describe import workload_of
-from rightsizer.advice.environments import in_production
+from rightsizer.advice.environments import in_production, policy_of
 from rightsizer.advice.rules import Rule
 from rightsizer.domain.environment import Environment
+from rightsizer.policy_reader import read_policy
 
 LLM: dict[str, Any] = {
     "task": "real-time",
@@ -129,3 +131,14 @@ def test_production_ranks_by_what_its_two_instances_cost() -> None:
         alone = [float(each.cost.usd_per_month or 0) for each in gpus]
         differs = differs or alone != sorted(alone)
     assert differs, "the rule decides in no case"
+
+
+@pytest.mark.parametrize(("described", "objective_s"), [(LLM, 9.0), (CLASSICAL, None)], ids=["a p95", "as today"])
+def test_the_policy_of_the_environments_is_one_that_the_program_reads(
+    described: dict[str, Any], objective_s: float | None
+) -> None:
+    found = read_policy(json.dumps(policy_of(advise(described).environments)))
+    assert found.problems == ()
+    production = found.environments[Environment.PRODUCTION].values
+    assert (production["automatic"], production["objective"]) == (False, objective_s)
+    assert "automatic" not in found.environments[Environment.DEVELOPMENT].values

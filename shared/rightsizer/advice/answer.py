@@ -170,6 +170,8 @@ class EnvironmentVariant:
     """What is special to the environment, and why."""
     tags: Mapping[str, str]
     """Tags of the endpoint that tell rightsizer what it may do there."""
+    policy: Mapping[str, Any]
+    """What the policy document should say of the environment, as its keys want it."""
 
 
 @dataclass(frozen=True, slots=True)

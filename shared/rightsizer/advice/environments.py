@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.rules import Rule
@@ -32,11 +33,24 @@ def environment_variants(workload: Workload, answer: Answer) -> tuple[Environmen
         in_production(first),
         tuple(_why_production(first)),
         _production_tags(workload, first),
+        {"automatic": False, "objective": workload.objectives.p95_ms or "as-today"},
     )
     staging = EnvironmentVariant(
-        Environment.STAGING.value, in_staging(first), tuple(_why_staging(first)), _staging_tags(workload)
+        Environment.STAGING.value,
+        in_staging(first),
+        tuple(_why_staging(first)),
+        _staging_tags(workload),
+        {"automatic": False},
     )
     return (*_development(workload, answer, first), staging, production)
+
+
+def policy_of(variants: Sequence[EnvironmentVariant]) -> Mapping[str, Any]:
+    """The policy document that these environments want.
+
+    Only development is changed by itself, and that at any hour; production keeps its objective.
+    """
+    return {"version": 1, "environments": {each.environment: dict(each.policy) for each in variants}}
 
 
 def in_production(option: AdvisedOption) -> AdvisedOption:
@@ -81,7 +95,7 @@ def _development(workload: Workload, answer: Answer, production: AdvisedOption) 
         waits = {"rightsizer:cold-start-ok": "true"} if small.hosting is Hosting.REALTIME else {}
         tags = {"rightsizer:mode": "propose", **waits}
         why = tuple(_why_development(small, production))
-        yield EnvironmentVariant(Environment.DEVELOPMENT.value, small, why, tags)
+        yield EnvironmentVariant(Environment.DEVELOPMENT.value, small, why, tags, {"window": "daily 00:00-00:00"})
 
 
 def _why_development(small: AdvisedOption, production: AdvisedOption) -> Iterator[AdviceReason]:

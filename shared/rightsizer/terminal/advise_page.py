@@ -7,12 +7,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+import yaml
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from rightsizer.advice.answer import Action, Advice, AdvisedOption, Hosting, Purchase, Refused
+from rightsizer.advice.environments import policy_of
 from rightsizer.advice.rules import Cited, cited_rules, rules
 from rightsizer.advice.throughput import Interval
 
@@ -83,6 +85,10 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
         parts += [Text(), Text("USD a month by requests a month", style="bold"), by_traffic(answer)]
     if answer.environments:
         parts += [Text(), Text("In each environment", style="bold"), *_environments(answer)]
+        parts += [Text(), Text("Their policy document, for rightsizer policy check (docs/policy.md)", style="bold")]
+        parts.append(
+            Padding(Text(yaml.safe_dump(policy_of(answer.environments), sort_keys=False).rstrip()), (0, 0, 0, 2))
+        )
     for each in answer.measurements:
         parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
         parts.append(Padding(Text(json.dumps(document(each.parameters))), (0, 0, 0, 2)))
