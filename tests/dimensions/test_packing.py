@@ -14,8 +14,8 @@ from tests.recommender import kit
 @pytest.mark.parametrize(
     ("given", "usage", "said"),
     [
-        pytest.param({"count": 2}, {}, "2 x ml.g6e.xlarge", id="two instances"),
-        pytest.param({"instance_type": "ml.g5.12xlarge"}, {}, "with 4 GPU each", id="four GPUs"),
+        pytest.param({"count": 2}, {}, "2 × ml.g6e.xlarge", id="two instances"),
+        pytest.param({"instance_type": "ml.g5.12xlarge"}, {}, "with 4 GPUs each", id="four GPUs"),
         pytest.param({"framework": "vllm"}, {"memory": 90.0, "swing": 0.0}, "pre-allocates", id="hidden memory"),
         pytest.param({}, {"per_slot": 400.0, "gpu": 70.0}, "works 74 % of its card", id="busy"),
         pytest.param({}, {}, "the endpoints of ml-team that fit beside it", id="it could share"),
