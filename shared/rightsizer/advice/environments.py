@@ -48,7 +48,8 @@ def environment_variants(workload: Workload, answer: Answer) -> tuple[Environmen
 def policy_of(variants: Sequence[EnvironmentVariant]) -> Mapping[str, Any]:
     """The policy document that these environments want.
 
-    Only development is changed by itself, and that at any hour; production keeps its objective.
+    Staging and production ask a person whatever a tag says, production keeps its objective, and in development a change
+    may begin at any hour.
     """
     return {"version": 1, "environments": {each.environment: dict(each.policy) for each in variants}}
 
