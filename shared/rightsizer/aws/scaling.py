@@ -23,7 +23,7 @@ FEW = 2
 SHORT = 10
 """Requests of a walk that are always made: a process meets a batch of 250 endpoints in turns, the smallest first."""
 KEEP_S = 300.0
-"""How long the walk over policies and schedules is believed. Only evaluations read it; a change reads its own."""
+"""How long a walk over targets, policies or schedules is believed. Only evaluations read it; a change reads its own."""
 
 type TargetKey = tuple[str, str]
 type Record = Mapping[str, Any]
@@ -36,7 +36,7 @@ RULES: Mapping[RuleOperation, tuple[str, str]] = {
 
 
 class ScalingReader:
-    """Reads scalable targets of variants. Two walks of the account serve many endpoints where its policies are few.
+    """Reads scalable targets of variants. Walks of the account serve many endpoints where its targets and rules are few.
 
     A page has ten policies (API limit), and each process walks anew: in a large account each of forty would make
     a hundred requests for its 25 endpoints.
