@@ -23,7 +23,7 @@ FEW = 2
 SHORT = 10
 """Requests of a walk that are always made: a process meets a batch of 250 endpoints in turns, the smallest first."""
 KEEP_S = 300.0
-"""How long a walk over targets, policies or schedules is believed. Only evaluations read it; a change reads its own."""
+"""How long a walk over targets, policies or schedules is believed. Evaluations alone read it; a change asks anew."""
 
 type TargetKey = tuple[str, str]
 type Record = Mapping[str, Any]
