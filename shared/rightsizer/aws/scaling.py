@@ -36,7 +36,7 @@ RULES: Mapping[RuleOperation, tuple[str, str]] = {
 
 
 class ScalingReader:
-    """Reads scalable targets of variants. Walks of the account serve many endpoints where its targets and rules are few.
+    """Reads scalable targets of variants. Walks of the account serve many endpoints where what they list is little.
 
     A page has ten policies (API limit), and each process walks anew: in a large account each of forty would make
     a hundred requests for its 25 endpoints.
