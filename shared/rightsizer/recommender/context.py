@@ -91,8 +91,8 @@ class EvaluationContext:
     judges_again: bool = False
     """Whether it is about what a person was asked before, against which chance alone says nothing."""
     _replays: dict[Fleet, ReplayResult] = field(default_factory=dict)
-    _of_days: "dict[tuple[int, ...], EvaluationContext]" = field(default_factory=dict)
-    """By the identities of the days that are judged apart: a context of them, whose results hold for others too."""
+    _of_days: "dict[tuple[tuple[int, ...], tuple[int, ...]], EvaluationContext]" = field(default_factory=dict)
+    """By the identities of the days judged apart and of their base: a context whose results hold for others too."""
     _on_reference: dict[tuple[object, ...], tuple[Sequence[DailyUsage], ReplayResult]] = field(default_factory=dict)
     """Replays of single days on the reference fleet, with the days, so that their identities stay theirs."""
 
@@ -356,7 +356,8 @@ SHARED = (
 
 def on_days(context: EvaluationContext, days: Sequence[DailyUsage], base: Sequence[DailyUsage]) -> EvaluationContext:
     """The same endpoint judged by these of its days alone; what was computed of the same days before is kept."""
-    first = context._of_days.get(key := tuple(map(id, days)))
+    key = (tuple(map(id, days)), tuple(map(id, base)))
+    first = context._of_days.get(key)
     apart = replace(context, days=days, base=base, _replays=first._replays if first else {}, _of_days={})
     context._of_days.setdefault(key, apart)
     return share_results(first, apart) if first else apart
