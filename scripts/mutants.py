@@ -32,6 +32,7 @@ ALSO: Mapping[str, Sequence[str]] = {
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
     "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies"),
+    "changes/reconcile/obstacles": ("changes/test_still",),
     "changes/reconcile/journal": ("changes/test_reconcile", "changes/test_turning"),
     "changes/reconcile/steps": ("changes/test_reconcile", "changes/test_turning"),
 }
