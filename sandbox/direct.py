@@ -156,7 +156,8 @@ def _received(shape: Any, value: Any) -> Any:
             if kind == "double":  # datapoints come by the thousand
                 return [float(item) for item in value]
             if kind == "timestamp":
-                return [_instant(item) for item in value]
+                whole = (type(item) is datetime and item.tzinfo is UTC and not item.microsecond for item in value)
+                return list(value) if all(whole) else [_instant(item) for item in value]
             return [_received(shape.member, item) for item in value]
         case "map":
             return {str(name): _received(shape.value, item) for name, item in value.items()}
