@@ -28,6 +28,7 @@ ALSO: Mapping[str, Sequence[str]] = {
     "recommender/recommend": ("recommender/test_several_variants",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
+    "changes/plan/fleet": ("changes/test_plan_config",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
     "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies"),
