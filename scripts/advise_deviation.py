@@ -6,7 +6,6 @@ written, and the exit code is 1 where the page differs.
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rightsizer import catalog
 from rightsizer.advice.deviation import (
@@ -18,9 +17,9 @@ from rightsizer.advice.deviation import (
     throughput_deviations,
 )
 from rightsizer.catalog import catalogue
+from scripts.page_part import DOCS, PagePart
 
-PAGE = Path(__file__).parent.parent / "docs" / "advise.md"
-BEGIN, END = "<!-- deviation: begin -->", "<!-- deviation: end -->"
+PART = PagePart(DOCS / "advise.md", "deviation")
 
 
 def report() -> str:
@@ -33,13 +32,6 @@ def report() -> str:
         _memory(memory_deviations()),
     )
     return "\n".join(line for part in parts for line in part)
-
-
-def page_with(text: str, page: str) -> str:
-    """The page with the tables in place of those that it has."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
 def _throughput(rows: Sequence[Deviation]) -> Iterator[str]:
@@ -92,12 +84,7 @@ def _memory(rows: Sequence[Deviation]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page, or compare it; returns the exit code."""
-    page = PAGE.read_text(encoding="utf-8")
-    made = page_with(report(), page)
-    if "--check" in arguments:
-        return int(made != page)
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
+    return PART.write(report(), arguments)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,18 @@ def test_no_other_counts_are_needed_where_nothing_is_known_or_the_counts_stay() 
     assert rollback.needed_counts(returning(grown=SIX), live(2), {}, NOW) == (), "never fewer than asked for before"
 
 
+def test_a_fleet_that_a_schedule_raised_since_has_not_grown_with_its_load() -> None:
+    at_ten = {"ScheduledActionName": "ten", "Schedule": "cron(0 10 * * ? *)"}
+    bounds = {"ScalableTargetAction": {"MinCapacity": 6, "MaxCapacity": 8}}
+    action = Step(StepKind.PUT_SCHEDULED, WHO["ResourceId"], {**WHO, **at_ten, **bounds})
+    change = returning()
+    change = replace(change, plan=replace(change.plan, settle=(SETTLE, action)))
+    for hours, wanted in ((0.5, SIX), (2, ())):
+        now = NOW + timedelta(hours=hours)
+        assert rollback.needed_counts(change, live(6), {}, now) == wanted
+        assert rollback.is_quota_needed(change, live(6), now) is bool(wanted)
+
+
 def failed(step: Step, result: StepResult, kind: FailureClass, minutes: int = 1) -> Entry:
     return Entry(NOW - timedelta(minutes=minutes), step.key, "failed", f"{PREFIXES[result]}:{kind.value}:no")
 
