@@ -30,6 +30,7 @@ from rightsizer.terminal.tables import Screen
 
 if TYPE_CHECKING:
     from rightsizer.aws.local_cache import LocalCache
+    from rightsizer.ports.hours import HoursBook
 
 
 def examples(*lines: str) -> str:
@@ -286,8 +287,18 @@ def _survey(
     ports = replace(ports, document=obeyed.document)
     with progress_of("reading endpoints") as progress:
         found = survey(ports, session.region, obeyed.policy, now, progress, names)
-    bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
+    bill = bootstrap.bill_ports(session, ports.prices, _stopped_by_hours(session, obeyed.table), zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
+
+
+def _stopped_by_hours(session: Session, table: str) -> "HoursBook | None":
+    """The records of what the stack's office hours stopped: what those endpoints need is in use."""
+    if not table:
+        return None
+    from rightsizer.aws.hours import HoursTable
+    from rightsizer.aws.table import Table
+
+    return HoursTable(Table(session.client("dynamodb"), table))
 
 
 @contextmanager
