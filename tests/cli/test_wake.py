@@ -311,6 +311,21 @@ def test_a_scan_calls_nothing_an_orphan_that_a_sleeping_endpoint_needs(
     assert told("rightsizer") == set()
 
 
+def test_a_scan_names_what_is_asleep_and_explain_says_how_to_wake_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aside(closed):
+        run(["scan"])
+        listed = capsys.readouterr().out
+        code, _, why = said("explain", "chat")
+    assert "No endpoint exists in this account and Region. Asleep by office hours, and in no sum: chat." in listed
+    assert (code, "chat is asleep by its office hours" in why, "rightsizer wake chat" in why) == (
+        Exit.FAILED,
+        True,
+        True,
+    )
+
+
 def test_doctor_says_what_is_asleep_and_how_to_wake_it(
     closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
