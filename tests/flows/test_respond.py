@@ -11,7 +11,7 @@ import pytest
 
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.trigger import (
-    Asked,
+    ButtonAsk,
     Click,
     DecisionAsked,
     Interaction,
@@ -66,6 +66,7 @@ class Person:
     awake: RightsizerError | None = None
     modals: list[str] = field(default_factory=list)
     taken: list[tuple[str, int, int, str]] = field(default_factory=list)
+    refusal: Any = lambda *_: ""
 
     def take(self, proposal_id: str, revision: int, place: int, by: str, now: datetime) -> dict[str, Any]:
         self.taken.append((proposal_id, revision, place, by))
@@ -113,20 +114,17 @@ def answered(
     one = person or Person()
     ports = RespondPorts(
         lambda: approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say,
-        one.wake,
+        one.wake, one.refusal,
     )  # fmt: skip
     return respond(interaction, ports, NOW)
 
 
-APPROVE, REJECT, TEST = (
-    DecisionAsked("approve", "p-1"),
-    DecisionAsked("reject", "p-1"),
-    DecisionAsked("test", "p-1"),
-)
-SNOOZE, DETAILS, BACK = DecisionAsked("snooze", "p-1"), PageAsked("details", "p-1"), RollbackAsked("p-1")
+APPROVE, REJECT = DecisionAsked("approve", "p-1"), DecisionAsked("reject", "p-1")
+SNOOZE, TEST = DecisionAsked("snooze", "p-1"), DecisionAsked("test", "p-1")
+DETAILS, BACK, HOUR = PageAsked("details", "p-1"), RollbackAsked("p-1"), timedelta(hours=1)
 
 
-def click(asked: Asked = APPROVE, user: str = "U1", **more: Any) -> Click:
+def click(asked: ButtonAsk = APPROVE, user: str = "U1", **more: Any) -> Click:
     """A click; a rejection comes with its form."""
     is_form = isinstance(asked, DecisionAsked) and asked.verb == "reject"
     return replace(Click(asked, user, "T1", "C1", "", is_form=is_form), **more)
@@ -194,12 +192,8 @@ def test_a_list_that_cannot_be_asked_for_its_refusal_refuses_all_the_same() -> N
     def unread(proposal: str, by: str) -> str:
         raise ReadError("DynamoDB is away")
 
-    one = Person()
-    ports = RespondPorts(
-        lambda: APPROVERS, Recorder(), refused_back, no_link, one.tell, one.take, one.open_reason_form,
-        one.show_details, one.say, one.wake, unread,
-    )  # fmt: skip
-    assert not respond(click(user="U2"), ports, NOW).recorded
+    one = Person(refusal=unread)
+    assert not answered(click(user="U2"), APPROVERS, Recorder(), person=one).recorded
     assert "Nothing was recorded" in one.told[0]
 
 
@@ -372,7 +366,7 @@ def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
 
 
 @pytest.mark.parametrize("asked", [BACK, REJECT])
-def test_who_stops_what_was_approved_hears_that_it_does_not_begin(asked: Asked) -> None:
+def test_who_stops_what_was_approved_hears_that_it_does_not_begin(asked: ButtonAsk) -> None:
     person, recorder = Person(), Recorder()
     recorder.document = {"state": "approved", "asked_back_by": "slack:U1"}
     answered(click(asked), APPROVERS, recorder, lambda *given: recorder.document, person)
@@ -392,21 +386,11 @@ def test_a_way_back_that_was_asked_before_is_answered_so() -> None:
 
 
 def test_a_wake_of_somebody_on_no_list_asks_for_no_proposal_of_that_name() -> None:
-    asked: list[str] = []
-
-    def refusal(proposal: str, by: str) -> str:
-        asked.append(proposal)
-        return ""
-
-    one = Person()
-    ports = RespondPorts(
-        lambda: APPROVERS, Recorder(), refused_back, no_link, one.tell, one.take, one.open_reason_form,
-        one.show_details, one.say, one.wake, refusal,
-    )  # fmt: skip
-    pressed = WakePressed("chat", timedelta(hours=2))
-    answer = respond(click(pressed, "U2"), ports, NOW)
-    assert (asked, answer.recorded, answer.log.split(":")[0]) == ([""], False, "U2 clicked wake on the endpoint chat")
-    assert respond(click(pressed), ports, NOW).text == "Recorded: chat serves for 2:00:00 by U1"
+    one, pressed = Person(refusal=lambda proposal, by: f"asked of {proposal!r} {by}"), WakePressed("chat", HOUR)
+    answer = answered(click(pressed, "U2"), APPROVERS, Recorder(), person=one)
+    assert (answer.recorded, answer.log.split(":")[0]) == (False, "U2 clicked wake on the endpoint chat")
+    assert "asked of '' slack:U2" in one.told[0]
+    assert answered(click(pressed), APPROVERS, Recorder()).text == "Recorded: chat serves for 1:00:00 by U1"
 
 
 def test_a_button_of_another_release_is_named_in_the_log() -> None:

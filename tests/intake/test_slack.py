@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.approvers import SlackKeys
 from rightsizer.domain.trigger import (
-    Asked,
+    ButtonAsk,
     Click,
     DecisionAsked,
     NotClicked,
@@ -240,7 +240,7 @@ def test_a_button_names_the_proposal_its_revision_and_a_number(value: str, read_
         ("rightsizer_take_300", UnknownButton("take_300")),
     ],
 )
-def test_each_button_asks_for_its_own_thing(action: str, asked: Asked) -> None:
+def test_each_button_asks_for_its_own_thing(action: str, asked: ButtonAsk) -> None:
     pressed = {"action_id": action, "value": "p-1~1~60"}
     found = interaction(payload(type="block_actions", actions=[pressed]), SECRET, NOW)
     assert isinstance(found, Click)

@@ -302,7 +302,7 @@ class WakePressed:
 
 @dataclass(frozen=True, slots=True)
 class PageAsked:
-    """A page that anybody in the channel may read: the details of a proposal by its id, or a report by its name."""
+    """A page that anybody in the channel may read: details by a proposal's id, or a report by its name."""
 
     page: Literal["details", "report"]
     name: str
@@ -315,14 +315,14 @@ class UnknownButton:
     action: str
 
 
-type Asked = DecisionAsked | OptionTaken | RollbackAsked | WakePressed | PageAsked | UnknownButton
+type ButtonAsk = DecisionAsked | OptionTaken | RollbackAsked | WakePressed | PageAsked | UnknownButton
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
     """A verified click on a button of ours. The signature proves Slack, not that the person may decide."""
 
-    asked: Asked
+    asked: ButtonAsk
     user: str
     """Slack user id, such as ``U0123``."""
     team: str

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 from rightsizer.domain.approvers import SlackKeys
 from rightsizer.domain.trigger import (
     REASON_FORM,
-    Asked,
+    ButtonAsk,
     Click,
     DecisionAsked,
     Interaction,
@@ -195,7 +195,7 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
     )
 
 
-def _asked(action: str, value: re.Match[str]) -> Asked:
+def _asked(action: str, value: re.Match[str]) -> ButtonAsk:
     """What a button of ours asks for, by its action and by what it carries."""
     subject, revision, number = value["id"], int(value["revision"] or 0), int(value["number"] or 0)
     if TAKE.fullmatch(action):
