@@ -25,8 +25,11 @@ from moto.dynamodb.responses import DynamoHandler
 from sandbox import shapes, strict
 
 SERVICES = frozenset(
-    {"application-autoscaling", "cloudwatch", "ecr", "resourcegroupstaggingapi", "sagemaker", "service-quotas"}
-)
+    {
+        "application-autoscaling", "cloudwatch", "ecr", "pricing", "resourcegroupstaggingapi", "sagemaker",
+        "savingsplans", "service-quotas",
+    }
+)  # fmt: skip
 """Services of the sandbox that speak JSON."""
 READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
 """Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`): they have some."""
