@@ -162,7 +162,7 @@ def plenty(month: Month) -> None:
 
 def no_quota(month: Month, name: str, hours: float) -> None:
     """The quota of its type is used up by others until then."""
-    month.world.box.fail(
+    month.world.box.gate.fail(
         "sagemaker",
         "CreateEndpoint",
         "ResourceLimitExceeded",
@@ -175,7 +175,7 @@ def no_quota(month: Month, name: str, hours: float) -> None:
 
 def throttle(month: Month) -> None:
     for service in ("sagemaker", "cloudwatch", "application-autoscaling"):
-        month.world.box.fail(service, "*", "ThrottlingException", times=20)
+        month.world.box.gate.fail(service, "*", "ThrottlingException", times=20)
 
 
 def owner(month: Month, do: Callable[[Any], object]) -> None:

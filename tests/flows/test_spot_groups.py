@@ -199,7 +199,7 @@ def test_one_group_that_fails_does_not_stop_the_others(scene: Scene) -> None:
     scene.spot.group("a", types=["g5.xlarge"])
     scene.spot.group("b", types=["g5.xlarge"])
     price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
-    scene.box.fail("ec2", "DescribeSpotPriceHistory", "InvalidParameterValue")
+    scene.box.gate.fail("ec2", "DescribeSpotPriceHistory", "InvalidParameterValue")
     answers = proposed(scene)
     assert [type(answer).__name__ for answer in answers] == ["Excluded", "CapacityOption"]
 
@@ -342,6 +342,6 @@ def test_dear_spot_is_compared_with_on_demand_of_another_type_and_with_an_endpoi
 
 def test_throttling_goes_up_so_that_the_queue_delivers_again(scene: Scene) -> None:
     scene.spot.group("gpu", types=["g5.xlarge"])
-    scene.box.fail("ec2", "DescribeSpotPriceHistory", "RequestLimitExceeded", times=100)
+    scene.box.gate.fail("ec2", "DescribeSpotPriceHistory", "RequestLimitExceeded", times=100)
     with pytest.raises(ThrottledError):
         proposed(scene)
