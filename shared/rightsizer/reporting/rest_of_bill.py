@@ -170,7 +170,7 @@ def _batch_finding(one: Recommendation) -> AccountFinding | None:
             "today": f"USD {one.usd_per_month:,.2f} a month",
             "as a transform job": f"USD {cost:,.2f} a month, {daily:.2f} hours a day of"
             f" {one.instance_count} × {one.instance_type} with {60 * START_H:.0f} minutes to start",
-            "break-even": f"{one.usd_per_month / one.price.usd_per_hour / one.instance_count / 30:.1f} hours a day",
+            "break-even": "dearer than an endpoint only where the jobs run all day, for both pay by the hour",
         },
         not_checked=(
             "whether a caller waits for the answer",

@@ -289,6 +289,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart_text(option)}",
         "rollback": effects.rollback_text(option, ours),
         "callers": option.client_change,
+        "note": "; ".join(option.notes),
         **dict(sentences.option_facts(option)),
         **migration_phases(option),
     }
