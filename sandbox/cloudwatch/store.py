@@ -7,7 +7,7 @@ the maximum (CloudWatch user guide, Statistics definitions).
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -94,6 +94,14 @@ class Series:
         for index in range(bisect_left(self.times, start), bisect_left(self.times, end)):
             yield self.times[index], self.samples[index]
 
+    def has_disjoint_blocks(self) -> bool:
+        """Whether each block begins after the one before it."""
+        return all(one.end <= following.start for one, following in pairwise(self.blocks))
+
+    def has_single(self, start: int, end: int) -> bool:
+        """Whether a single minute lies in [start, end)."""
+        return bisect_left(self.times, start) < bisect_left(self.times, end)
+
     def last(self) -> int | None:
         """Epoch second of the newest period."""
         ends = [block.end - block.period for block in self.blocks] + self.times[-1:]
@@ -153,19 +161,19 @@ class MetricStore:
         series = self._series.get(key)
         if series is None:
             return []
-        start -= start % period
-        start = max(start, self._oldest(period))
+        start = max(start - start % period, self._oldest(period))
         rows: list[tuple[int, float]] = []
-        if len(series.blocks) == 1 and (not series.times or series.times[0] >= series.blocks[0].end):
-            whole = min(end, series.blocks[0].end)  # what follows the block, and the period it ends in, go the slow way
-            whole -= whole % period
-            found = columns.read(series.blocks[0], start, whole, period, stat)
+        for block in series.blocks if series.has_disjoint_blocks() else ():
+            first = max(start, -(-block.start // period) * period)
+            after = min(end, block.end)  # what follows the block, and the period it ends in, go the slow way
+            after -= after % period
+            if first >= after or series.has_single(first, after):
+                continue
+            found = columns.read(block, first, after, period, stat)
             if found is not None:
-                rows, start = found, max(start, whole)
-        buckets: dict[int, list[Sample]] = {}
-        for moment, sample in series.between(start, end):
-            buckets.setdefault(moment - moment % period, []).append(sample)
-        return rows + [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
+                rows += _folded(series, start, first, period, stat) + found
+                start = after
+        return rows + _folded(series, start, end, period, stat)
 
     def _oldest(self, period: int) -> int:
         if period < 60:
@@ -176,6 +184,14 @@ class MetricStore:
             kept = timedelta(days=63) if period < 3600 else timedelta(days=455)
         oldest = epoch(self._clock.now - kept)
         return oldest - oldest % period
+
+
+def _folded(series: Series, start: int, end: int, period: int, stat: str) -> list[tuple[int, float]]:
+    """The slow way to the periods of [start, end): by the statistic sets of each."""
+    buckets: dict[int, list[Sample]] = {}
+    for moment, sample in series.between(start, end):
+        buckets.setdefault(moment - moment % period, []).append(sample)
+    return [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
 
 
 @lru_cache(maxsize=64)
@@ -207,11 +223,12 @@ def _percentile(wanted: float, samples: Sequence[Sample]) -> float:
     if all(s.low == first.low and s.high == first.high and s.quantiles == first.quantiles for s in samples):
         return _value_at(wanted, first)  # a mixture of the same distribution is that distribution
     low, high = min(s.low for s in samples), max(s.high for s in samples)
-    total, known = math.fsum(s.count for s in samples), [(s.count, _knots(s)) for s in samples]
+    wanted_count = math.fsum(s.count for s in samples) * wanted / 100
+    known = [(s.count, [p for p, _ in knots], [v for _, v in knots]) for s in samples for knots in [_knots(s)]]
     for _ in range(50):  # bisection of the mixture's distribution function
         middle = (low + high) / 2
-        below = math.fsum(count * _share_below(middle, knots) for count, knots in known)
-        low, high = (middle, high) if below < total * wanted / 100 else (low, middle)
+        below = math.fsum([count * _share_below(middle, percents, values) for count, percents, values in known])
+        low, high = (middle, high) if below < wanted_count else (low, middle)
     return high
 
 
@@ -232,13 +249,12 @@ def _value_at(percent: float, sample: Sample) -> float:
     return knots[-1][1]
 
 
-def _share_below(value: float, knots: list[tuple[float, float]]) -> float:
-    if value >= knots[-1][1]:
+def _share_below(value: float, percents: Sequence[float], values: Sequence[float]) -> float:
+    """The share of samples below a value; percentiles rise with their values."""
+    at = bisect_right(values, value) - 1
+    if at == len(values) - 1:
         return 1.0
-    share = 0.0
-    for (p0, v0), (p1, v1) in pairwise(knots):
-        if value >= v1:
-            share = p1 / 100
-        elif value > v0:
-            return (p0 + (p1 - p0) * (value - v0) / (v1 - v0)) / 100
-    return share
+    if at < 0 or value == values[at]:
+        return percents[at] / 100 if at > 0 else 0.0
+    p0, v0 = percents[at], values[at]
+    return (p0 + (percents[at + 1] - p0) * (value - v0) / (values[at + 1] - v0)) / 100

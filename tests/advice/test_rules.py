@@ -11,6 +11,7 @@ import yaml
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Advice
 from rightsizer.advice.rules import Rule, rules
+from sandbox.template import QUICK
 from scripts.advise_rules import GROUPS, PART, main
 from scripts.page_part import DOCS
 
@@ -21,7 +22,9 @@ CODE = [
     for path in (ROOT / "shared" / "rightsizer" / folder).glob("*.py")
     if path.name != "rules.py"
 ]
-CASES = [case for path in (Path(__file__).parent / "cases").glob("*.yaml") for case in yaml.safe_load(path.read_text())]
+CASES = [
+    case for path in (Path(__file__).parent / "cases").glob("*.yaml") for case in yaml.load(path.read_text(), QUICK)
+]
 CITED = re.compile(r"\brules? ([A-Z]\d+)\b")
 ITSELF = {"arithmetic", "price snapshot", "snapshot", "catalogue", "catalogue and price snapshot", "the description"}
 ITSELF |= {"assumption", "general knowledge", "not known", "the API's ProductionVariantInstanceType", ""}

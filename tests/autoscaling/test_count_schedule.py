@@ -79,7 +79,6 @@ def holds(week: list[int]) -> None:
         assert [running(actions, at + timedelta(minutes=44)) for at in hours] == week
 
 
-@settings(max_examples=30)
 @given(weeks())
 def test_every_hour_begins_with_its_count_and_no_two_actions_share_a_name(week: list[int]) -> None:
     holds(week)

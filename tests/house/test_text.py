@@ -7,6 +7,7 @@ compared as a whole. None is cut, searched or turned into a number, and no key i
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         yield path.relative_to(LIBRARY).with_suffix("").parts[0], parsed(path)
 
 
+@cache
 def places() -> dict[str, int]:
     """How often words are read, by package and function; by the package alone where no function is around."""
     found: Counter[str] = Counter()

@@ -281,7 +281,7 @@ def option_facts(option: Option) -> list[tuple[str, str]]:
     """
     hours = with_older_facts(option).test_hours
     test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
-    asleep = {"idle timeout"} if option.target.idle_minutes else set[str]()
+    asleep = {"idle timeout", "asleep"} if option.target.idle_minutes else set[str]()  # its notes say how often
     left_out = {HOURS_FACT, *asleep}
     told = ((name, said) for name, said in option.facts.items() if name not in left_out and (name, said) != NO_PLAN)
     return [*test, *told]
