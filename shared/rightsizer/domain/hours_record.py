@@ -263,6 +263,15 @@ class HoursRecord:
         """The record with one more line; the oldest ones go."""
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
 
+    def with_intent(self, step: Step, now: datetime) -> "HoursRecord":
+        """The record with the line that stands before the write of a step."""
+        return self.with_entry(intent_of(step, now))
+
+
+def intent_of(step: Step, now: datetime) -> Entry:
+    """The journal's line before a step; of a creation it names the configuration."""
+    return Entry(now, step.key, "intended", str(step.params.get("EndpointConfigName") or step.kind.value))
+
 
 def ended_times(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:
     """Stopped times with the last one ended, where it still lasts."""

@@ -279,7 +279,7 @@ class HoursKeeper:
 
     def _do(self, record: HoursRecord, step: Step, now: datetime) -> HoursRecord:
         """Intent to the record, then the write, then what came of it."""
-        record = self.ports.book.save(record.with_entry(Entry(now, step.key, "intended", step.kind.value)))
+        record = self.ports.book.save(record.with_intent(step, now))
         try:
             self.ports.account.perform(step)
         except RightsizerError as error:
