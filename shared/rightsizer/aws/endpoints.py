@@ -7,7 +7,6 @@ endpoint never stops the others. The parts that AWS keeps apart are put together
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -26,7 +25,7 @@ from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.search import ApiAnswer, SearchReader
-from rightsizer.aws.session import Session
+from rightsizer.aws.session import Session, request_threads
 from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.domain.endpoint import (
     Endpoint,
@@ -160,7 +159,7 @@ class SageMakerFleet:
 
     def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
         self._search_listed([one for one in summaries if one.ref.arn not in self._described])
-        with ThreadPoolExecutor(self._workers) as pool:
+        with request_threads(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
             self._search_models(known, summaries)
             shared = self._read_shared(summaries, [fact for fact in known if not isinstance(fact, Unobserved)])

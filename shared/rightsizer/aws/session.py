@@ -4,15 +4,21 @@ botocore's session, not boto3's: the clients are the same, and boto3 would load 
 each cold start, which costs as much as everything else together (`make bench`).
 """
 
+from __future__ import annotations
+
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rightsizer.errors import ReadError, SettingsError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 PRICING_REGIONS: Mapping[str, str] = {"ap": "ap-south-1", "eu": "eu-central-1"}
 """The Price List API answers in three Regions only (botocore endpoints); the nearest to the caller is used."""
@@ -42,6 +48,19 @@ def botocore_warning(version: str) -> str:
 def _numbers(version: str) -> tuple[int, ...]:
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     return tuple(int(part) for part in match.groups()) if match else ()
+
+
+@contextmanager
+def request_threads(number: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads for requests beside each other; an error, or Ctrl-C, waits for none of those that are under way."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool, is_whole = ThreadPoolExecutor(number), False
+    try:
+        yield pool
+        is_whole = True
+    finally:
+        pool.shutdown(wait=is_whole, cancel_futures=not is_whole)
 
 
 def moment(value: Any) -> datetime:
