@@ -85,3 +85,26 @@ def test_automatic_mode_does_nothing_that_only_chance_excuses(monkeypatch: pytes
 def test_a_question_about_fewer_instances_than_its_owner_wants_since_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = judged(monkeypatch, JUST_TOO_MANY, min_instances=3)
     assert judged(monkeypatch, JUST_TOO_MANY, question(alone), min_instances=3) == alone
+
+
+def of_four_gpus(monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion | None = None) -> Recommendation:
+    """One machine with four GPUs at work, after a test of the same GPU singly."""
+    plain: Callable[..., Recommendation] = kit.judge
+    four = "ml.g5.12xlarge"
+    tested = {"days_ago": 1, "from": four, "to": SIZE, "ended": "tested", "slowdown": 1.0, "latency_ratio": 1.0}
+    usage = {"per_slot": per_slot, "latency_s": 0.5, "gpu": per_slot / 6, "memory": 80, "cpu": 100, "host": 4}
+    case = {
+        "endpoint": {"type": four, "p95_s": 2.0, "mode": "propose"},
+        "usage": usage,
+        "history": [tested | {"framework": "pytorch"}],
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(labelled, "judge", lambda *given: plain(*given[:5], replace(given[5], asked=asked), *given[6:]))
+        return labelled.judged(case)
+
+
+def test_a_question_about_fewer_gpus_in_each_instance_does_not_stand_on_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = of_four_gpus(monkeypatch, 800)
+    assert alone.chosen_option is not None
+    assert alone.chosen_option.target.instance_type != SIZE, "or this load shows nothing"
+    assert of_four_gpus(monkeypatch, 800, question(alone)) == alone
