@@ -17,7 +17,7 @@ from rightsizer.recommender.shadow_test import (
     is_test_first,
 )
 
-POLICY = Policy(test_chance=0.3, test_value=5.0, tests_per_month=4)
+POLICY = Policy(test_chance=0.1, test_value=5.0, tests_per_month=4, minimum_saving_usd=Decimal(50))
 NOTHING = Decimal(0)
 OPTION = Option(
     kind=OptionKind.INSTANCE_TYPE,
@@ -50,7 +50,18 @@ def test_a_test_has_to_win_its_cost_and_five_times_its_cost(saving: int, wanted:
     assert (choose_test([unsure(saving)], NOTHING, History(), POLICY) is not None) is wanted
 
 
-@pytest.mark.parametrize(("chance", "wanted"), [(0.30, True), (0.29, False)])
+@pytest.mark.parametrize(("saving", "wanted"), [(100, True), (99, False)])
+def test_a_test_has_to_win_as_much_on_average_as_any_change_has_to_save(saving: int, wanted: bool) -> None:
+    """However little it costs: it takes the time of the person who is asked."""
+    assert is_promising([unsure(saving, cost=1.0)], NOTHING, POLICY) is wanted
+
+
+def test_an_unlikely_test_that_would_save_a_lot_is_asked_about() -> None:
+    assert is_promising([unsure(saving=3500, chance=0.15, cost=15.0)], NOTHING, POLICY)
+    assert not is_promising([unsure(saving=400, chance=0.15, cost=15.0)], NOTHING, POLICY)
+
+
+@pytest.mark.parametrize(("chance", "wanted"), [(0.10, True), (0.09, False)])
 def test_a_type_that_is_unlikely_to_pass_is_not_tested_however_much_it_would_save(chance: float, wanted: bool) -> None:
     assert is_promising([unsure(saving=10**6, chance=chance)], NOTHING, POLICY) is wanted
 

@@ -178,10 +178,20 @@ def _worthwhile_tests(
     """Candidates whose test wins enough over the `sure` saving, each with what it wins, USD per month."""
     found = []
     for item in test_candidates:
-        gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
-        if item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost:
+        gain = _expected_gain(item, sure)
+        if item.chance >= policy.test_chance and gain >= _least_gain(item, policy):
             found.append((gain, item))
     return found
+
+
+def _expected_gain(item: ShadowTestCandidate, sure: Decimal) -> float:
+    """What the test brings over the `sure` saving on average, USD per month."""
+    return item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+
+
+def _least_gain(item: ShadowTestCandidate, policy: Policy) -> float:
+    """What a test has to bring on average: as much as any change has to save, and several times what it costs."""
+    return max((1 + policy.test_value) * item.cost, float(policy.minimum_saving_usd))
 
 
 def _budget_refusal(item: ShadowTestCandidate, history: History, policy: Policy) -> str | None:
@@ -212,10 +222,10 @@ def no_test_reason(
         return f"a shadow test takes a chance of {100 * policy.test_chance:.0f} % at least"
     if (spent := _budget_refusal(item, history, policy)) is not None:
         return spent
-    gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
-        f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring ${max(gain, 0.0):,.0f} a"
-        f" month on average; it has to bring {1 + policy.test_value:g} times its cost"
+        f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring"
+        f" ${max(_expected_gain(item, sure), 0.0):,.0f} a month on average; it has to bring"
+        f" ${_least_gain(item, policy):,.0f}"
     )
 
 
