@@ -53,6 +53,14 @@ def test_a_test_has_to_win_its_cost_and_five_times_its_cost(saving: int, wanted:
 @pytest.mark.parametrize(("saving", "wanted"), [(100, True), (99, False)])
 def test_a_test_has_to_win_as_much_on_average_as_any_change_has_to_save(saving: int, wanted: bool) -> None:
     """However little it costs: it takes the time of the person who is asked."""
+    item = unsure(saving, cost=1.0)
+    cheap = replace(item, option=replace(item.option, usd_per_month=Decimal(300)))
+    assert is_promising([cheap], NOTHING, POLICY) is wanted
+
+
+@pytest.mark.parametrize(("saving", "wanted"), [(112, True), (111, False)])
+def test_what_saves_too_little_for_a_change_is_not_tested(saving: int, wanted: bool) -> None:
+    """USD 111 of 1,111 are just below a tenth."""
     assert is_promising([unsure(saving, cost=1.0)], NOTHING, POLICY) is wanted
 
 

@@ -192,6 +192,11 @@ def test_a_test_that_is_not_worth_its_money_names_both_sides() -> None:
     assert said(unsure("600", chance=0.3), Decimal(700)) == close.format("0"), "it never brings less than nothing"
 
 
+def test_a_test_of_what_saves_too_little_for_a_change_says_so() -> None:
+    wanted = "it would save 5 % of the cost, and no change is made for less than 10 %"
+    assert said(unsure("50", usd_per_month=Decimal(950))) == wanted
+
+
 def test_the_prize_is_the_saving_by_its_chance() -> None:
     assert unsure("600", chance=0.25).expected_saving == 150.0
     assert not is_test_first(unsure("600", chance=0.5), Decimal(200)), "waiting loses as much as it wins"

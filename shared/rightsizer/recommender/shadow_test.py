@@ -179,9 +179,16 @@ def _worthwhile_tests(
     found = []
     for item in test_candidates:
         gain = _expected_gain(item, sure)
-        if item.chance >= policy.test_chance and gain >= _least_gain(item, policy):
+        likely = item.chance >= policy.test_chance and _saving_share(item) >= policy.minimum_saving_share
+        if likely and gain >= _least_gain(item, policy):
             found.append((gain, item))
     return found
+
+
+def _saving_share(item: ShadowTestCandidate) -> float:
+    """What the option saves, as a share of what the endpoint costs: no change is made for too little of it."""
+    saving, rest = item.option.saving_usd_per_month, item.option.usd_per_month
+    return float(saving / (saving + rest)) if saving + rest > 0 else 0.0
 
 
 def _expected_gain(item: ShadowTestCandidate, sure: Decimal) -> float:
@@ -220,6 +227,9 @@ def no_test_reason(
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
     if item.chance < policy.test_chance:
         return f"a shadow test takes a chance of {100 * policy.test_chance:.0f} % at least"
+    if (share := _saving_share(item)) < policy.minimum_saving_share:
+        least = f"{100 * policy.minimum_saving_share:.0f} %"
+        return f"it would save {100 * share:.0f} % of the cost, and no change is made for less than {least}"
     if (spent := _budget_refusal(item, history, policy)) is not None:
         return spent
     return (
