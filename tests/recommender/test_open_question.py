@@ -108,3 +108,34 @@ def test_a_question_about_fewer_gpus_in_each_instance_does_not_stand_on_chance(m
     assert alone.chosen_option is not None
     assert alone.chosen_option.target.instance_type != SIZE, "or this load shows nothing"
     assert of_four_gpus(monkeypatch, 800, question(alone)) == alone
+
+
+def a_test_of(monkeypatch: pytest.MonkeyPatch, kind: str = "", fingerprint: str = "") -> Recommendation:
+    """One instance whose two smaller cards may be fast enough; a test of that type was asked about the day before."""
+    plain: Callable[..., Recommendation] = kit.judge
+    case = {"endpoint": {"p95_s": 0.9, "mode": "propose"}}
+    alone = labelled.judged(case)
+    assert alone.chosen_option is not None
+    asked = (
+        OpenQuestion(replace(alone.chosen_option, target=Target(kind, 1)), fingerprint or alone.fingerprint)
+        if kind
+        else None
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(labelled, "judge", lambda *given: plain(*given[:5], replace(given[5], asked=asked), *given[6:]))
+        return labelled.judged(case)
+
+
+def type_of(found: Recommendation) -> str:
+    assert found.chosen_option is not None
+    assert found.offers_test
+    return found.chosen_option.target.instance_type
+
+
+def test_a_test_that_was_asked_about_stays_first_while_another_brings_little_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert type_of(a_test_of(monkeypatch)) == "ml.g6.xlarge"
+    assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge")) == "ml.g6.2xlarge"
+    assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge", "another")) == "ml.g6.xlarge", "it is over"
+    assert type_of(a_test_of(monkeypatch, "ml.g4dn.xlarge")) == "ml.g6.xlarge", "that one is no candidate"

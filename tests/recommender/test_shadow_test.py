@@ -91,6 +91,30 @@ def test_the_test_that_wins_most_is_run_first() -> None:
     assert found[0] is large
 
 
+@pytest.mark.parametrize(("rival", "stays"), [(2600, True), (2900, False)])
+def test_the_test_that_was_asked_about_stays_until_another_brings_a_tenth_of_the_cost_more(
+    rival: int, stays: bool
+) -> None:
+    """At even odds 1,000 a month, against 1,300 where a tenth of the cost is 360, and 1,450 where it is 390."""
+    asked = unsure(saving=2000)
+    other = unsure(saving=rival)
+    other = replace(other, option=replace(other.option, target=Target("ml.g6.xlarge", 1)))
+    found = choose_test([asked, other], NOTHING, History(), POLICY, "ml.g5.xlarge")
+    assert found is not None
+    assert found[0] is (asked if stays else other)
+    alone = choose_test([asked, other], NOTHING, History(), POLICY)
+    assert alone is not None
+    assert alone[0] is other
+
+
+def test_a_test_that_was_asked_about_does_not_stay_when_it_is_no_longer_worth_its_cost() -> None:
+    other = unsure(saving=500)
+    other = replace(other, option=replace(other.option, target=Target("ml.g6.xlarge", 1)))
+    found = choose_test([unsure(saving=500, chance=0.05), other], NOTHING, History(), POLICY, "ml.g5.xlarge")
+    assert found is not None
+    assert found[0] is other
+
+
 def test_no_test_is_run_beyond_those_of_the_month_or_where_they_are_switched_off() -> None:
     worth = [unsure(saving=10**5)]
     assert choose_test(worth, NOTHING, History(tests_this_month=3), POLICY) is not None

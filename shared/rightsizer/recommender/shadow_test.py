@@ -139,11 +139,17 @@ def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> f
 
 
 def choose_test(
-    test_candidates: Sequence[ShadowTestCandidate], sure: Decimal, history: History, policy: Policy
+    test_candidates: Sequence[ShadowTestCandidate],
+    sure: Decimal,
+    history: History,
+    policy: Policy,
+    asked_type: str = "",
 ) -> tuple[ShadowTestCandidate, Reason] | None:
     """The test with the largest expected gain over the `sure` saving, or None when none is worth its cost.
 
-    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
+    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure. That of the
+    type that was asked about the day before stays until another one brings the least share of the cost more: of two
+    that bring as much each new day names the other first, and no approval would find its test.
     """
     if history.tests_this_month >= policy.tests_per_month:
         return None
@@ -155,6 +161,9 @@ def choose_test(
     if not worth:
         return None
     gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    asked = next((row for row in worth if row[1].option.target.instance_type == asked_type), None)
+    if asked is not None and gain - asked[0] < policy.minimum_saving_share * _cost_today(best):
+        gain, best = asked
     hours = policy.test_hours if best.option.test_hours is None else best.option.test_hours
     return best, Reason(
         Code.TEST_WORTH_IT,
@@ -187,8 +196,12 @@ def _worthwhile_tests(
 
 def _saving_share(item: ShadowTestCandidate) -> float:
     """What the option saves, as a share of what the endpoint costs: no change is made for too little of it."""
-    saving, rest = item.option.saving_usd_per_month, item.option.usd_per_month
-    return float(saving / (saving + rest)) if saving + rest > 0 else 0.0
+    cost = _cost_today(item)
+    return float(item.option.saving_usd_per_month) / cost if cost > 0 else 0.0
+
+
+def _cost_today(item: ShadowTestCandidate) -> float:
+    return float(item.option.saving_usd_per_month + item.option.usd_per_month)
 
 
 def _expected_gain(item: ShadowTestCandidate, sure: Decimal) -> float:
