@@ -330,9 +330,9 @@ def late_notice(
         return None
     said = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
-    last = _last_answer(record)
+    last, seen = _last_answer(record), f"it is {status}"
     lines = (
-        f"{name} had to serve at {_at(demand)} and {said}: it is {status}; {why}.",
+        f"{name} had to serve at {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
         *((f"AWS answered: {last}",) if last else ()),
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now, live.state),
