@@ -13,7 +13,7 @@ from typing import Literal
 from rightsizer.changes.hours import steps
 from rightsizer.changes.hours.steps import LiveHours, commands_by_hand
 from rightsizer.domain.change import StepResult
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, config_tried
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
@@ -301,7 +301,7 @@ def _lost_tries(record: HoursRecord) -> tuple[str, ...]:
     tried, lost = "", list[str]()
     for entry in record.present:
         if entry.step == create and entry.status == "intended":
-            tried = entry.detail
+            tried = config_tried(entry)
         refused = entry.step == create and entry.result is StepResult.REFUSED and not NAME_TAKEN.search(entry.answer)
         if refused or (entry.step == delete and entry.status == "done"):
             lost.append(tried)
