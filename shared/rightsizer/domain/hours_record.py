@@ -287,8 +287,14 @@ class HoursRecord:
 
 
 def intent_of(step: Step, now: datetime) -> Entry:
-    """The journal's line before a step; of a creation it names the configuration."""
-    return Entry(now, step.key, "intended", str(step.params.get("EndpointConfigName") or step.kind.value))
+    """The journal's line before a step; of a creation it names the configuration, behind a blank."""
+    config = step.params.get("EndpointConfigName")
+    return Entry(now, step.key, "intended", f"{step.kind.value} {config}" if config else step.kind.value)
+
+
+def config_tried(intent: Entry) -> str:
+    """The configuration that the line before a creation names; empty in a line of an older release."""
+    return intent.detail.partition(" ")[2]
 
 
 def ended_times(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:

@@ -362,6 +362,9 @@ def test_a_delete_that_does_not_end_before_the_hour_is_told() -> None:
     )
     assert found is not None
     assert "chat had to serve at 2026-11-03 07:00 UTC and does not serve yet: it is Deleting" in found.text
+    again = late_notice(sent, live(endpoint(status="Creating")), demand(sent, now), now, "it is Creating")
+    assert again is not None
+    assert again.text.splitlines()[0].count("it is Creating") == 1
     assert late_notice(sent, live(), demand(sent, now), now, "its delete is not seen yet") is None, "it serves"
 
 

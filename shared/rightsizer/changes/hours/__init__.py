@@ -13,7 +13,7 @@ from typing import Literal
 from rightsizer.changes.hours import steps
 from rightsizer.changes.hours.steps import LiveHours, commands_by_hand
 from rightsizer.domain.change import StepResult
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, config_tried
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
@@ -301,7 +301,7 @@ def _lost_tries(record: HoursRecord) -> tuple[str, ...]:
     tried, lost = "", list[str]()
     for entry in record.present:
         if entry.step == create and entry.status == "intended":
-            tried = entry.detail
+            tried = config_tried(entry)
         refused = entry.step == create and entry.result is StepResult.REFUSED and not NAME_TAKEN.search(entry.answer)
         if refused or (entry.step == delete and entry.status == "done"):
             lost.append(tried)
@@ -330,9 +330,9 @@ def late_notice(
         return None
     said = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
-    last = _last_answer(record)
+    last, seen = _last_answer(record), f"it is {status}"
     lines = (
-        f"{name} had to serve at {_at(demand)} and {said}: it is {status}; {why}.",
+        f"{name} had to serve at {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
         *((f"AWS answered: {last}",) if last else ()),
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now, live.state),
