@@ -55,7 +55,7 @@ class Method(StrEnum):
 
 
 class Optimiser(StrEnum):
-    """What moves the weights, by how its states are stored."""
+    """The optimiser, by how its states are stored."""
 
     ADAMW = "adamw"
     ADAMW_8BIT = "adamw-8bit"
