@@ -57,7 +57,8 @@ def sent(kind: str) -> dict[str, Any]:
     )
     if kind == messaging.REPORT:
         made = make_report(Records("111122223333", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
-        EventBus(bus).report_stored(made, {"html": "s3://bucket/reports/a.html"})  # type: ignore[arg-type]
+        detail = messaging.report_detail(made, {"html": "s3://bucket/reports/a.html"})
+        EventBus(bus).report_stored(detail)  # type: ignore[arg-type]
     else:
         EventBus(bus).proposal_moved(asked)  # type: ignore[arg-type]
     (found,) = [one for one in bus.entries if one["DetailType"] == kind]

@@ -2,6 +2,8 @@
 
 import json
 
+from rightsizer import bootstrap
+from rightsizer.aws.messaging import REPORT_EVENTS
 from tests.doors.scene import BIG, PROPOSE, Scene, scene
 
 
@@ -47,6 +49,37 @@ def test_a_report_that_is_stored_is_one_event_and_a_bus_that_refuses_it_stops_no
         at.box.deny("events:PutEvents")
         at.stack.fire("Report.Weekly")
         assert at.stack.failures == []
+
+
+def reports(at: Scene) -> list[dict[str, object]]:
+    return [one for one in sent(at) if "files" in one]
+
+
+def test_a_report_event_that_was_refused_is_sent_once_by_the_first_hourly_sweep_that_can() -> None:
+    with scene() as at:
+        at.stack.quiet |= {"Report.Weekly"}
+        at.box.deny("events:PutEvents")
+        at.stack.fire("Report.Weekly")
+        at.pass_time(hours=2)
+        assert reports(at) == []
+        assert at.stack.failures == [], "a sweep that cannot send it looks at the endpoints all the same"
+        at.box.gate.heal()
+        at.pass_time(hours=3)
+        (told,) = reports(at)
+        assert str(told["files"]).count("s3://") >= 3
+        assert told["key"]
+        assert len(at.refused()) == 3, "one by the report, two by sweeps"
+
+
+def test_a_report_event_is_told_although_the_row_of_another_cannot_be_read() -> None:
+    with scene() as at:
+        at.stack.quiet |= {"Report.Weekly"}
+        at.box.deny("events:PutEvents")
+        at.stack.fire("Report.Weekly")
+        at.box.gate.heal()
+        bootstrap.table().put({"pk": REPORT_EVENTS, "sk": "spoilt", "state": "due", "doc": "{"})
+        at.pass_time(hours=1)
+        assert len(reports(at)) == 1
 
 
 def test_a_change_is_told_beside_its_proposal() -> None:

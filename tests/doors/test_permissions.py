@@ -89,7 +89,8 @@ def test_the_report_queries_the_index_and_can_neither_read_an_item_by_its_key_no
     [
         ("propose", {"MESSAGE#p", "PARKED#p"}),
         ("interruption", {"SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o"}),
-        ("sweep", {"GROUP#g", "ACCOUNT", "PROPOSAL#p"}),
+        ("sweep", {"GROUP#g", "ACCOUNT", "PROPOSAL#p", "REPORT#r"}),
+        ("report", {"REPORT#r"}),
         ("evaluate", {"ENDPOINT#e", "PROPOSAL#p", "OCCURRENCE#o", "SCORE#s", "PLANS#p"}),
     ],
 )
@@ -106,7 +107,7 @@ def test_an_event_of_another_source_cannot_be_sent() -> None:
     with scene() as at:
         bus = "arn:aws:events:us-east-1:111122223333:event-bus/default"
         asks = [Ask("events:PutEvents", bus, {"events:source": source}) for source in ("rightsizer", "aws.ec2")]
-        assert asked(at, "propose", *asks) == asked(at, "report", *asks) == [True, False]
+        assert asked(at, "propose", *asks) == asked(at, "report", *asks) == asked(at, "sweep", *asks) == [True, False]
 
 
 def test_a_permission_that_apply_lacks_hands_the_change_over_and_says_which() -> None:

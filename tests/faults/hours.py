@@ -91,7 +91,7 @@ def _plenty(run: Run) -> None:
 
 
 def _no_quota(run: Run) -> None:
-    run.world.box.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=1e9)
+    run.world.box.gate.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=1e9)
 
 
 def _heal(run: Run) -> None:
@@ -189,7 +189,7 @@ def _order(run: Run, give: Callable[[Orders], object]) -> None:
 
 def _throttle(run: Run) -> None:
     for service, operation in (("sagemaker", "*"), ("cloudwatch", "*"), ("application-autoscaling", "*")):
-        run.world.box.fail(service, operation, "ThrottlingException", times=20)
+        run.world.box.gate.fail(service, operation, "ThrottlingException", times=20)
 
 
 FAULTS: Mapping[str, Fault] = {

@@ -182,5 +182,8 @@ def test_events_lost(at: Scene, watch: Watch) -> None:
     at.pass_time(minutes=5)
     assert watch.state("EventsLostAlarm") == "ALARM", "that of the report"
     at.box.gate.heal()
+    at.sweep("Hourly")
     at.pass_time(hours=1)
     assert watch.state("EventsLostAlarm") == "OK", "over with the next hour without a loss"
+    taken = [call.params["Entries"][0] for call in at.box.calls.of("events", "PutEvents") if not call.error]
+    assert [one["DetailType"] for one in taken].count("Rightsizer Report Stored") == 1, "the sweep has sent it"

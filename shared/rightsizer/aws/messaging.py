@@ -1,25 +1,30 @@
 """Outgoing messages: events on the account's default bus, pages on the evaluation queue.
 
-The events are for machines that follow proposals (docs/events.md). The queue carries pages of endpoints as messages
-that `intake` reads back.
+The events are for machines that follow proposals and reports (docs/events.md). The queue carries pages of endpoints as
+messages that `intake` reads back.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import wire
 from rightsizer.aws.errors import translate_write_errors
+from rightsizer.aws.table import Row, document, epoch, readable_rows, text
 from rightsizer.errors import RightsizerError, WriteRefusedError
+from rightsizer.telemetry import Failure, attempt, logger
 
 if TYPE_CHECKING:
     from types_boto3_events import EventBridgeClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs.client import SQSClient
 
+    from rightsizer.aws.table import Table
     from rightsizer.domain.proposal import Proposal
     from rightsizer.domain.report import Report
     from rightsizer.domain.trigger import LookAt, LookBeyond
@@ -33,6 +38,12 @@ CHANGE = "Rightsizer Change State Change"
 REPORT = "Rightsizer Report Stored"
 OF_A_CHANGE = frozenset({"applying", "applied", "proven", "rolled-back", "handed-over"})
 """States in which a proposal shows its change."""
+REPORT_EVENTS = "REPORT#EVENTS"
+"""Partition of the events of reports that the bus refused."""
+DUE, SENT = "due", "sent"
+"""States of such an event."""
+OWED_DAYS = 30
+"""So long such an event is kept, sent or not."""
 
 
 class EventBus:
@@ -51,9 +62,9 @@ class EventBus:
             sent.append(_entry(CHANGE, proposal.ref.arn, change_detail(proposal)))
         self._put(sent, f"sending the events of proposal {proposal.id}")
 
-    def report_stored(self, report: Report, files: Mapping[str, str]) -> None:
-        """Send one event about a report and its `files`. WriteRefusedError when the bus does not take it."""
-        self._put([_entry(REPORT, "", report_detail(report, files))], "sending the event of a report")
+    def report_stored(self, detail: Mapping[str, Any]) -> None:
+        """Send one event about a report (`report_detail`). WriteRefusedError when the bus does not take it."""
+        self._put([_entry(REPORT, "", detail)], "sending the event of a report")
 
     def _put(self, entries: list[Any], doing: str) -> None:
         with translate_write_errors("events:PutEvents", doing):
@@ -61,6 +72,44 @@ class EventBus:
         for failed in answer["Entries"] if answer["FailedEntryCount"] else ():
             if failed.get("ErrorCode"):
                 raise WriteRefusedError(doing, failed["ErrorCode"], failed.get("ErrorMessage", ""))
+
+
+class ReportEvents:
+    """Sends the event of a report, and keeps one that the bus refused until a sweep has sent it."""
+
+    def __init__(self, bus: Callable[[], EventBus], table: Table, clock: Callable[[], datetime]) -> None:
+        self._bus, self._table, self._clock = bus, table, clock
+
+    def send(self, report: Report, files: Mapping[str, str]) -> None:
+        """Send the event of the report. Where that fails it is kept, and the error of the bus goes up."""
+        detail = report_detail(report, files)
+        try:
+            self._bus().report_stored(detail)
+        except RightsizerError:
+            key = report_key(report)
+            attempt("keeping the event of the report", key, partial(self._keep, key, detail, DUE))
+            raise
+
+    def send_again(self) -> int:
+        """Send each event that is kept and due; returns how many the bus took. One that it refuses stops no other."""
+        sent = 0
+        for key, detail in filter(None, list(readable_rows(self._table.partition(REPORT_EVENTS), _due_event))):
+            done = attempt("sending the event of a report again", key, partial(self._send_kept, key, detail))
+            sent += not isinstance(done, Failure)
+        return sent
+
+    def _send_kept(self, key: str, detail: Mapping[str, Any]) -> None:
+        self._bus().report_stored(detail)
+        self._keep(key, detail, SENT)
+        logger.info("the event of a report was sent again", extra={"report": key})
+
+    def _keep(self, key: str, detail: Mapping[str, Any], state: str) -> None:
+        kept = {"pk": REPORT_EVENTS, "sk": key, "state": state, "doc": json.dumps(detail)}
+        self._table.put({**kept, "expires": epoch(self._clock(), OWED_DAYS)})
+
+
+def _due_event(row: Row) -> tuple[str, dict[str, Any]] | None:
+    return (text(row, "sk"), document(row)) if text(row, "state") == DUE else None
 
 
 def _entry(kind: str, resource: str, detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,12 +136,17 @@ def change_detail(proposal: Proposal) -> dict[str, Any]:
     return said
 
 
+def report_key(report: Report) -> str:
+    """Account, Region and window: the same for a report that is made twice."""
+    return f"{report.account}/{report.region}/{report.start.isoformat()}/{report.end.isoformat()}"
+
+
 def report_detail(report: Report, files: Mapping[str, str]) -> dict[str, Any]:
     """The sums of a report and where its files are."""
     totals = report.money.totals()
     return {
         "version": 1,
-        "key": f"{report.account}/{report.region}/{report.start.isoformat()}/{report.end.isoformat()}",
+        "key": report_key(report),
         "account": report.account,
         "region": report.region,
         "start": report.start.isoformat(),

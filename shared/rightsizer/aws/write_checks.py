@@ -67,7 +67,8 @@ WAKE = _item("WAKE#e")
 """Only a stack that stops endpoints lets `respond` leave an order to wake one."""
 WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
     "sweep": {
-        "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p")),
+        "dynamodb:PutItem": tuple(_item(key) for key in ("GROUP#g", "ACCOUNT", "PROPOSAL#p", "REPORT#r")),
+        "events:PutEvents": (EVENT,),
         "sqs:SendMessage": (QUEUE,),
     },
     "evaluate": {
@@ -148,7 +149,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
         "autoscaling:DetachInstances": (GROUP,),
         "autoscaling:TerminateInstanceInAutoScalingGroup": (GROUP,),
     },
-    "report": {"sns:Publish": (TOPIC,), "events:PutEvents": (EVENT,)},
+    "report": {"dynamodb:PutItem": (_item("REPORT#r"),), "sns:Publish": (TOPIC,), "events:PutEvents": (EVENT,)},
 }
 """By door and IAM action (template.yaml; a test holds both together)."""
 ON_WHAT_SERVES = frozenset({"sagemaker", "application-autoscaling", "cloudwatch", "autoscaling"})

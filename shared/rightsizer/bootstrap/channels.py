@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from rightsizer.bootstrap import build_once, build_per_policy, misread, now, policy_document, session, settings
+from rightsizer.bootstrap import build_once, build_per_policy, misread, now, policy_document, session, settings, table
 
 if TYPE_CHECKING:
+    from rightsizer.aws.messaging import ReportEvents
     from rightsizer.channels.notifier import Channels
     from rightsizer.channels.routing import RoutedSlack
     from rightsizer.channels.slack import Slack
@@ -22,6 +23,14 @@ def channels() -> tuple[Notifier, ...]:
     if arn := settings().topic_arn:
         told.append(Topic(session().client("sns"), arn, for_chat=settings().topic_for_chat))
     return tuple(told)
+
+
+@build_once
+def report_events() -> ReportEvents:
+    """Sends the events of reports, and those that the bus refused again; the client is made when one is sent."""
+    from rightsizer.aws.messaging import EventBus, ReportEvents
+
+    return ReportEvents(lambda: EventBus(session().client("events")), table(), now)
 
 
 @build_per_policy

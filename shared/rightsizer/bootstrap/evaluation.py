@@ -44,6 +44,7 @@ def sweep() -> Callable[[Trigger], SweepResult]:
     from rightsizer.aws.alarms import CloudWatchAlarms
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.messaging import SqsPages
+    from rightsizer.bootstrap.channels import report_events
     from rightsizer.domain.trigger import SweepDue
     from rightsizer.flows import sweep as flow
 
@@ -51,7 +52,8 @@ def sweep() -> Callable[[Trigger], SweepResult]:
     queue = SqsPages(session().client("sqs"), settings().queue_url)
     alarm = f"{settings().alarm_prefix}gpu-idle" if settings().grouped_alarm else ""
     fleet, alarms, days = SageMakerFleet(session()), CloudWatchAlarms(session()), _account_policy().lookback_days
-    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days, store().count_by_state)
+    again = report_events().send_again
+    ports = flow.SweepPorts(fleet, alarms, store(), queue, alarm, store(), days, store().count_by_state, again)
     beyond = _look_after_sweep(queue)
 
     def run(trigger: Trigger) -> SweepResult:

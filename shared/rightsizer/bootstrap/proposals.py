@@ -123,8 +123,8 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
-    def show_details(click: Click, page: str) -> None:
-        views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
+    def show_details(click: Click, proposal: str, page: str) -> None:
+        views.show_details(click, stored_page(light, known.bucket, f"pages/{proposal}.json"), page)
 
     def wake(name: str, stay: timedelta, user: str, at: datetime) -> str:
         from rightsizer.bootstrap.waking import wake_by_click
@@ -173,9 +173,8 @@ def _deciders(
 @build_per_policy
 def report() -> Callable[[Trigger, datetime], WrittenReport]:
     """The flow of the report door."""
-    from rightsizer.aws.messaging import EventBus
     from rightsizer.aws.s3 import BucketReports
-    from rightsizer.bootstrap.channels import board, notifier
+    from rightsizer.bootstrap.channels import board, notifier, report_events
     from rightsizer.domain.trigger import ReportDue
     from rightsizer.errors import InputError
     from rightsizer.flows import report as flow
@@ -187,8 +186,9 @@ def report() -> Callable[[Trigger, datetime], WrittenReport]:
     def ports() -> flow.ReportPorts:
         files = BucketReports(session().client("s3"), settings().bucket)
         formats = report_formats.REPORT_FORMATS
-        announce = EventBus(session().client("events")).report_stored
-        return flow.ReportPorts(_report_sources(), files, board(), notifier(), formats, report_json.line, announce)
+        return flow.ReportPorts(
+            _report_sources(), files, board(), notifier(), formats, report_json.line, report_events().send
+        )
 
     def write(trigger: Trigger, at: datetime) -> WrittenReport:
         if not isinstance(trigger, ReportDue):

@@ -87,6 +87,8 @@ class SweepPorts:
     lookback_days: int = DAYS
     count_by_state: Callable[[], Mapping[ProposalState, int]] = dict
     """How many proposals the table has in each state that the dashboard shows."""
+    send_report_events: Callable[[], int] = int
+    """Sends the events of reports that EventBridge refused; returns how many it took."""
 
 
 def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
@@ -100,6 +102,7 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
     kind, scheduled_at = trigger.sweep, trigger.scheduled_at
     expired = _expire(ports.proposals, scheduled_at, kind)
     _tell_again(ports.proposals, scheduled_at, kind)
+    attempt("sending the events of reports again", "all", ports.send_report_events)
     summaries, ended = _list_endpoints(ports.fleet)
     due = summaries if kind is SweepKind.FULL else _due_endpoints(ports, summaries, scheduled_at)
     if kind is SweepKind.FULL:
