@@ -284,7 +284,7 @@ class HoursRecord:
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
 
     def with_intent(self, step: Step, now: datetime) -> "HoursRecord":
-        """The record with the line that stands before the write of a step; of a creation it keeps whose turn it was."""
+        """The record with the line before the write of a step, and of a creation whose turn it was."""
         known = self.with_entry(intent_of(step, now))
         if step.kind is not StepKind.CREATE_ENDPOINT or self.before is None:
             return known
