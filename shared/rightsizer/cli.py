@@ -1,10 +1,14 @@
 """The same flows for a person at a terminal."""
 
+import os
 import sys
 from importlib.util import find_spec
 
 NEEDED = ("typer", "rich", "boto3", "yaml")
 """What the extra `cli` of the package brings; the library and the functions do without."""
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -17,9 +21,18 @@ def main(arguments: list[str] | None = None) -> None:
             file=sys.stderr,
         )
         sys.exit(1)
-    from rightsizer.terminal.run import run
+    try:
+        from rightsizer.terminal.run import run
 
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # while modules are loaded
+        print("\ninterrupted; nothing was changed", file=sys.stderr)
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # the interpreter would wait for the answers of requests that are under way
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ import json
 import platform
 import runpy
 import sys
+import threading
+import time
 import tomllib
 from datetime import timedelta
 from decimal import Decimal
@@ -15,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from rightsizer import __version__, cli
-from rightsizer.aws.session import Session
+from rightsizer.aws.session import Session, request_threads
 from rightsizer.bootstrap import reading_ports
 from rightsizer.domain.policy import Policy
 from rightsizer.terminal.app import Exit
@@ -269,6 +271,64 @@ def test_ctrl_c_leaves_cleanly(
     monkeypatch.setattr("rightsizer.terminal.app.survey", interrupted)
     assert run(["scan"]) == Exit.INTERRUPTED
     assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_ctrl_c_waits_for_no_answer_that_is_under_way() -> None:
+    answered, begun = threading.Event(), threading.Event()
+    later = list[int]()
+
+    def ask(number: int) -> None:
+        begun.set()
+        answered.wait(20)
+        later.append(number)
+
+    def interrupted() -> None:
+        with request_threads(1) as pool:
+            pool.submit(ask, 1)
+            pool.submit(ask, 2)
+            begun.wait(20)
+            raise KeyboardInterrupt
+
+    at = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - at < 10
+    answered.set()
+    assert 2 not in later, "what had not begun is dropped"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [(["scan"], "nothing was changed"), (["approve", "chat"], "may be recorded all the same")]
+)
+def test_ctrl_c_leaves_with_130_and_does_not_claim_that_an_order_was_not_recorded(
+    command: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = list[int]()
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.main", interrupted)
+    monkeypatch.setattr("os._exit", left.append)
+    with pytest.raises(SystemExit):
+        cli.main(command)
+    assert left == [Exit.INTERRUPTED]
+    assert words in capsys.readouterr().err
+
+
+def test_ctrl_c_while_modules_are_loaded_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    left = list[int]()
+    monkeypatch.setattr("rightsizer.terminal.run.run", interrupted)
+    monkeypatch.setattr("os._exit", left.append)
+    with pytest.raises(SystemExit):
+        cli.main(["scan"])
+    assert left == [Exit.INTERRUPTED]
+    assert capsys.readouterr().err == "\ninterrupted; nothing was changed\n"
 
 
 def test_a_missing_extra_is_one_line_with_its_remedy(

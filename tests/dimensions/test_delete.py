@@ -37,4 +37,4 @@ def test_an_endpoint_that_is_used_says_so() -> None:
 
 
 def test_it_says_that_it_is_created_anew() -> None:
-    assert said(Delete()) == ("be deleted after a grace period", "creates it anew from its kept configuration")
+    assert said(Delete()) == ("be deleted by its owner", "creates it anew from its kept configuration")

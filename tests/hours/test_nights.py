@@ -202,6 +202,17 @@ def test_a_malformed_tag_is_told_once_and_means_always_on() -> None:
         assert "mo-fr 8-19 Berlin" in text
 
 
+def test_what_its_row_has_no_room_for_is_not_stopped_for_a_full_row_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rightsizer.flows.hours.MOST_STORED", 3000)
+    with hours_world() as w:
+        w.until(NIGHT)
+        assert (w.exists(), w.state) == (True, HoursState.RUNNING)
+        ((_, text),) = w.told
+        assert "kB had to be stored about it, and at most 3 kB leave room" in text
+
+
 def test_a_lasting_refusal_is_told_once() -> None:
     with hours_world() as w:
         w.box.world.fleet.monitors["drift"] = NAME

@@ -29,7 +29,6 @@ KEYS = ("key", "_id", "fingerprint", "digest")
 """A function that makes a key has one of these in its name."""
 
 KNOWN = {
-    "advice._as_batch": 1,
     "changes.leftover_configs": 1,
     "flows.check_before_step": 1,
 }

@@ -10,13 +10,12 @@ import json
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.aws.session import Session
+from rightsizer.aws.session import Session, request_threads
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import Grid, Series
 from rightsizer.errors import ReadError
@@ -72,7 +71,7 @@ class KvCaches:
         latest = [found for day in days[:LATEST] for found in ask(day)]
         yield from latest
         if latest:
-            with ThreadPoolExecutor(WORKERS) as pool:
+            with request_threads(WORKERS) as pool:
                 for found in pool.map(ask, days[LATEST:]):
                     yield from found
 

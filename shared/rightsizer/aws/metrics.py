@@ -9,7 +9,6 @@ than three hours ago; it throttles beyond.
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -19,7 +18,7 @@ from rightsizer.aws.datapoints import fold, read_fast, timestamps_as_seconds
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
 from rightsizer.aws.kv_cache import KvCaches
-from rightsizer.aws.session import Session
+from rightsizer.aws.session import Session, request_threads
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.usage import (
     DAY_S,
@@ -130,7 +129,7 @@ class CloudWatchMetrics:
     def __init__(self, session: Session, workers: int = 4, pace: RateLimiter | None = None) -> None:
         self._session = session
         self._pace = pace or RateLimiter()
-        self._client: CloudWatchClient = session.client("cloudwatch")
+        self._client: CloudWatchClient = session.client("cloudwatch", validated=False)
         read_fast(self._client)
         self._workers = workers
 
@@ -161,7 +160,7 @@ class CloudWatchMetrics:
         batches = list(_batches(queries))
         pending: dict[int, dict[MetricStatistic, _Answer]] = {number: {} for number in range(len(requests))}
         done = 0
-        with ThreadPoolExecutor(self._workers) as pool:
+        with request_threads(self._workers) as pool:
             for i in range(0, len(batches), self._workers):
                 group = batches[i : i + self._workers]
                 for batch, answers in zip(group, pool.map(self._fetch, group), strict=True):

@@ -21,7 +21,7 @@ class Delete(Dimension):
     """No role of the program may delete an endpoint."""
 
     kinds = (OptionKind.DELETE,)
-    does = "be deleted after a grace period"
+    does = "be deleted by its owner"
     back = "creates it anew from its kept configuration"
     keeps = False
     applies_to = frozenset({EndpointKind.REAL_TIME, EndpointKind.MULTI_VARIANT})

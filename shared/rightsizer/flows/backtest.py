@@ -18,13 +18,14 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import EndpointUsage, NoMetrics, VariantUsage
 from rightsizer.flows.evaluate import EvaluatePorts, ProgressWatcher, read_surroundings
 from rightsizer.flows.read_usage import Usage, UsageReader
-from rightsizer.flows.turns import CHUNK
 from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.telemetry import logger
 
 KEPT_DAYS = 63
 """CloudWatch keeps five-minute datapoints for so long."""
+TOGETHER = 25
+"""Endpoints that are read before they are tested: more would save no request, and nothing would seem to happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def backtests(
         inputs, ports.dimensions, Allowance(period.limits), now.date() - timedelta(days=days), now.date()
     )
     reach = replace(policy, lookback_days=min(days + policy.lookback_days, KEPT_DAYS))
-    for some in batched(ports.fleet.observe(summaries), CHUNK):
+    for some in batched(ports.fleet.observe(summaries), TOGETHER):
         reader = UsageReader(ports.metrics, ports.catalogue, cache(ports.history), reach, ports.memory)
         read = reader.read([each for each in some if isinstance(each, Endpoint)], now)
         for each in some:

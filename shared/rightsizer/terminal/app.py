@@ -277,8 +277,9 @@ def _cache_line(cache: "LocalCache") -> str:
     hours = (bootstrap.now() - cache.oldest).total_seconds() / 3600
     age = f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.1f} hours"
     return (
-        f"configurations of {cache.used} endpoints, and closed days of their metrics, come from the cache "
-        f"{cache.folder}; the oldest was read {age} ago (--refresh reads all anew)"
+        f"configurations of {cache.used} endpoints, closed days of their metrics, and the counts of those that were not"
+        f" modified and that no policy moves, come from the cache {cache.folder}; the oldest was read {age} ago"
+        " (--refresh reads all anew)"
     )
 
 

@@ -1,13 +1,16 @@
-"""`rightsizer history`: what was proposed for an endpoint, who decided it and where, and what was done."""
+"""`rightsizer proposals` and `history`: what was proposed, who decided it and where, and what was done."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from itertools import groupby
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -19,7 +22,7 @@ from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
-from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, change_id_of
+from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState, change_id_of
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
 from rightsizer.render import sentences
@@ -39,6 +42,13 @@ TOLD = {
 }
 """Journal lines beside writes that a person wants to see; --json has all."""
 UPDATE = "sagemaker:UpdateEndpoint"
+NEEDS_MORE = "run more than it has; no option is known"
+STATE_COLOURS = {
+    ProposalState.PENDING: "yellow",
+    ProposalState.PROVEN: "green",
+    ProposalState.ROLLED_BACK: "red",
+    ProposalState.HANDED_OVER: "bold red",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,83 @@ class Event:
     def actor(self) -> str:
         """Who acted, and where, in a few words."""
         return f"{caller_name(self.by)}, {self.place}" if self.by else self.place
+
+
+@app.command(
+    epilog=examples(
+        "rightsizer proposals --state pending  # what waits for an answer",
+        "rightsizer proposals --json | jq -r '.proposals[].id'",
+    )
+)
+@order
+def proposals(
+    options: StackOptions,
+    state: Annotated[
+        list[ProposalState] | None, typer.Option("--state", help="Show only this state; repeat it for several.")
+    ] = None,
+) -> None:
+    """List proposals and how each stands, the newest first.
+
+    Reads only. The id of a change is what rightsizer rollback takes.
+    """
+    unread: list[UnreadRow] = []
+    found = sorted(options.desk().store.proposals(state or (), unread), key=_listing_order)
+    if options.as_json:
+        listed = [document.proposal_document(one) for one in found]
+        print_json({"version": document.VERSION, "proposals": listed, "unreadable": document.unread_documents(unread)})
+        return
+    console = tables.output()
+    if found:
+        console.print(proposal_page(found, console.width))
+    elif not unread:
+        console.print("No proposal has this state." if state else "No proposal yet.")
+    for lost in unread:
+        tables.say(one_line(sentences.unread_row(lost)))
+
+
+def proposal_page(found: Sequence[Proposal], width: int) -> RenderableType:
+    """The proposals as a table, or where that would break ids and sentences as a list."""
+    return _proposal_table(found) if width >= tables.PIPED else _proposal_list(found)
+
+
+def _proposal_table(found: Sequence[Proposal]) -> RenderableType:
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for head in ("Proposal", "Endpoint", "State"):
+        grid.add_column(head, no_wrap=head != "Endpoint", overflow="fold")
+    grid.add_column("Change", overflow="fold")
+    grid.add_column("Saving a month", justify="right", overflow="fold")
+    grid.add_column("Id of change", no_wrap=True)
+    grid.add_column("How it stands", overflow="fold", ratio=1)
+    for one in found:
+        what, saving, stands = _standing(one)
+        state = Text(one.state.value, style=STATE_COLOURS.get(one.state, ""))
+        grid.add_row(one.id, Text(one.ref.name), state, Text(what), saving, one.change_id, Text(stands))
+    return grid
+
+
+def _proposal_list(found: Sequence[Proposal]) -> RenderableType:
+    """The same for a terminal that is too narrow for a table; ids are whole, so that they can be copied."""
+    parts: list[RenderableType] = []
+    for one in found:
+        what, saving, stands = _standing(one)
+        head = Text.assemble((one.ref.name, "bold"), "  ", (one.state.value, STATE_COLOURS.get(one.state, "")))
+        ids = Text(f"{one.id}  {one.change_id}".rstrip(), style="dim")
+        worth = f", {saving} a month" if saving else ""
+        parts += [head, *(Padding(each, (0, 0, 0, 2)) for each in (Text(f"{what}{worth}"), Text(stands), ids))]
+    return Group(*parts)
+
+
+def _standing(one: Proposal) -> tuple[str, str, str]:
+    """What is proposed, what that saves a month, and how it stands; nothing is saved where more is needed."""
+    option, usd = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
+    what = sentences.change(option) if option else NEEDS_MORE
+    stands = one.outcome or sentences.standing_sentence(one)
+    return one_line(what), sentences.money(usd) if usd else "", one_line(stands)
+
+
+def _listing_order(one: Proposal) -> tuple[float, Decimal, str]:
+    """The newest first; of one evaluation the largest saving first."""
+    return -one.created_at.timestamp(), -one.recommendation.saving_usd_per_month, one.ref.name
 
 
 @app.command(epilog=examples("rightsizer history chat-prod", "rightsizer history chat-prod --json | jq .events"))
@@ -199,11 +286,11 @@ def event_document(one: Event) -> dict[str, Any]:
     }
 
 
-def _page(found: Sequence[Event], width: int) -> Iterator[Grid | Text]:
+def _page(found: Sequence[Event], width: int) -> Iterator[Grid | Text | Padding]:
     if width < tables.SLIM:
         for one in found:
             yield Text.assemble((sentences.time_text(one.at), "bold"), f"  {one_line(one.actor)}")
-            yield Text(f"  {one_line(one.text)}")
+            yield Padding(Text(one_line(one.text)), (0, 0, 0, 2))
         return
     grid = Grid("When", "What", "Who and where", "Id", box=None, pad_edge=False, header_style="bold")
     for one in found:

@@ -1,6 +1,6 @@
 """`rightsizer waste` and `rightsizer savings`: the report's one table of money, at a terminal, for any days."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, cast
 
 import typer
+from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -45,15 +46,15 @@ METHODS: Mapping[UseMethod, str] = {
 By = Annotated[GroupBy, typer.Option("--by", help="One row for each of these.")]
 Days = Annotated[int, typer.Option("--days", min=1, max=365, metavar="DAYS", help="Look at the days before now.")]
 
-type Column = tuple[str, Callable[[Totals], Decimal]]
-WASTE: Sequence[Column] = (
+type Columns = Sequence[tuple[str, Callable[[Totals], Decimal]]]
+WASTE: Columns = (
     ("Spend", lambda one: one.spend),
     ("Works", lambda one: one.utilised),
     ("Reserve", lambda one: one.reserve),
     ("Not split", lambda one: one.unsplit),
     ("Wasted", lambda one: one.wasted),
 )
-SAVINGS: Sequence[Column] = (
+SAVINGS: Columns = (
     ("Could be saved", lambda one: one.open),
     ("of it waits", lambda one: one.waiting),
     ("Proven", lambda one: one.proven),
@@ -87,7 +88,7 @@ def _show(
     options: StackOptions,
     by: GroupBy,
     days: int,
-    columns: Sequence[Column],
+    columns: Columns,
     wanted: Callable[[Totals], bool],
     bill: str = "",
 ) -> None:
@@ -101,7 +102,7 @@ def _show(
         print_json(money_document(report, by, ordered))
         return
     console = tables.output()
-    console.print(_page(by, ordered, report.money.totals(), columns, console.width))
+    console.print(money_page(by, ordered, report.money.totals(), columns, console))
     console.print(f"US dollars a month, {_window(report)}.", style="dim", highlight=False)
     if columns is SAVINGS:
         said = billed.bill_text(report)
@@ -125,18 +126,12 @@ def _window(report: Report) -> str:
     return f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}, {report.account}, {report.region}"
 
 
-def _page(
-    by: GroupBy, rows: Sequence[tuple[str, Totals]], whole: Totals, columns: Sequence[Column], width: int
-) -> Grid | Text:
+def money_page(
+    by: GroupBy, rows: Sequence[tuple[str, Totals]], whole: Totals, columns: Columns, console: Console
+) -> RenderableType:
+    """The groups with their sum as a table, or as a list on a console that is too narrow for it."""
     if not rows:
         return Text("Nothing is known of these days: no endpoint was evaluated, and nothing was saved.")
-    if width < tables.SLIM:
-        lines = [(name, one) for name, one in rows] + [("in all", whole)]
-        parts = [
-            Text(f"{name}: " + ", ".join(f"{head} {figure(one):,.0f}" for head, figure in columns))
-            for name, one in lines
-        ]
-        return Text("\n").join(parts)
     grid = Grid(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")
     grid.add_column(by.value.capitalize(), footer="in all", overflow="fold")
     for head, figure in columns:
@@ -146,7 +141,13 @@ def _page(
         cells = [Text(f"{figure(one):,.2f}") for _, figure in columns]
         cells[-1].stylize("yellow" if columns is WASTE and last > 0 else "green" if last > 0 else "")
         grid.add_row(Text(one_line(name)), *cells)
-    return grid
+    return grid if tables.fits(console, grid) else tables.figures_list(_figures([*rows, ("in all", whole)], columns))
+
+
+def _figures(rows: Sequence[tuple[str, Totals]], columns: Columns) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """Each name with what is not zero."""
+    for name, one in rows:
+        yield name, [(head, f"{figure(one):,.0f}") for head, figure in columns if round(figure(one))]
 
 
 def money_document(report: Report, by: GroupBy, rows: Sequence[tuple[str, Totals]]) -> dict[str, Any]:

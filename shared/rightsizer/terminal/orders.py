@@ -5,17 +5,13 @@ which waits for its approval.
 """
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table as Grid
-from rich.text import Text
 
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
-from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
@@ -140,48 +136,6 @@ def _show_proposal(proposal: Proposal, as_json: bool) -> None:
     unchecked = option.not_checked[0].capitalize()
     tables.say(f"Proposed: {proposal.ref.name} can {sentences.change(option)} ({proposal.id}). {unchecked}.")
     tables.say(f"Nothing happens until somebody approves it: rightsizer approve {proposal.id}")
-
-
-@app.command(
-    epilog=examples(
-        "rightsizer proposals --state pending  # what waits for an answer",
-        "rightsizer proposals --json | jq -r '.proposals[].id'",
-    )
-)
-@order
-def proposals(
-    options: StackOptions,
-    state: Annotated[
-        list[ProposalState] | None, typer.Option("--state", help="Show only this state; repeat it for several.")
-    ] = None,
-) -> None:
-    """List proposals and how each stands, the newest first.
-
-    Reads only. The id of a change is what rightsizer rollback takes.
-    """
-    unread: list[UnreadRow] = []
-    found = sorted(options.desk().store.proposals(state or (), unread), key=_listing_order)
-    if options.as_json:
-        listed = [document.proposal_document(one) for one in found]
-        print_json({"version": document.VERSION, "proposals": listed, "unreadable": document.unread_documents(unread)})
-        return
-    grid = Grid("Proposal", "Endpoint", "State", "Change", "Saving a month", "Id of change", "How it stands", box=None)
-    for one in found:
-        option = one.recommendation.chosen_option
-        saving = sentences.money(one.recommendation.saving_usd_per_month)
-        said = one.outcome or sentences.standing_sentence(one)
-        what = sentences.change(option) if option else ""
-        row = (one.id, one.ref.name, one.state.value, what, saving, one.change_id, said)
-        grid.add_row(*(Text(one_line(cell)) for cell in row))
-    if found or not unread:
-        tables.output().print(grid if found else "No proposal yet." if not state else "No proposal has this state.")
-    for lost in unread:
-        tables.say(one_line(sentences.unread_row(lost)))
-
-
-def _listing_order(one: Proposal) -> tuple[float, Decimal, str]:
-    """The newest first; of one evaluation the largest saving first."""
-    return -one.created_at.timestamp(), -one.recommendation.saving_usd_per_month, one.ref.name
 
 
 @app.command(epilog=examples("rightsizer approve chat-prod --region eu-west-1", "rightsizer approve p-1f0c2a"))

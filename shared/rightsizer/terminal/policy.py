@@ -5,6 +5,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -133,7 +134,7 @@ def show(
         print_json({"version": DOCUMENT_VERSION, **stored, "policy": listed, "problems": list(known.misread)})
         return
     tables.say(_where(known))
-    grid = Grid("For", "Key", "Value", "Said by", box=None)
+    grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Value", "Said by")), box=None)
     for name, row in rows:
         grid.add_row(*(Text(cell) for cell in (name, row.key, row.value, row.source)))
     tables.output().print(grid)
@@ -202,7 +203,7 @@ def _difference(one: PolicyDifference) -> dict[str, str]:
 
 
 def _show_differences(found: list[PolicyDifference]) -> None:
-    grid = Grid("For", "Key", "Now", "Then", box=None)
+    grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Now", "Then")), box=None)
     for one in found:
         grid.add_row(*(Text(cell) for cell in (one.subject, one.key, one.now, one.then)))
     tables.output().print(grid if found else UP_TO_NOW)

@@ -10,9 +10,10 @@ from typing import Annotated, cast
 
 import typer
 from rich.table import Table as Grid
+from rich.text import Text
 
 from rightsizer import bootstrap, wire
-from rightsizer.domain.money import GroupedBy
+from rightsizer.domain.money import GroupedBy, Totals
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
 from rightsizer.errors import InputError
@@ -53,6 +54,7 @@ RENDER: Mapping[Format, Callable[[Report], str]] = {
     Format.JSON: report_json.report,
     Format.FOCUS: focus.report,
 }
+GROUP_HEADS = ("Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in the window")
 GROUPABLE = (None, Format.CSV, Format.JSON)
 DAYS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M"]
 
@@ -176,9 +178,16 @@ def _show_groups(made: Report, by: Group, form: Format | None, output: Path | No
     else:
         grid = Grid(box=None, pad_edge=False, header_style="bold")
         grid.add_column(by.value.capitalize(), overflow="fold", min_width=12)
-        for head in ("Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in the window"):
-            grid.add_column(head, justify="right", overflow="fold")
-        for name, one in groups.items():
-            usd = (one.spend, one.wasted, one.open, one.proven, one.realised)
-            grid.add_row(one_line(name), str(one.endpoints), *(sentences.exact_money(each) for each in usd))
-        tables.Screen().print(grid)
+        for head in GROUP_HEADS:
+            grid.add_column(head, justify="right", no_wrap=True)
+        rows = {name: _group_figures(one) for name, one in groups.items()}
+        for name, figures in rows.items():
+            grid.add_row(Text(one_line(name)), *figures)
+        console = tables.output()
+        named = ((name, list(zip(GROUP_HEADS, figures, strict=True))) for name, figures in rows.items())
+        console.print(grid if tables.fits(console, grid) else tables.figures_list(named))
+
+
+def _group_figures(one: Totals) -> tuple[str, ...]:
+    usd = (one.spend, one.wasted, one.open, one.proven, one.realised)
+    return (str(one.endpoints), *(sentences.exact_money(each) for each in usd))

@@ -17,6 +17,11 @@ from rightsizer.terminal.tables import Screen
 ALONE = ("scan", "explain")
 """Commands of the application itself: they need none of the other commands' modules, which cost half of a start."""
 
+ORDERS = frozenset(
+    ("approve", "test", "reject", "snooze", "apply", "rollback", "freeze", "wake", "components", "policy")
+)
+"""Commands that may have recorded something before they were interrupted."""
+
 
 def join_commands() -> None:
     """Let every command join the application."""
@@ -43,9 +48,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with _log_to_stderr():
             result = command.main(list(arguments), prog_name="rightsizer", standalone_mode=False)
-        return _exit_interrupted() if result == Exit.INTERRUPTED else int(result or 0)
+        return _exit_interrupted(arguments) if result == Exit.INTERRUPTED else int(result or 0)
     except (KeyboardInterrupt, typer.Abort):
-        return _exit_interrupted()
+        return _exit_interrupted(arguments)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
@@ -57,8 +62,10 @@ def run(arguments: Sequence[str]) -> int:
         return _usage(error)
 
 
-def _exit_interrupted() -> int:
-    sys.stderr.write("\ninterrupted; nothing was changed\n")
+def _exit_interrupted(arguments: Sequence[str]) -> int:
+    is_order = bool(ORDERS.intersection(arguments[:1]))
+    known = "the order may be recorded all the same; rightsizer proposals tells" if is_order else "nothing was changed"
+    sys.stderr.write(f"\ninterrupted; {known}\n")
     return Exit.INTERRUPTED
 
 

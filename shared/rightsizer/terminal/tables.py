@@ -72,6 +72,20 @@ def output() -> Console:
     return console if console.is_terminal else Screen(width=max(console.width, PIPED))
 
 
+def fits(console: Console, grid: Table) -> bool:
+    """Whether no cell of the table has to be broken on this console."""
+    return console.measure(grid, options=console.options.update(width=PIPED)).maximum <= console.width
+
+
+def figures_list(rows: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> Group:
+    """Rows of named figures for a terminal that is too narrow for their table: a name, and its figures below it."""
+    parts: list[RenderableType] = []
+    for name, figures in rows:
+        said = ", ".join(f"{head.lower()} {figure}" for head, figure in figures)
+        parts += [Text(one_line(name), style="bold"), Padding(Text(said or "nothing"), (0, 0, 0, 2))]
+    return Group(*parts)
+
+
 def say(text: str) -> None:
     """A line for standard output, as it is."""
     output().print(text, markup=False)
