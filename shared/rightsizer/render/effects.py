@@ -21,7 +21,7 @@ def restart_text(option: Option) -> str:
 
 
 def callers_text(option: Option) -> str:
-    """Duties and burdens of callers; of an option that sleeps, also who waits or fails at a start, and for how long."""
+    """Duties of callers; of an option that sleeps, also who waits or fails at a start."""
     sleeps = option.kind is OptionKind.SCALE_TO_ZERO
     return "; ".join(part for part in (option.client_change, *(option.notes if sleeps else ())) if part)
 
