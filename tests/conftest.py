@@ -24,7 +24,6 @@ LONG = frozenset(
         "flows/test_propose_hours.py",
         "flows/test_rehearse.py",
         "flows/test_usage.py",
-        "frozen/test_frozen.py",
         "house/test_extending.py",
         "recommender/test_alternatives.py",
         "recommender/test_closed_dimensions.py",
