@@ -38,6 +38,8 @@ GUESSED = 4
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
+SEVERAL_GPUS = 0.3
+"""Chance from which a type on which several GPUs work together is tested."""
 MIDDLE, QUICK = 1.0, 0.8
 """Slowdowns that are tried, over the middle one: quick is the lower quartile, 0.57 / 0.71 of phi (1,131 moves)."""
 
@@ -78,7 +80,18 @@ def options_for(context: EvaluationContext) -> Options:
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
-    return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+    unsure = tuple(one for one in (*test_candidates, *hopeful) if _is_chance_known(context, one))
+    return Options(tuple(sure), unsure, tuple(excluded), tuple(certain[tried:]))
+
+
+def _is_chance_known(context: EvaluationContext, test: ShadowTestCandidate) -> bool:
+    """Whether a low chance means what it says: the measured moves are of one GPU, and where several work on a model
+    the links between them differ too.
+    """
+    hardware = context.inputs.catalogue.find(test.option.target.instance_type)
+    used = context.demand.gpus_used or context.reference.accelerator_count
+    together = min(used, hardware.accelerator_count if hardware is not None else 1)
+    return together <= 1 or test.chance >= SEVERAL_GPUS
 
 
 def _is_smaller_size(context: EvaluationContext, candidate: CandidateType) -> bool:
