@@ -12,7 +12,7 @@ from rightsizer.domain.demand import Demand
 from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import BIN, SLOTS, DailyUsage, EachGpu, Fit, Spread
-from rightsizer.recommender.demand import demand_of, latency_of, weekly_growth
+from rightsizer.recommender.demand import demand_of, latency_of
 from rightsizer.recommender.stopped_hours import mark_stopped
 from tests.recommender import kit
 from tests.recommender.plain import NEED, near
@@ -174,34 +174,6 @@ def test_the_load_is_planned_by_a_high_percentile_and_a_margin_for_few_days() ->
     assert (found.hourly_known, found.hourly_rate) == (True, (near(10 / 300 * 1.1),) * 24)
     assert found.peak_busy_gpus == near(1.0 / 300 * 1.1)
     assert seen([day()]).load.peak_rate == near(10 / 300 * 1.2)
-
-
-def week_by_week(*factors: float, days: int = 14, **more: Any) -> list[DailyUsage]:
-    """Fourteen days, of which each of the last seven has so many times the requests of the same weekday before."""
-    before, since = [day(n) for n in range(7)], [day(n + 7, 10.0 * f) for n, f in enumerate(factors)]
-    return [*before, *since][-days:]
-
-
-def test_growth_is_what_all_weekdays_but_one_grew_by_in_a_week() -> None:
-    assert weekly_growth(week_by_week(*(1.4,) * 7)) == near(1.4)
-    assert weekly_growth(week_by_week(1.2, *(1.5,) * 6)) == near(1.5), "a holiday is no end of the growth"
-    assert weekly_growth(week_by_week(1.2, 1.3, *(1.5,) * 5)) == near(1.3)
-
-
-def test_a_few_busy_days_a_busy_weekend_and_what_differs_by_chance_are_no_growth() -> None:
-    assert weekly_growth(week_by_week(9.0, 9.0, 9.0, 9.0, 9.0, 1.0, 1.0)) == 1.0
-    assert weekly_growth([day(n, 90.0 if n % 7 > 4 else 10.0) for n in range(14)]) == 1.0
-    assert weekly_growth(week_by_week(*(1.09,) * 7)) == 1.0
-    assert weekly_growth(week_by_week(*(0.5,) * 7)) == 1.0
-
-
-def test_growth_is_told_by_five_whole_days_of_a_week_and_no_fewer() -> None:
-    assert weekly_growth(week_by_week(*(2.0,) * 5)) == near(2.0)
-    assert weekly_growth(week_by_week(*(2.0,) * 4)) == 1.0
-    gaps = [replace(d, requests=(None,) * 30 + d.requests[30:]) for d in week_by_week(*(2.0,) * 7)]
-    assert weekly_growth(gaps) == 1.0
-    twice = week_by_week(*(2.0,) * 7)
-    assert weekly_growth([*twice, *twice]) == 1.0, "days on two types are not compared"
 
 
 def test_the_hours_of_a_day_are_known_from_three_days_on() -> None:
