@@ -21,7 +21,7 @@ def restart_text(option: Option) -> str:
 
 
 def callers_text(option: Option) -> str:
-    """Duties of callers; of an option that sleeps, also who waits or fails at a start."""
+    """Duties of callers; of an option that sleeps also who waits or fails, and how long."""
     sleeps = option.kind is OptionKind.SCALE_TO_ZERO
     return "; ".join(part for part in (option.client_change, *(option.notes if sleeps else ())) if part)
 
