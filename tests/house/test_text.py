@@ -35,7 +35,6 @@ KNOWN = {
 """Functions that still read words, by package, and how often. The list shrinks only: one that is gone, or reads words
 less often, fails the test until the list says so."""
 ALLOWED = {
-    "domain.config_tried": "the one reader of which configuration a stored line before a creation names",
     "domain.read_failure": "the one reader of what a stored journal says of a write that failed",
     "domain.with_older_facts": "the one reader of what earlier releases stored",
     "flows._faults": "AWS says in words alone why a launch failed",
