@@ -20,6 +20,7 @@ from sandbox.refusals import NotSimulated
 
 type Dimensions = frozenset[tuple[str, str]]
 type Key = tuple[str, str, Dimensions]
+type Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +223,24 @@ def _percentile(wanted: float, samples: Sequence[Sample]) -> float:
     first = samples[0]
     if all(s.low == first.low and s.high == first.high and s.quantiles == first.quantiles for s in samples):
         return _value_at(wanted, first)  # a mixture of the same distribution is that distribution
-    low, high = min(s.low for s in samples), max(s.high for s in samples)
-    wanted_count = math.fsum(s.count for s in samples) * wanted / 100
-    known = [(s.count, [p for p, _ in knots], [v for _, v in knots]) for s in samples for knots in [_knots(s)]]
+    return _of_mixture(wanted, tuple((s.count, *_columns(s)) for s in samples))
+
+
+@lru_cache(4096)
+def _of_mixture(wanted: float, known: tuple[tuple[float, Numbers, Numbers], ...]) -> float:
+    """The percentile of (count, percentiles, their values) of each; accounts of the same past ask for the same ones."""
+    low, high = min(values[0] for _, _, values in known), max(values[-1] for _, _, values in known)
+    wanted_count = math.fsum(count for count, _, _ in known) * wanted / 100
     for _ in range(50):  # bisection of the mixture's distribution function
         middle = (low + high) / 2
         below = math.fsum([count * _share_below(middle, percents, values) for count, percents, values in known])
         low, high = (middle, high) if below < wanted_count else (low, middle)
     return high
+
+
+def _columns(sample: Sample) -> tuple[Numbers, Numbers]:
+    knots = _knots(sample)
+    return tuple(percent for percent, _ in knots), tuple(value for _, value in knots)
 
 
 def _knots(sample: Sample) -> list[tuple[float, float]]:
@@ -249,7 +260,7 @@ def _value_at(percent: float, sample: Sample) -> float:
     return knots[-1][1]
 
 
-def _share_below(value: float, percents: Sequence[float], values: Sequence[float]) -> float:
+def _share_below(value: float, percents: Numbers, values: Numbers) -> float:
     """The share of samples below a value; percentiles rise with their values."""
     at = bisect_right(values, value) - 1
     if at == len(values) - 1:

@@ -91,13 +91,8 @@ def test_batches_are_limited_only_where_the_rollback_rolls_and_something_is_know
 
 def test_the_quota_is_needed_for_batches_and_for_a_fleet_that_grew_and_not_without_a_rollback() -> None:
     assert rollback.is_quota_needed(rolling(), live(2), NOW)
-    for change in (
-        rolling(back=BACK),
-        rolling(turn=TURN),
-        rolling(turn=None),
-        rolling(back=None),
-        replace(rolling(), before=None),
-    ):
+    at_once = [rolling(back=BACK), rolling(turn=TURN), rolling(turn=None), rolling(back=None)]
+    for change in (*at_once, replace(rolling(), before=None)):
         assert not rollback.is_quota_needed(change, live(1), NOW)
     assert not rollback.is_quota_needed(rolling(back=None), live(9), NOW)
     keeps = replace(TURN, params={**TURN.params, "RetainAllVariantProperties": True})

@@ -188,6 +188,8 @@ class HoursRecord:
     """Messages that no channel took; each tick sends them again until one does."""
     is_unshown: bool = False
     """Whether the note of its state for people could not be written; each tick writes it again until it is."""
+    had_fallback: bool = False
+    """Whether the last creation was from the fallback, so that its own configuration has the next turn."""
     next_due: datetime | None = None
     lease_until: datetime | None = None
     version: int = 0
@@ -282,19 +284,16 @@ class HoursRecord:
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
 
     def with_intent(self, step: Step, now: datetime) -> "HoursRecord":
-        """The record with the line that stands before the write of a step."""
-        return self.with_entry(intent_of(step, now))
+        """The record with the line before the write of a step, and of a creation whose turn it was."""
+        known = self.with_entry(intent_of(step, now))
+        if step.kind is not StepKind.CREATE_ENDPOINT or self.before is None:
+            return known
+        return replace(known, had_fallback=step.params["EndpointConfigName"] == self.before.fallback_config)
 
 
 def intent_of(step: Step, now: datetime) -> Entry:
-    """The journal's line before a step; of a creation it names the configuration, behind a blank."""
-    config = step.params.get("EndpointConfigName")
-    return Entry(now, step.key, "intended", f"{step.kind.value} {config}" if config else step.kind.value)
-
-
-def config_tried(intent: Entry) -> str:
-    """The configuration that the line before a creation names; empty in a line of an older release."""
-    return intent.detail.partition(" ")[2]
+    """The journal's line before a step."""
+    return Entry(now, step.key, "intended", step.kind.value)
 
 
 def ended_times(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:

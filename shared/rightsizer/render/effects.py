@@ -21,7 +21,7 @@ def restart_text(option: Option) -> str:
 
 
 def callers_text(option: Option) -> str:
-    """What callers have to do or to bear; of an option that sleeps, who waits for a start, or fails, and how long."""
+    """Duties of callers; of an option that sleeps also who waits or fails, and how long."""
     sleeps = option.kind is OptionKind.SCALE_TO_ZERO
     return "; ".join(part for part in (option.client_change, *(option.notes if sleeps else ())) if part)
 

@@ -78,7 +78,7 @@ def fits(console: Console, grid: Table) -> bool:
 
 
 def figures_list(rows: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> Group:
-    """Rows of named figures for a terminal that is too narrow for their table: a name, and its figures below it."""
+    """Rows of named figures on a narrow terminal: each name, and its figures below it."""
     parts: list[RenderableType] = []
     for name, figures in rows:
         said = ", ".join(f"{head.lower()} {figure}" for head, figure in figures)

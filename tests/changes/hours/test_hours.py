@@ -234,9 +234,9 @@ def test_the_named_fallback_is_tried_after_two_lost_tries_and_then_each_in_turn(
     at = EARLY + timedelta(minutes=10)
     assert decide(starting(*lost, before=spare), gone(fallback_exists=True), at) == Do(CREATE)
     assert decide(starting(*lost * 2, before=spare), gone(fallback_exists=True), at) == Do(other)
-    both = [*lost * 2, *done(other, EARLY), *done(DELETE, EARLY)]
-    assert decide(starting(*both, before=spare), gone(fallback_exists=True), at) == Do(CREATE)
-    assert decide(starting(*both, *lost, before=spare), gone(fallback_exists=True), at) == Do(other)
+    after = starting(*lost * 2, before=spare).with_intent(other, EARLY)
+    assert decide(after, gone(fallback_exists=True), at) == Do(CREATE)
+    assert decide(after.with_intent(CREATE, EARLY), gone(fallback_exists=True), at) == Do(other)
     assert decide(starting(*lost * 2, before=spare), gone(), at) == Do(CREATE), "the fallback is gone"
     assert decide(starting(before=spare), gone(config_exists=False, fallback_exists=True), at) == Do(other)
 
@@ -250,7 +250,8 @@ def test_the_own_type_and_the_fallback_still_have_their_turns_once_the_journal_i
         assert isinstance(action, Do)
         tried.append(action.step.params["EndpointConfigName"])
         lines = rejected(action.step, now) if refused else (*done(action.step, now), *done(DELETE, now))
-        for line in lines:
+        one = one.with_intent(action.step, now)
+        for line in lines[1:]:
             one = one.with_entry(line)
         now += timedelta(minutes=20)
     assert set(tried[-4:]) == {"small", spare.config_name}

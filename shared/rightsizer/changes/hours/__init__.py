@@ -13,7 +13,7 @@ from typing import Literal
 from rightsizer.changes.hours import steps
 from rightsizer.changes.hours.steps import LiveHours, commands_by_hand
 from rightsizer.domain.change import StepResult
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, config_tried
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import lead_time, parse_hours
@@ -281,7 +281,7 @@ def _creating(
     if live.model_problem:
         text = f"{live.model_problem}, so it cannot be created as before"
         return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
-    has_turn = len(lost) >= 2 and lost[-1] != before.fallback_config
+    has_turn = lost >= 2 and not record.had_fallback
     if before.fallback_config and live.fallback_exists and (not usable or has_turn):
         config = before.fallback_config
     elif not usable:
@@ -291,21 +291,16 @@ def _creating(
     return _try_again(record, steps.create_step(record.ref, before, config), now)
 
 
-def _lost_tries(record: HoursRecord) -> tuple[str, ...]:
-    """Configurations of the creations of this start that another type may not meet: refused, or failed and deleted.
+def _lost_tries(record: HoursRecord) -> int:
+    """Creations of this start that another type may not meet: AWS refused them, or they failed and were deleted.
 
     A name that is still being deleted, a lost permission and a throttled call say nothing about the type. The journal
-    keeps the newest lines only, so whose turn it is hangs on the last of them and not on their number.
+    keeps the newest lines only, so whose turn it is hangs on the last creation and not on this number.
     """
     create, delete = (steps.step_key(kind, record.ref) for kind in (StepKind.CREATE_ENDPOINT, StepKind.DELETE_ENDPOINT))
-    tried, lost = "", list[str]()
-    for entry in record.present:
-        if entry.step == create and entry.status == "intended":
-            tried = config_tried(entry)
-        refused = entry.step == create and entry.result is StepResult.REFUSED and not NAME_TAKEN.search(entry.answer)
-        if refused or (entry.step == delete and entry.status == "done"):
-            lost.append(tried)
-    return tuple(lost)
+    refused = (e for e in record.present if e.step == create and e.result is StepResult.REFUSED)
+    deleted = sum(e.status == "done" and e.step == delete for e in record.present)
+    return deleted + sum(not NAME_TAKEN.search(e.answer) for e in refused)
 
 
 def _try_again(record: HoursRecord, step: Step, now: datetime) -> HoursAction:

@@ -1,6 +1,7 @@
-"""Growth from week to week: seen on nearly every weekday, or it is none."""
+"""Growth of the requests from week to week: what counts as growth, and what tells nothing."""
 
 from dataclasses import replace
+from typing import Any
 
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.demand import weekly_growth
@@ -8,10 +9,10 @@ from tests.recommender.plain import near
 from tests.recommender.test_demand import day
 
 
-def week_by_week(*factors: float) -> list[DailyUsage]:
+def week_by_week(*factors: float, days: int = 14, **more: Any) -> list[DailyUsage]:
     """Fourteen days, of which each of the last seven has so many times the requests of the same weekday before."""
     before, since = [day(n) for n in range(7)], [day(n + 7, 10.0 * f) for n, f in enumerate(factors)]
-    return [*before, *since]
+    return [*before, *since][-days:]
 
 
 def test_growth_is_what_all_weekdays_but_one_grew_by_in_a_week() -> None:
