@@ -144,12 +144,13 @@ bench: install $(BUILT) .venv-lambda/.installed ## Cold starts, AWS calls, decis
 replay: install ## The decision engine and the rules of the field in the referee; SEEDS=1,2,3 (1), FAST=1 thins
 	$(RUN) -m bench.replay $(if $(FAST),--fast) $(if $(SEEDS),--seeds $(SEEDS))
 
-faults: install ## Kill a change after every AWS call; doors that meet; 10,000 spoilt events; the grid of poisons; the replay as frozen
+faults: install ## Kill a change after every AWS call; doors that meet; 10,000 spoilt events; grids and many examples; the replay as frozen
 	$(RUN) -m bench.faults
 	$(RUN) -m bench.meeting
 	$(RUN) -m bench.events
 	$(RUN) -m bench.poison
 	$(SPREAD) -m grid
+	$(SPREAD) --hypothesis-profile=many -m hypothesis
 	$(RUN) -m tests.frozen.write --check replay
 
 mutants: install ## Mutation tests of recommender and changes; MODULE=recommender/gate for one, SINCE=main for what a branch changed

@@ -36,9 +36,9 @@ from sandbox.server import Application, serve
 ROOT = Path(__file__).parents[1]
 GOAL = 0.2
 """Of Custodian's CPU, the aim."""
-RECORDED = {False: (1.11, 200), True: (5.27, 100)}
-"""The ratio measured with every datapoint (True) or few, and with how many endpoints: it grows with their number. The
-command fails above 1.25 times it, for so many or fewer; larger accounts have no limit, which it says."""
+RECORDED = {False: {200: 1.11, 1000: 1.54}, True: {100: 5.27}}
+"""The ratio measured with every datapoint (True) or few, by the number of endpoints, with which it grows. The command
+fails above 1.25 times that of the next larger account; beyond the largest there is no limit, which it says."""
 SPARE = 1.25
 DAYS = 14
 CUSTODIAN = """
@@ -221,11 +221,12 @@ def bare(of: Account) -> Run:
 
 def over(ratio: float, endpoints: int, *, full: bool) -> str:
     """A sentence where the ratio is above the recorded limit, else nothing."""
-    recorded, largest = RECORDED[full]
-    if endpoints > largest:
-        print(f"no limit is recorded for more than {largest} endpoints: the ratio is not judged")
+    measured = RECORDED[full]
+    size = min((each for each in measured if each >= endpoints), default=None)
+    if size is None:
+        print(f"no limit is recorded for more than {max(measured)} endpoints: the ratio is not judged")
         return ""
-    limit = recorded * SPARE
+    limit = measured[size] * SPARE
     return f"a scan takes {ratio:.2f} of Custodian's CPU, above {limit:.2f}" if ratio > limit else ""
 
 

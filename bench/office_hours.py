@@ -2,6 +2,8 @@
 
     python -m bench.office_hours                 four weeks from 12 October 2026, in which Europe sets its clocks back
     python -m bench.office_hours --days 7        only so many days
+    python -m bench.office_hours --zones south   from 15 March 2027, in zones that set their clocks by other rules
+    python -m bench.office_hours --seed 3        other ticks are lost, doubled and killed
 
 The real flow on the simulated account, by the role of the template: a tick every five minutes, some of them lost, late
 or killed. Each endpoint gets requests in each minute of its hours. A request that finds no endpoint met a closed door:
@@ -34,7 +36,7 @@ from tests.hours.world import NAME, HoursWorld, hours_world
 from tests.notifiers import Told
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-BEGINS = datetime(2026, 10, 12, 0, 0, tzinfo=UTC)
+NEVER = datetime.min.replace(tzinfo=UTC)
 SERVING = ("InService", "Updating", "SystemUpdating")
 RECOVERY = timedelta(minutes=50)
 """After capacity is back: the tick, a failed creation that is deleted, and the start."""
@@ -54,7 +56,7 @@ class Tagged:
     fallback: str = ""
 
 
-ENDPOINTS = (
+EUROPE = (
     Tagged(NAME, "mon-fri 08:00-19:00 Europe/Berlin", "ml.g5.xlarge", 2),
     Tagged("search", "mon-fri 07:00-20:00 Europe/London", "ml.g5.2xlarge", 1),
     Tagged("rank", "mon-thu 08:00-18:00 fri 08:00-14:00 Europe/Berlin", "ml.g6.xlarge", 2),
@@ -66,12 +68,32 @@ ENDPOINTS = (
 )
 
 
+SOUTH = (
+    replace(EUROPE[0], hours="mon-fri 08:00-19:00 Australia/Lord_Howe"),
+    replace(EUROPE[1], hours="mon-fri 07:00-20:00 Atlantic/Azores"),
+    replace(EUROPE[2], hours="mon-thu 08:00-18:00 fri 08:00-14:00 Africa/Casablanca"),
+    EUROPE[3],
+    replace(EUROPE[4], hours="mon-fri 09:00-17:00 America/St_Johns"),
+    replace(EUROPE[5], hours="mon-fri 22:00-06:00 America/Santiago"),
+    replace(EUROPE[6], hours="mon-fri 09:00-18:00 Asia/Kathmandu"),
+    replace(EUROPE[7], hours="sat-sun 10:00-16:00 mon 09:00-12:00 Pacific/Auckland"),
+)
+"""Half an hour of summer time, a quarter of an hour beside the full one, and clocks that are set in March and April."""
+ACCOUNTS = {
+    "europe": (datetime(2026, 10, 12, tzinfo=UTC), EUROPE),
+    "south": (datetime(2027, 3, 15, tzinfo=UTC), SOUTH),
+}
+"""When the month begins, and its endpoints; their names and types are the same, since the faults name them."""
+
+
 @dataclass
 class Month:
     """What happened so far."""
 
     world: HoursWorld
     dice: random.Random
+    begins: datetime
+    endpoints: tuple[Tagged, ...]
     refused: list[tuple[str, datetime, datetime]] = field(default_factory=list)
     """(Endpoint, from, until) in which AWS refuses it capacity or quota, the way back included."""
     told: list[tuple[datetime, str]] = field(default_factory=list)
@@ -80,7 +102,7 @@ class Month:
     excused: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
     usd: float = 0.0
-    mute_until: datetime = BEGINS
+    mute_until: datetime = NEVER
     printed: int = 0
 
     @property
@@ -114,11 +136,12 @@ def is_open(hours: OfficeHours, known: dict[datetime, Opening | None], at: datet
 
 
 @contextmanager
-def account() -> Iterator[Month]:
+def account(zones: str, seed: int) -> Iterator[Month]:
     """Eight endpoints that run, in the night before the first day."""
-    first, others = ENDPOINTS[0], ENDPOINTS[1:]
-    with hours_world(evening=BEGINS, more_tags={"rightsizer:hours": first.hours}) as w:
-        month = Month(w, random.Random(7))
+    begins, endpoints = ACCOUNTS[zones]
+    first, others = endpoints[0], endpoints[1:]
+    with hours_world(evening=begins, more_tags={"rightsizer:hours": first.hours}) as w:
+        month = Month(w, random.Random(seed), begins, endpoints)
         ports = w.flow.ports
         w.flow = replace(w.flow, ports=replace(ports, notifier=Told(month.post)))
         with w.box.gate.unrecorded():
@@ -128,7 +151,7 @@ def account() -> Iterator[Month]:
                 w.box.add_endpoint(one.name, one.kind, one.count, tags=tags, image=IMAGE.format(one.name))
                 if one.fallback:
                     spare(w, one)
-        for one in ENDPOINTS:
+        for one in endpoints:
             w.box.load(one.name, open_for(one))
         yield month
 
@@ -151,7 +174,7 @@ def no_capacity(month: Month, kind: str, hours: float) -> None:
     """AWS has none of the type until then; each endpoint of it without a fallback may be late."""
     month.world.box.world.fleet.scarce.add(kind)
     month.refused += [
-        (one.name, month.now, month.now + hours * HOUR + RECOVERY) for one in ENDPOINTS if one.kind == kind
+        (one.name, month.now, month.now + hours * HOUR + RECOVERY) for one in month.endpoints if one.kind == kind
     ]
 
 
@@ -162,7 +185,7 @@ def plenty(month: Month) -> None:
 
 def no_quota(month: Month, name: str, hours: float) -> None:
     """The quota of its type is used up by others until then."""
-    month.world.box.fail(
+    month.world.box.gate.fail(
         "sagemaker",
         "CreateEndpoint",
         "ResourceLimitExceeded",
@@ -175,7 +198,7 @@ def no_quota(month: Month, name: str, hours: float) -> None:
 
 def throttle(month: Month) -> None:
     for service in ("sagemaker", "cloudwatch", "application-autoscaling"):
-        month.world.box.fail(service, "*", "ThrottlingException", times=20)
+        month.world.box.gate.fail(service, "*", "ThrottlingException", times=20)
 
 
 def owner(month: Month, do: Callable[[Any], object]) -> None:
@@ -235,11 +258,11 @@ FAULTS: tuple[tuple[float, Callable[[Month], object]], ...] = (
 
 def live(month: Month, days: int) -> None:
     """Minute by minute; a tick every five, of which some are lost, doubled or killed."""
-    w, due = month.world, [(BEGINS + days_in * DAY, do) for days_in, do in FAULTS]
-    opened: dict[str, dict[datetime, Opening | None]] = {one.name: {} for one in ENDPOINTS}
-    hours = {one.name: parse_hours(one.hours) for one in ENDPOINTS}
+    w, due = month.world, [(month.begins + days_in * DAY, do) for days_in, do in FAULTS]
+    opened: dict[str, dict[datetime, Opening | None]] = {one.name: {} for one in month.endpoints}
+    hours = {one.name: parse_hours(one.hours) for one in month.endpoints}
     lost = 0
-    while month.now < BEGINS + days * DAY:
+    while month.now < month.begins + days * DAY:
         w.box.clock.advance(MINUTE)
         while due and due[0][0] <= month.now:
             due.pop(0)[1](month)
@@ -250,13 +273,14 @@ def live(month: Month, days: int) -> None:
             if not lost:
                 tick(month)
         bill(month)
-        for one in ENDPOINTS:
+        for one in month.endpoints:
             if is_open(hours[one.name], opened[one.name], month.now):
                 call(month, one, opened[one.name])
 
 
 def tell_of_the_day(month: Month) -> None:
-    """Print what broke since the last midnight."""
+    """Print the day, and what broke since the last midnight."""
+    print(f"{month.now:%d %b}: {month.usd:,.0f} USD, {sum(month.closed.values()):,} met a closed door", flush=True)
     month.world.box.calls.clear()  # nobody reads them here, and a month makes millions
     for line in month.broken[month.printed :]:
         print(f"    {line}", flush=True)
@@ -308,16 +332,19 @@ def main() -> int:
     """Live the month and print what it came to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=28)
-    days = parser.parse_args().days
+    parser.add_argument("--zones", choices=tuple(ACCOUNTS), default="europe")
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    days = given.days
     logger.setLevel(logging.CRITICAL)
     began = time.monotonic()
-    with account() as month:
+    with account(given.zones, given.seed) as month:
         live(month, days)
         with month.world.box.gate.unrecorded():
             book = HoursTable(month.world.flow.ports.book.table)  # type: ignore[attr-defined]
             stops = {record.ref.name: len(record.stopped_times) for record in book.records()}
-    always = sum(one.count * hourly(PRICED_IN, one.kind) for one in ENDPOINTS) * 24 * days
-    for one in ENDPOINTS:
+    always = sum(one.count * hourly(PRICED_IN, one.kind) for one in month.endpoints) * 24 * days
+    for one in month.endpoints:
         shut, late = month.closed[one.name], month.excused[one.name]
         print(f"{one.name:9}{stops.get(one.name, 0):4} stops{month.requests[one.name]:10,} requests", end="")
         print(f"{shut:7,} met a closed door, {late:,} of them while AWS refused capacity or quota")

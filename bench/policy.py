@@ -6,6 +6,7 @@ imported only when an action is made; what it passes in is typed by the Protocol
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,6 +14,7 @@ from decimal import Decimal
 from bench.adapter import DAY_0, Memory, config_name, facts, framework, is_slow_by_habit, outcomes, remember
 from bench.causes import NO_ROOM, cause_of, worst_of
 from bench.views import Account, Actions, View
+from rightsizer.autoscaling.count_schedule import scheduled_counts
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.overruled import ApprovedAs, covered_fleet, overruling_reason
 from rightsizer.changes.preflight import withhold_refused
@@ -327,7 +329,7 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         policies = (KEEP_BUSY,) if view.autoscale_max is not None else ()
         dimension = "sagemaker:variant:DesiredInstanceCount"
         done = memory.option.target if memory.option is not None else None
-        ours = ({"ScheduledActionName": "rightsizer-c-00"},) if done is not None and done.hourly_counts else ()
+        ours = _our_actions(done.hourly_counts) if done is not None and done.hourly_counts else ()
         scaling = (ScalableTarget(resource, dimension, least, top, policies=policies, scheduled=ours),)
     managed = None
     if kind is EndpointKind.INFERENCE_COMPONENTS:  # instances follow the copies, down to one until a change
@@ -352,6 +354,18 @@ def _installed(view: View, memory: Memory, mode: Mode) -> Endpoint:
         owned_by="",
         scaling=scaling,
         framework=framework(view),
+    )
+
+
+def _our_actions(counts: Sequence[int]) -> tuple[dict[str, object], ...]:
+    """Scheduled actions of counts by the hour, as a change of ours leaves them."""
+    return tuple(
+        {
+            "ScheduledActionName": f"rightsizer-c-{one.label}",
+            "Schedule": one.schedule,
+            "ScalableTargetAction": {"MinCapacity": one.count, "MaxCapacity": one.count},
+        }
+        for one in scheduled_counts(counts)
     )
 
 

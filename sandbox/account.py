@@ -9,7 +9,7 @@ Every boto3 client that is made inside the block talks to the account; nothing l
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from types import SimpleNamespace, TracebackType
@@ -123,20 +123,6 @@ class Sandbox(Seeding):
             config = Config(retries={"mode": "standard", "max_attempts": 3})
             self._clients[key] = self._session.client(service, region_name=region, config=config)  # type: ignore[call-overload]
         return self._clients[key]
-
-    def fail(
-        self,
-        service: str,
-        operation: str,
-        error_code: str,
-        message: str = "",
-        *,
-        nth: int = 1,
-        times: float = 1,
-        where: Callable[[Mapping[str, Any]], bool] = lambda params: True,
-    ) -> None:
-        """See `Gate.fail`. botocore repeats throttled requests: give `times` to outlast it."""
-        self.gate.fail(service, operation, error_code, message, nth=nth, times=times, where=where)
 
     def deny(self, *actions: str) -> None:
         """Refuse IAM actions, such as ``sagemaker:UpdateEndpoint``, from now on."""

@@ -25,8 +25,11 @@ from moto.dynamodb.responses import DynamoHandler
 from sandbox import shapes, strict
 
 SERVICES = frozenset(
-    {"application-autoscaling", "cloudwatch", "ecr", "resourcegroupstaggingapi", "sagemaker", "service-quotas"}
-)
+    {
+        "application-autoscaling", "cloudwatch", "ecr", "pricing", "resourcegroupstaggingapi", "sagemaker",
+        "savingsplans", "service-quotas",
+    }
+)  # fmt: skip
 """Services of the sandbox that speak JSON."""
 READ_RAW = frozenset({"DescribeEndpointConfig", "DescribeInferenceComponent"})
 """Operations of which the program reads the bytes of the answer (`rightsizer.aws.configuration`): they have some."""
@@ -156,7 +159,8 @@ def _received(shape: Any, value: Any) -> Any:
             if kind == "double":  # datapoints come by the thousand
                 return [float(item) for item in value]
             if kind == "timestamp":
-                return [_instant(item) for item in value]
+                whole = (type(item) is datetime and item.tzinfo is UTC and not item.microsecond for item in value)
+                return list(value) if all(whole) else [_instant(item) for item in value]
             return [_received(shape.member, item) for item in value]
         case "map":
             return {str(name): _received(shape.value, item) for name, item in value.items()}

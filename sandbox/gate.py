@@ -136,7 +136,10 @@ class Gate:
         times: float = 1,
         where: Callable[[Mapping[str, Any]], bool] = lambda params: True,
     ) -> None:
-        """Answer the `nth` matching request from now on, and `times` in all, with this error (`math.inf` for ever)."""
+        """Answer the `nth` matching request from now on, and `times` in all, with this error (`math.inf` for ever).
+
+        botocore repeats throttled requests: give `times` to outlast it.
+        """
         text = message or {"ThrottlingException": "Rate exceeded", "Throttling": "Rate exceeded"}.get(error_code, "")
         fault = Fault(error_code, text or f"{error_code} injected by the sandbox")
         self._plans.append(_Plan(service, operation, fault, nth - 1, times, where))

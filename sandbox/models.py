@@ -13,17 +13,22 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from botocore import hooks, httpsession, useragent
+from botocore import hooks, httpsession, regions, useragent
 from botocore.auth import S3SigV4Auth, SigV4Auth
-from botocore.client import ClientCreator
+from botocore.client import BaseClient, ClientCreator
+from botocore.endpoint_provider import EndpointProvider
+from botocore.exceptions import OperationNotPageableError
 from botocore.loaders import JSONFileLoader, Loader
 from botocore.model import ServiceModel
+from botocore.paginate import Paginator
 from moto.core import common_models, responses
+from moto.core import models as core_models
 from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import StreamShard, Table
 
 _accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
+_deep: Any = vars(DynamoType)["__deepcopy__"]
 _cast: Any = vars(DynamoType)["cast_value"].fget
 _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
@@ -51,11 +56,12 @@ def _read(path: str, open_method: Any) -> Any:
 
 
 class _Parsed:
-    """Service models and the methods of their clients, by the document that they were read from."""
+    """Service models, rules of addresses and the methods of clients, by the document that they were read from."""
 
     def __init__(self) -> None:
         self._models: dict[int, tuple[Any, ServiceModel]] = {}
         self._methods: dict[int, tuple[ServiceModel, dict[str, Any]]] = {}
+        self._providers: dict[Any, tuple[Any, Any, EndpointProvider]] = {}
 
     def model(self, creator: Any, service: str, api_version: str | None = None) -> ServiceModel:
         """The model of a service."""
@@ -63,6 +69,14 @@ class _Parsed:
         if id(document) not in self._models:
             self._models[id(document)] = document, ServiceModel(document, service_name=service)
         return self._models[id(document)][1]
+
+    def provider(self, ruleset_data: Any, partition_data: Any, excluded_params: Any = None) -> EndpointProvider:
+        """What finds a service's addresses by the rules of its document."""
+        key = id(ruleset_data), id(partition_data), frozenset(excluded_params or ())
+        if key not in self._providers:
+            made = EndpointProvider(ruleset_data, partition_data, excluded_params)
+            self._providers[key] = ruleset_data, partition_data, made
+        return self._providers[key][2]
 
     def methods(self, creator: Any, model: ServiceModel) -> dict[str, Any]:
         """The methods of a client, in a dictionary that the caller may add to."""
@@ -104,6 +118,20 @@ def _copied(trie: Any, node: dict[str, Any]) -> dict[str, Any]:
 def _value(found: Any) -> Any:
     """What a value of a table is compared by. Most are texts, of which moto asks last."""
     return found.value if found.type == "S" else _cast(found)
+
+
+def _same_value(found: DynamoType, memo: dict[int, Any]) -> DynamoType:
+    """The copy of a value of a table. Only lists, maps and sets are ever changed in place; others are themselves."""
+    return _deep(found, memo) if found.type in ("L", "M", "SS", "NS", "BS") else found
+
+
+def _paginator(client: Any, name: str) -> Any:
+    """What reads an operation's pages. botocore makes a class with a text of its own for each one that is asked for."""
+    if not client.can_paginate(name):
+        raise OperationNotPageableError(operation_name=name)
+    operation = client._PY_TO_OP_NAME[name]
+    model = client.meta.service_model.operation_model(operation)
+    return Paginator(getattr(client, name), client._cache["page_config"][operation], model)
 
 
 def _signed(signer: SigV4Auth, request: Any) -> Any:
@@ -163,6 +191,7 @@ def share() -> None:
         (Loader, "_cache", _ByPath()),
         (ClientCreator, "_load_service_model", lambda *given: parsed.model(*given)),
         (ClientCreator, "_create_methods", lambda *given: parsed.methods(*given)),
+        (regions, "EndpointProvider", parsed.provider),
         (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
         (hooks, "accepts_kwargs", _takes_any),
         (vars(hooks)["_PrefixTrie"], "_recursive_copy", _copied),
@@ -170,8 +199,11 @@ def share() -> None:
         (useragent, "sanitize_user_agent_string_component", cache(_sanitised)),
         (SigV4Auth, "canonical_request", _signed),
         (DynamoType, "cast_value", property(_value)),
+        (core_models, "RESPONSES_METHODS", ()),  # for the library `requests`, which nobody uses here: 1,300 each time
         (responses, "method_names_from_class", cache(responses.method_names_from_class)),
         (common_models.BaseModel, "__new__", staticmethod(_made)),
+        (BaseClient, "get_paginator", _paginator),
+        (DynamoType, "__deepcopy__", _same_value),
         (StreamShard, "__deepcopy__", _same_records),
         (Table, "__deepcopy__", _same_rows),
         (ConditionExpressionParser, "_lex_condition_expression", _words),

@@ -7,6 +7,7 @@ What only exists after a deployment stays recognisable: a reference to a resourc
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,8 +37,9 @@ _CALCULATED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@cache
 def source() -> dict[str, Any]:
-    """The template as it is written."""
+    """The template as it is written, parsed once: nobody may change it."""
     parsed: dict[str, Any] = yaml_parse((ROOT / "template.yaml").read_text())
     return parsed
 
@@ -45,7 +47,7 @@ def source() -> dict[str, Any]:
 @cache
 def _translated() -> str:
     with patch.dict("os.environ", {"AWS_DEFAULT_REGION": "eu-west-1"}):
-        written = source()
+        written = deepcopy(source())
         for resource in written["Resources"].values():
             for key in ("CodeUri", "ContentUri"):
                 if key in resource.get("Properties", {}):

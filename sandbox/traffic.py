@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
@@ -32,6 +32,7 @@ def hardware() -> Catalogue:
     return catalogue(catalog.instances(), catalog.accelerators())
 
 
+@cache
 def office_hours(peak: float, night: float = 0.05, weekend: float = 0.3) -> Shape:
     """A weekday curve with its top at 14:00 UTC."""
 
@@ -43,21 +44,25 @@ def office_hours(peak: float, night: float = 0.05, weekend: float = 0.3) -> Shap
     return shape
 
 
+@cache
 def around_the_clock(level: float, swing: float = 0.4) -> Shape:
     """A wave over the day that never stops, as of users all over the world."""
     return lambda at: level * (1 + swing * math.sin((at.hour + at.minute / 60) / 24 * 2 * math.pi))
 
 
+@cache
 def bursts(peak: float, every_hours: int = 6, minutes: int = 20) -> Shape:
     """Batches: full load for some minutes every few hours, nearly nothing between."""
     return lambda at: peak if at.hour % every_hours == 0 and at.minute < minutes else 0.2
 
 
+@cache
 def month_end(level: float, factor: float = 6.0) -> Shape:
     """Quiet but for the last three days of a month."""
     return lambda at: level * (factor if (at + timedelta(days=3)).month != at.month else 1.0)
 
 
+@cache
 def nothing() -> Shape:
     """No request at all."""
     return lambda _: 0.0
@@ -140,6 +145,16 @@ class Workload:
         return min(1.0, self.gpu_memory_gib * (0.98 + 0.02 * wobble) / kind.accelerator.memory_gib)
 
 
+@lru_cache(16)
+def _past(work: Workload, kind: str, count: int, start: datetime, periods: int) -> tuple[Served, ...]:
+    """What a fleet did in each period: accounts of the same day begin with the same past."""
+    return tuple(work.served(at, kind, count, PERIOD / 60) for at in _moments(start, periods))
+
+
+def _moments(start: datetime, periods: int) -> list[datetime]:
+    return [start + timedelta(seconds=PERIOD * i) for i in range(periods)]
+
+
 def write_past(
     box: Sandbox,
     endpoint: str,
@@ -160,8 +175,8 @@ def write_past(
     """
     end = datetime.fromtimestamp((end or box.clock.now).timestamp() // PERIOD * PERIOD, box.clock.now.tzinfo)
     start = end - timedelta(days=days)
-    moments = [start + timedelta(seconds=PERIOD * i) for i in range(int(days * 86400 / PERIOD))]
-    rows = [work.served(at, kind or work.home, count, PERIOD / 60) for at in moments]
+    moments = _moments(start, int(days * 86400 / PERIOD))
+    rows = _past(work, kind or work.home, count, start, len(moments))
     kept = [1.0] * len(rows)
     if gap:
         edge = [end - timedelta(hours=hours) for hours in gap]

@@ -5,12 +5,11 @@ With ``--check`` nothing is written, and the exit code is 1 where the page diffe
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rightsizer.advice.rules import Cited, rules
+from scripts.page_part import DOCS, PagePart
 
-PAGE = Path(__file__).parent.parent / "docs" / "advise-rules.md"
-BEGIN, END = "<!-- rules: begin -->", "<!-- rules: end -->"
+PART = PagePart(DOCS / "advise-rules.md", "rules")
 GROUPS = {
     "C": "Classes of hardware",
     "M": "Memory",
@@ -33,13 +32,6 @@ def report() -> str:
     return "\n".join(line for letter, title in GROUPS.items() if letter in used for line in _group(letter, title))
 
 
-def page_with(text: str, page: str) -> str:
-    """The page with the tables in place of those that it has."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
-
-
 def _group(letter: str, title: str) -> Iterator[str]:
     yield from (f"## {title}", "", "| id | rule | figure | source |", "|---|---|---|---|")
     yield from (_row(each) for each in rules().values() if each.id.startswith(letter))
@@ -52,12 +44,7 @@ def _row(each: Cited) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page, or compare it; returns the exit code."""
-    page = PAGE.read_text(encoding="utf-8")
-    made = page_with(report(), page)
-    if "--check" in arguments:
-        return int(made != page)
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
+    return PART.write(report(), arguments)
 
 
 if __name__ == "__main__":

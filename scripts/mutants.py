@@ -28,10 +28,11 @@ ALSO: Mapping[str, Sequence[str]] = {
     "recommender/recommend": ("recommender/test_several_variants",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
-    "changes/rollback": ("changes/test_return",),
+    "changes/plan/fleet": ("changes/test_plan_config",),
     "changes/preflight/consent": ("changes/test_owner", "changes/test_approver"),
     "changes/reconcile": ("changes/test_reconcile_courses", "changes/test_still"),
     "changes/reconcile/drift": ("changes/test_reconcile", "changes/test_drift_copies"),
+    "changes/reconcile/obstacles": ("changes/test_still",),
     "changes/reconcile/journal": ("changes/test_reconcile", "changes/test_turning"),
     "changes/reconcile/steps": ("changes/test_reconcile", "changes/test_turning"),
 }
@@ -54,9 +55,18 @@ pythonpath = ["."]
 addopts = "--import-mode=importlib -q"
 markers = ["artefact", "slow", "grid"]
 """
-RUN = '''"""mutmut, which leaves the words of sentences alone: a string with a blank is no target."""
+RUN = '''"""mutmut: the words of sentences are no targets, and tests are collected once for all mutants of a module."""
 
+import os
+import resource
+from time import process_time
+
+from _pytest.runner import runtestprotocol
 from mutmut.mutation import mutators
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.state import state
+from mutmut.utils.file_utils import change_cwd
+from mutmut.workers import isolation
 
 words = mutators.operator_string
 
@@ -68,6 +78,68 @@ def codes_only(node):
 mutators.mutation_operators[:] = [
     (kind, codes_only if operator is words else operator) for kind, operator in mutators.mutation_operators
 ]
+
+
+class OneSession(isolation.ForkRunner):
+    """Each mutant is a fork of one session, which has collected the tests: mutmut collects them for each mutant."""
+
+    def __init__(self, *args, **known):
+        super().__init__(*args, **known)
+        self.work, self.codes = [], {}
+
+    def submit(self, mutant_name, tests, cpu_time_limit, estimated_time):
+        self.work.append((mutant_name, sorted(tests, key=state().duration_by_test.__getitem__), cpu_time_limit))
+
+    def has_capacity(self):
+        return True
+
+    def pending_count(self):
+        return len(self.codes)
+
+    def wait_for_result(self, timeout=None):
+        mutant, code = self.codes.popitem()
+        return isolation.MutantResult(mutant_name=mutant, exit_code=code, duration=0.0)
+
+    def signal_work_complete(self):
+        with change_cwd("mutants"):
+            self.test_runner.execute_pytest(list(self.test_runner._pytest_add_cli_args_test_selection), plugins=[self])
+        if self.codes.pop("") != 0:
+            raise SystemExit("the tests fail in a fork without a mutant")
+
+    def pytest_runtestloop(self, session):
+        items = {item.nodeid: item for item in session.items}
+        for mutant, tests, limit in [("", list(items), 3600), *self.work]:
+            if len(self._running) == self.max_workers:
+                self._reap()
+            if pid := os.fork():
+                self._running[pid] = mutant
+            else:
+                run_mutant(mutant, [items[name] for name in tests], limit)
+        while self._running:
+            self._reap()
+        return True
+
+    def _reap(self):
+        pid, status = os.wait()
+        self.codes[self._running.pop(pid)] = os.waitstatus_to_exitcode(status)
+
+
+def run_mutant(mutant, items, limit):
+    set_mutant_under_test(mutant)
+    seconds = limit + int(process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))  # a mutant without an end gets SIGXCPU
+    code = 1
+    try:
+        code = int(any(fails(item, after) for item, after in zip(items, [*items[1:], None])))
+    finally:
+        os._exit(code)
+
+
+def fails(item, after):
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=after))
+
+
+isolation.ForkRunner = OneSession
 from mutmut.__main__ import cli
 
 cli()

@@ -23,8 +23,8 @@ from rightsizer import bootstrap
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from sandbox.sagemaker.enhanced import gpus_of
+from sandbox.template import QUICK
 from sandbox.traffic import hardware
-from tests.labelled import QUICK
 
 FOLDER = Path(__file__).parent / "cases" / "asked"
 NOW = datetime(2026, 11, 19, 15, 7, 23, tzinfo=UTC)

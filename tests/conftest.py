@@ -4,13 +4,15 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from rightsizer.telemetry import logger
 
-settings.register_profile("house", deadline=None, max_examples=50)
+settings.register_profile("house", deadline=None, max_examples=25)
+settings.register_profile("many", deadline=None, max_examples=100)  # of `make faults`
 settings.load_profile("house")
 
 PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults", "hours"})
@@ -18,15 +20,37 @@ PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults", "hour
 QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py", "hours/test_let_go.py"})
 LONG = frozenset(
     {
+        "autoscaling/test_count_schedule.py",
+        "flows/test_propose_hours.py",
         "flows/test_rehearse.py",
+        "flows/test_usage.py",
+        "house/test_extending.py",
+        "recommender/test_alternatives.py",
         "recommender/test_closed_dimensions.py",
         "recommender/test_failed_fleets.py",
+        "recommender/test_replay.py",
         "recommender/test_target_tracking.py",
         "recommender/test_weekly_counts.py",
         "render/test_browser.py",
+        "reporting/test_bill.py",
+        "reporting/test_hours_fit.py",
+        "runbook/test_runbook.py",
     }
 )
-"""Files of other folders that take more than ten seconds of CPU."""
+"""Files of other folders of which the tests take seconds each."""
+LONGEST = (
+    "cli/test_tour.py",
+    "artefact/test_main_path.py",
+    "demo/test_demo.py",
+    "faults/test_hours.py",
+    "frozen/test_frozen.py",
+    "faults/test_lost.py",
+    "faults/test_faults.py",
+    "hours/test_nights.py",
+    "doors/test_faults.py",
+    "house/test_extending.py",
+)
+"""Files that begin, the longest first: each of them alone at the end would keep one process busy and the other idle."""
 
 
 LOUD = (
@@ -66,13 +90,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, then those with many tests, so that no process is left with a long file at the end.
+    """The longest files, those with slow tests, then those with many, so that no process is left with a long one.
 
     A process gets whole files (`--dist loadfile`): what a file sets up is set up once.
     """
     size = Counter(item.path for item in items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, 0 if item.path in slow else -size[item.path], item.path))
+    rank = {name: place for place, name in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> tuple[int, bool, int, Path]:
+        known = rank.get(f"{item.path.parent.name}/{item.path.name}", len(rank))
+        return known, item.path not in slow, 0 if item.path in slow else -size[item.path], item.path
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,6 +23,7 @@ from rightsizer.domain.usage import OF_EACH_GPU, GpuSeries, MetricStatistic, Met
 from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
 from rightsizer.recommender.packing import find_packs
 from rightsizer.render import effects
+from sandbox.template import QUICK
 from tests.recommender import kit
 from tests.recommender.kit import judge, judge_digests
 
@@ -48,7 +49,6 @@ WORDS = {
 """What a case may say, by section; `row` is one of a history. `policy` holds fields of `Policy`."""
 
 
-QUICK: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LABELS = {"finding": [f.value for f in Finding], "gate": [g.value for g in Gate]}
 """What every case expects: what the endpoint is, and what may be done."""
 

@@ -1,6 +1,7 @@
 """CloudWatch's operations. Sources: API reference of each; user guide, CloudWatch quotas."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sandbox.clock import EPOCH
@@ -70,7 +71,7 @@ class CloudWatch:
         return {
             "Id": query["Id"],
             "Label": query.get("Label") or metric["MetricName"],
-            "Timestamps": [EPOCH + timedelta(seconds=moment) for moment, _ in rows],
+            "Timestamps": [_at(moment) for moment, _ in rows],
             "Values": [value for _, value in rows],
             "StatusCode": code,
         }
@@ -215,17 +216,25 @@ def _no_expressions(queries: list[Params]) -> None:
             raise NotSimulated(f"the GetMetricData expression {query['Expression']!r}: metric statistics are")
 
 
+@lru_cache(1 << 15)
+def _at(moment: int) -> datetime:
+    """The time so many seconds after 1970: every series of a reading has the same ones."""
+    return EPOCH + timedelta(seconds=moment)
+
+
 def _paged_results(results: list[Params], token: str | None, limit: int) -> Params:
     """Cut the results after `limit` datapoints; a series that goes on is PartialData until its last page."""
-    flat = [(row, index) for row, result in enumerate(results) for index in range(len(result["Values"]))]
-    shown, following = page(flat, token, limit, "InvalidNextToken", "GetMetricData")
-    made = []
-    for row, result in enumerate(results):
-        indexes = [index for at, index in shown if at == row]
-        if not indexes and (token or result["Values"]):
+    sizes = [len(result["Values"]) for result in results]
+    shown, following = page(range(sum(sizes)), token, limit, "InvalidNextToken", "GetMetricData")
+    first, after = (shown[0], shown[-1] + 1) if shown else (0, 0)
+    made, begin = [], 0
+    for result, size in zip(results, sizes, strict=True):
+        start, end = max(0, first - begin), max(0, min(size, after - begin))
+        begin += size
+        if start >= end and (token or size):
             continue
-        part = result | {key: [result[key][i] for i in indexes] for key in ("Timestamps", "Values")}
-        if indexes and indexes[-1] + 1 < len(result["Values"]):
+        part = result | {key: result[key][start:end] for key in ("Timestamps", "Values")}
+        if start < end < size:
             part["StatusCode"] = "PartialData"
         made.append(part)
     return {"MetricDataResults": made, "Messages": []} | ({"NextToken": following} if following else {})

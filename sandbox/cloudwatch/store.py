@@ -7,7 +7,7 @@ the maximum (CloudWatch user guide, Statistics definitions).
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from sandbox.refusals import NotSimulated
 
 type Dimensions = frozenset[tuple[str, str]]
 type Key = tuple[str, str, Dimensions]
+type Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,14 @@ class Series:
         for index in range(bisect_left(self.times, start), bisect_left(self.times, end)):
             yield self.times[index], self.samples[index]
 
+    def has_disjoint_blocks(self) -> bool:
+        """Whether each block begins after the one before it."""
+        return all(one.end <= following.start for one, following in pairwise(self.blocks))
+
+    def has_single(self, start: int, end: int) -> bool:
+        """Whether a single minute lies in [start, end)."""
+        return bisect_left(self.times, start) < bisect_left(self.times, end)
+
     def last(self) -> int | None:
         """Epoch second of the newest period."""
         ends = [block.end - block.period for block in self.blocks] + self.times[-1:]
@@ -153,19 +162,19 @@ class MetricStore:
         series = self._series.get(key)
         if series is None:
             return []
-        start -= start % period
-        start = max(start, self._oldest(period))
+        start = max(start - start % period, self._oldest(period))
         rows: list[tuple[int, float]] = []
-        if len(series.blocks) == 1 and (not series.times or series.times[0] >= series.blocks[0].end):
-            whole = min(end, series.blocks[0].end)  # what follows the block, and the period it ends in, go the slow way
-            whole -= whole % period
-            found = columns.read(series.blocks[0], start, whole, period, stat)
+        for block in series.blocks if series.has_disjoint_blocks() else ():
+            first = max(start, -(-block.start // period) * period)
+            after = min(end, block.end)  # what follows the block, and the period it ends in, go the slow way
+            after -= after % period
+            if first >= after or series.has_single(first, after):
+                continue
+            found = columns.read(block, first, after, period, stat)
             if found is not None:
-                rows, start = found, max(start, whole)
-        buckets: dict[int, list[Sample]] = {}
-        for moment, sample in series.between(start, end):
-            buckets.setdefault(moment - moment % period, []).append(sample)
-        return rows + [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
+                rows += _folded(series, start, first, period, stat) + found
+                start = after
+        return rows + _folded(series, start, end, period, stat)
 
     def _oldest(self, period: int) -> int:
         if period < 60:
@@ -176,6 +185,14 @@ class MetricStore:
             kept = timedelta(days=63) if period < 3600 else timedelta(days=455)
         oldest = epoch(self._clock.now - kept)
         return oldest - oldest % period
+
+
+def _folded(series: Series, start: int, end: int, period: int, stat: str) -> list[tuple[int, float]]:
+    """The slow way to the periods of [start, end): by the statistic sets of each."""
+    buckets: dict[int, list[Sample]] = {}
+    for moment, sample in series.between(start, end):
+        buckets.setdefault(moment - moment % period, []).append(sample)
+    return [(moment, statistic(stat, samples)) for moment, samples in sorted(buckets.items())]
 
 
 @lru_cache(maxsize=64)
@@ -206,13 +223,24 @@ def _percentile(wanted: float, samples: Sequence[Sample]) -> float:
     first = samples[0]
     if all(s.low == first.low and s.high == first.high and s.quantiles == first.quantiles for s in samples):
         return _value_at(wanted, first)  # a mixture of the same distribution is that distribution
-    low, high = min(s.low for s in samples), max(s.high for s in samples)
-    total, known = math.fsum(s.count for s in samples), [(s.count, _knots(s)) for s in samples]
+    return _of_mixture(wanted, tuple((s.count, *_columns(s)) for s in samples))
+
+
+@lru_cache(4096)
+def _of_mixture(wanted: float, known: tuple[tuple[float, Numbers, Numbers], ...]) -> float:
+    """The percentile of (count, percentiles, their values) of each; accounts of the same past ask for the same ones."""
+    low, high = min(values[0] for _, _, values in known), max(values[-1] for _, _, values in known)
+    wanted_count = math.fsum(count for count, _, _ in known) * wanted / 100
     for _ in range(50):  # bisection of the mixture's distribution function
         middle = (low + high) / 2
-        below = math.fsum(count * _share_below(middle, knots) for count, knots in known)
-        low, high = (middle, high) if below < total * wanted / 100 else (low, middle)
+        below = math.fsum([count * _share_below(middle, percents, values) for count, percents, values in known])
+        low, high = (middle, high) if below < wanted_count else (low, middle)
     return high
+
+
+def _columns(sample: Sample) -> tuple[Numbers, Numbers]:
+    knots = _knots(sample)
+    return tuple(percent for percent, _ in knots), tuple(value for _, value in knots)
 
 
 def _knots(sample: Sample) -> list[tuple[float, float]]:
@@ -232,13 +260,12 @@ def _value_at(percent: float, sample: Sample) -> float:
     return knots[-1][1]
 
 
-def _share_below(value: float, knots: list[tuple[float, float]]) -> float:
-    if value >= knots[-1][1]:
+def _share_below(value: float, percents: Numbers, values: Numbers) -> float:
+    """The share of samples below a value; percentiles rise with their values."""
+    at = bisect_right(values, value) - 1
+    if at == len(values) - 1:
         return 1.0
-    share = 0.0
-    for (p0, v0), (p1, v1) in pairwise(knots):
-        if value >= v1:
-            share = p1 / 100
-        elif value > v0:
-            return (p0 + (p1 - p0) * (value - v0) / (v1 - v0)) / 100
-    return share
+    if at < 0 or value == values[at]:
+        return percents[at] / 100 if at > 0 else 0.0
+    p0, v0 = percents[at], values[at]
+    return (p0 + (percents[at + 1] - p0) * (value - v0) / (values[at + 1] - v0)) / 100

@@ -98,6 +98,7 @@ class Components:
         if homes is None or len(homes.instances) != variant.count:  # others changed the count, or the fleet is new
             homes = first_homes(variant, iter(mine), shares)
         self._homes[component.endpoint] = homes
+        homes.has_capacity = variant.instance_type not in self._world.fleet.scarce
         component.copies = homes.settle(component, component.desired, variant, shares)
         if component.copies < component.desired:
             component.status, component.reason = "Failed", NO_ROOM

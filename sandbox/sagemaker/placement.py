@@ -3,7 +3,7 @@
 Sources: API reference, ComputeResourceRequirements, ProductionVariantManagedInstanceScaling and its ScaleInPolicy
 (IDLE_RELEASE: instances without a copy leave; CONSOLIDATION: copies move together to empty some; MinInstanceCount is
 kept). A copy for which nothing is free fails with a reason. [assumed]: copies are spread when they come, the fullest
-instance loses one first, and an instance is there or gone with the copy.
+instance loses one first, an instance is there or gone with the copy, and where AWS has no capacity none comes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,6 +36,8 @@ class Homes:
     """The instances of one variant, each with the names of the components that have a copy on it."""
 
     instances: list[list[str]] = field(default_factory=list)
+    has_capacity: bool = True
+    """Whether AWS has more instances of the type."""
 
     def settle(self, component: "Component", wanted: int, variant: "Variant", shares: Mapping[str, Shares]) -> int:
         """Copies that run after; fewer than wanted where nothing has room. Instances follow where they are managed."""
@@ -52,7 +54,12 @@ class Homes:
     def _room(self, name: str, variant: "Variant", shares: Mapping[str, Shares]) -> list[str] | None:
         free = [i for i in self.instances if _fits(i, name, shares)]
         managed = _managed(variant)
-        if not free and managed and len(self.instances) < managed.get("MaxInstanceCount", len(self.instances)):
+        if (
+            not free
+            and managed
+            and self.has_capacity
+            and len(self.instances) < managed.get("MaxInstanceCount", len(self.instances))
+        ):
             self.instances.append([])
             free = [self.instances[-1]] if _fits([], name, shares) else []
         return min(free, key=len) if free else None

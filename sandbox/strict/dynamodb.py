@@ -66,19 +66,29 @@ def _has_reserved_word(text: str) -> bool:
 
 def _misspelt_function(p: Params) -> bool:
     """Names of functions are lower case; AND ( and the like are no functions."""
+    return _has_misspelt_function(_texts(p))
+
+
+@lru_cache(1024)
+def _has_misspelt_function(text: str) -> bool:
     operators = {"AND", "OR", "NOT", "IN", "BETWEEN"}
-    return any(name not in _FUNCTIONS and name.upper() not in operators for name in _FUNCTION.findall(_texts(p)))
+    return any(name not in _FUNCTIONS and name.upper() not in operators for name in _FUNCTION.findall(text))
+
+
+@lru_cache(1024)
+def _places(text: str) -> frozenset[str]:
+    """The places of names and values that expressions use."""
+    return frozenset(re.findall(r"[#:]\w+", text))
 
 
 def _unused(p: Params) -> bool:
     places = [*(p.get("ExpressionAttributeNames") or {}), *(p.get("ExpressionAttributeValues") or {})]
-    used = set(re.findall(r"[#:]\w+", _texts(p)))
-    return any(place not in used for place in places)
+    return not _places(_texts(p)).issuperset(places)
 
 
 def _undefined(p: Params) -> bool:
     given = {*(p.get("ExpressionAttributeNames") or {}), *(p.get("ExpressionAttributeValues") or {})}
-    return bool(set(re.findall(r"[#:]\w+", _texts(p))) - given)
+    return bool(_places(_texts(p)) - given)
 
 
 def _size(value: Any) -> int:

@@ -76,11 +76,6 @@ class Settings:
     misread: tuple[str, ...] = ()
     """What could not be understood, a sentence each."""
 
-    @property
-    def lookback(self) -> timedelta:
-        """The look-back period."""
-        return timedelta(days=self.lookback_days)
-
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Settings from RIGHTSIZER_* variables. Total: what cannot be understood is in `misread`."""

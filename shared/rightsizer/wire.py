@@ -141,6 +141,8 @@ def _unknown_parts(value: Any, raw: Any) -> Any:
         deeper = {key: _unknown_parts(getattr(value, key), one) for key, one in nested}
         return found | {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(raw, dict) and isinstance(value, Mapping):
+        if raw == value:  # as a rule it is a document of AWS, which a field keeps as it came
+            return None
         deeper = {key: _unknown_parts(value[key], one) for key, one in raw.items() if key in value}
         return {key: {"in": one} for key, one in deeper.items() if one}
     if isinstance(raw, list) and isinstance(value, tuple | list) and len(value) == len(raw):

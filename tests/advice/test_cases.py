@@ -10,9 +10,10 @@ import yaml
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Advice, AdvisedOption
 from rightsizer.advice.market import known_types
+from sandbox.template import QUICK
 
 FILES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-CASES = [case for path in FILES for case in yaml.safe_load(path.read_text())]
+CASES = [case for path in FILES for case in yaml.load(path.read_text(), QUICK)]
 
 
 def name_of(case: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightsizer.advice.deviation import median_error, memory_deviations
 from rightsizer.advice.memory import (
     Method,
     Precision,
@@ -18,6 +17,7 @@ from rightsizer.advice.memory import (
 )
 from rightsizer.advice.models import architectures, estimated_architecture, find_architecture
 from rightsizer.errors import InputError
+from scripts.advise_deviation import median_error, memory_deviations
 
 
 def test_7_billion_parameters_in_16_bits_do_not_fit_a_t4() -> None:

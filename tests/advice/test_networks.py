@@ -6,12 +6,12 @@ from rightsizer import catalog
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Action, HardwareClass
 from rightsizer.advice.describe import workload_of
-from rightsizer.advice.deviation import network_deviations, share_inside
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures, find_architecture, find_network, networks
 from rightsizer.advice.workload import ModelKind
 from rightsizer.catalog import catalogue
 from rightsizer.domain.hardware import Catalogue
+from scripts.advise_deviation import network_deviations, share_inside
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def check(advice: Advice, workload: Workload) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10 * settings().max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(WORKLOADS)
 def test_no_description_crashes_and_every_option_holds_the_model(workload: Workload) -> None:
     check(advise(workload), workload)

@@ -4,8 +4,9 @@ import csv
 from pathlib import Path
 
 import rightsizer
+from scripts.advise_deviation import PUBLISHED
 
-TABLES = Path(rightsizer.__file__).parent / "advice"
+MODELS = Path(rightsizer.__file__).parent / "advice" / "models.csv"
 HELD_OUT = {
     "nim-70b-2xh100-c25",
     "vllm-7b-a10g",
@@ -17,7 +18,7 @@ HELD_OUT = {
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    with (TABLES / name).open(encoding="utf-8") as file:
+    with (MODELS if name == MODELS.name else PUBLISHED / name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 

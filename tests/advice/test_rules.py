@@ -11,7 +11,9 @@ import yaml
 from rightsizer.advice.advise import advise
 from rightsizer.advice.answer import Advice
 from rightsizer.advice.rules import Rule, rules
-from scripts.advise_rules import GROUPS, PAGE, main, page_with
+from sandbox.template import QUICK
+from scripts.advise_rules import GROUPS, PART, main
+from scripts.page_part import DOCS
 
 ROOT = Path(__file__).parents[2]
 CODE = [
@@ -20,7 +22,9 @@ CODE = [
     for path in (ROOT / "shared" / "rightsizer" / folder).glob("*.py")
     if path.name != "rules.py"
 ]
-CASES = [case for path in (Path(__file__).parent / "cases").glob("*.yaml") for case in yaml.safe_load(path.read_text())]
+CASES = [
+    case for path in (Path(__file__).parent / "cases").glob("*.yaml") for case in yaml.load(path.read_text(), QUICK)
+]
 CITED = re.compile(r"\brules? ([A-Z]\d+)\b")
 ITSELF = {"arithmetic", "price snapshot", "snapshot", "catalogue", "catalogue and price snapshot", "the description"}
 ITSELF |= {"assumption", "general knowledge", "not known", "the API's ProductionVariantInstanceType", ""}
@@ -37,8 +41,8 @@ def sources(answer: Advice) -> set[str]:
 
 def test_the_page_has_every_rule_as_the_table_has_it() -> None:
     assert main(["--check"]) == 0, "run python -m scripts.advise_rules"
-    page = PAGE.read_text(encoding="utf-8")
-    assert page_with("another", page) != page
+    page = PART.path.read_text(encoding="utf-8")
+    assert PART.put("another", page) != page
     assert set(re.findall(r"^\| ([A-Z]\d+) \|", page, re.MULTILINE)) == {each.id for each in rules().values()}
 
 
@@ -75,7 +79,7 @@ def test_a_rule_is_a_sentence_with_a_public_source(rule: Rule) -> None:
     assert cited.rule.endswith(".")
     assert cited.source
     parts = urlsplit(cited.url)
-    assert (parts.scheme == "https" and parts.netloc) or (PAGE.parent / cited.url).exists()
+    assert (parts.scheme == "https" and parts.netloc) or (DOCS / cited.url).exists()
 
 
 HOSTS = {

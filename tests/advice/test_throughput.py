@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightsizer.advice.deviation import median_error, share_inside, throughput_deviations
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures
 from rightsizer.advice.throughput import Interval, RequestLoad, Serving, Throughput, link_of, peak_flops, throughput
 from rightsizer.domain.hardware import Accelerator
+from scripts.advise_deviation import median_error, share_inside, throughput_deviations
 
 type Chips = Mapping[str, Accelerator]
 

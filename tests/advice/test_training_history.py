@@ -147,7 +147,7 @@ def test_the_account_is_told_the_best_change_of_each_work_by_the_month() -> None
     assert found is not None
     best = max(each.usd_per_run for each in made.findings)
     assert float(found.usd_per_month or 0) == pytest.approx(best * 3 * 730 / 720, abs=0.01)
-    assert found.items[0].detail.startswith("PROPOSE on ml.")
+    assert found.items[0].detail.startswith("use ml.")
 
 
 def test_the_account_is_told_nothing_where_little_or_only_a_warm_pool_is_to_be_saved() -> None:
@@ -158,3 +158,34 @@ def test_the_account_is_told_nothing_where_little_or_only_a_warm_pool_is_to_be_s
     small = advised(run(job(0, hours=0.1), gpu=0.1))
     assert small.saving_usd > 0
     assert training_finding([small], 1, 30) is None
+
+
+def test_runs_of_one_experiment_are_one_work_whatever_their_names() -> None:
+    of = {"ExperimentConfig": {"ExperimentName": "bert-sizes", "TrialName": "a"}}
+    small = run(job(0, "ml.g4dn.xlarge", 5.0, name="try-small", raw=of))
+    large = run(job(1, name="bert-large-2026-11-10-09-00-00-001", raw=of))
+    made = advised(small, large)
+    assert (made.name, {each.instance_type for each in made.results}) == (
+        "bert-sizes",
+        {"ml.g4dn.xlarge", "ml.g5.2xlarge"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "larger"),
+    [
+        ("ml.g5.2xlarge", "AlgorithmError: RuntimeError: CUDA out of memory. Tried to allocate 2 GiB", "ml.g6e.xlarge"),
+        ("ml.m5.4xlarge", "AlgorithmError: , exit code: 137", "ml.r5.4xlarge"),
+    ],
+)
+def test_a_run_that_lacked_memory_is_tried_on_a_type_with_more(kind: str, said: str, larger: str) -> None:
+    failed = run(job(1, kind, status="Failed", trained_s=60.0, billable_s=60.0, raw={"FailureReason": said}))
+    made = advised(run(job(0, kind)), failed)
+    (found,) = [each for each in made.findings if each.reason.source == Rule.TRAINING_MEMORY]
+    assert (found.action, found.instance_type) == (Action.TEST, larger)
+    assert "1 of 2 runs" in found.reason.text
+
+
+def test_a_run_that_failed_otherwise_asks_for_no_memory() -> None:
+    failed = run(job(status="Failed", raw={"FailureReason": "AlgorithmError: ExecuteUserScriptError: KeyError"}))
+    assert advised(failed).findings == ()

@@ -8,12 +8,13 @@ import yaml
 
 from rightsizer.advice.advise import advise
 from rightsizer.advice.models import size_in_name
+from sandbox.template import QUICK
 from tests.advice.test_cases import faults
 
 CASES: list[dict[str, Any]] = [
     case
-    for name in ("vendors.yaml", "vendors_second.yaml", "vendors_third.yaml")
-    for case in yaml.safe_load((Path(__file__).parent / name).read_text())
+    for name in ("vendors.yaml", "vendors_second.yaml", "vendors_third.yaml", "vendors_fourth.yaml")
+    for case in yaml.load((Path(__file__).parent / name).read_text(), QUICK)
 ]
 
 

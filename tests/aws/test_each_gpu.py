@@ -100,7 +100,7 @@ def test_a_missing_permission_leaves_the_judgement_as_it_is_and_says_its_name(bo
 
 def test_throttling_leaves_the_judgement_as_it_is_and_is_told(box: Sandbox, account: Session) -> None:
     add(box)
-    box.fail("cloudwatch", "ListMetrics", "ThrottlingException", "Rate exceeded", times=99)
+    box.gate.fail("cloudwatch", "ListMetrics", "ThrottlingException", "Rate exceeded", times=99)
     seen, told = found(box, account)
     assert (seen, [reason.code for reason in told]) == (BOUND, [Code.THROTTLED])
 

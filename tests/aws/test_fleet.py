@@ -130,7 +130,7 @@ def test_an_endpoint_deleted_between_list_and_describe_is_vanished_and_the_rest_
 def test_throttling_of_one_endpoint_is_its_own(box: Sandbox, account: Session) -> None:
     box.add_endpoint("a")
     box.add_endpoint("b")
-    box.fail(
+    box.gate.fail(
         "sagemaker", "DescribeEndpoint", "ThrottlingException", "Rate exceeded",
         times=99, where=lambda params: params["EndpointName"] == "a",
     )  # fmt: skip
@@ -208,7 +208,7 @@ def test_a_list_that_is_denied_or_breaks_on_a_later_page_raises(box: Sandbox, ac
     box.set_quota("ml.g5.xlarge", 200)
     for number in range(101):
         box.add_endpoint(f"e{number}")
-    box.fail("sagemaker", "ListEndpoints", "InternalFailure", "try again", nth=2, times=9)
+    box.gate.fail("sagemaker", "ListEndpoints", "InternalFailure", "try again", nth=2, times=9)
     rows = SageMakerFleet(account).list_endpoints()
     with pytest.raises(Exception, match="listing the endpoints"):
         list(rows)

@@ -216,6 +216,6 @@ def test_a_table_that_does_not_answer_is_a_read_error_and_not_a_lost_condition(
     box: Sandbox, journal: TableJournal
 ) -> None:
     first = journal.create(change())
-    box.fail("dynamodb", "PutItem", "ProvisionedThroughputExceededException", "slow down", times=9)
+    box.gate.fail("dynamodb", "PutItem", "ProvisionedThroughputExceededException", "slow down", times=9)
     with pytest.raises(ReadError):
         journal.save(replace(first, outcome="mine"))

@@ -155,7 +155,7 @@ def test_a_failure_leaves_the_judgement_as_it_is_and_is_told(
 ) -> None:
     add(box)
     publish(box)
-    box.fail("cloudwatch", "QueryMetrics", code, "no", times=99)
+    box.gate.fail("cloudwatch", "QueryMetrics", code, "no", times=99)
     rung, figure, told = found(box, account)
     assert (rung, figure) == CLASSIC
     assert [reason.code for reason in told] == [told_as]
@@ -219,7 +219,7 @@ def test_days_that_lack_the_cache_for_what_may_pass_are_read_again(
     add(box)
     publish(box)
     if code:
-        box.fail("cloudwatch", "QueryMetrics", code, times=99)
+        box.gate.fail("cloudwatch", "QueryMetrics", code, times=99)
     fleet, store = SageMakerFleet(account), Kept()
     endpoints: list[Any] = list(fleet.observe(list(fleet.list_endpoints())))
     reader = UsageReader(

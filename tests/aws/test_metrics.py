@@ -27,7 +27,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 
 @pytest.fixture
 def cloudwatch(session: Session) -> Iterator[Stubber]:
-    with Stubber(session.client("cloudwatch")) as stubber:
+    with Stubber(session.client("cloudwatch", validated=False)) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
 
@@ -82,7 +82,7 @@ def test_what_is_read_by_the_day_has_one_datapoint_a_day_in_the_same_request(
 ) -> None:
     cloudwatch.add_response("get_metric_data", page(("q0", {24 * 60: 10.0}, "Complete"), ("q1", {5: 7.0}, "Complete")))
     asked: list[int] = []
-    session.client("cloudwatch").meta.events.register(
+    session.client("cloudwatch", validated=False).meta.events.register(
         "provide-client-params.cloudwatch.GetMetricData",
         lambda params, **_: asked.extend(q["MetricStat"]["Period"] for q in params["MetricDataQueries"]),
     )

@@ -1,10 +1,6 @@
 """The order to go back in the table: shown while it is carried out, and not in the way of the next one."""
 
-from collections.abc import Iterator
-
-import boto3
 import pytest
-from moto import mock_aws
 
 from rightsizer.aws import decisions
 from rightsizer.aws.recommendations import Recommendations
@@ -12,22 +8,7 @@ from rightsizer.aws.table import Table
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.errors import ConflictError
 from tests.samples import NOW, proposal
-from tests.table import create_table, decide
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-west-1")
-        create_table(client)
-        yield Table(client, "t")
-
-
-@pytest.fixture
-def store(table: Table) -> Recommendations:
-    return Recommendations(table, lambda: NOW)
+from tests.table import decide
 
 
 def approved(store: Recommendations) -> str:

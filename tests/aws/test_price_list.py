@@ -122,7 +122,7 @@ def test_an_unknown_region_has_no_prices_rather_than_another_ones() -> None:
 
 def test_a_failed_reading_of_prices_is_tried_again_after_ten_minutes(box: Sandbox, account: Session) -> None:
     book = OrderedPrices([PriceList(account, lambda: box.clock.now), Snapshot()], lambda: box.clock.now)
-    box.fail("pricing", "GetProducts", "ThrottlingException", times=1)
+    box.gate.fail("pricing", "GetProducts", "ThrottlingException", times=1)
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
     box.clock.advance(timedelta(minutes=9, seconds=59))
     assert [note.code for note in book.table(box.region, []).notes] == [Code.THROTTLED]
@@ -144,7 +144,7 @@ def test_a_failed_reading_of_savings_plans_is_tried_again_after_ten_minutes(box:
         lambda: box.clock.now,
         SavingsPlans(account, lambda: box.clock.now),
     )
-    box.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
+    box.gate.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
     assert not book.table(box.region, []).commitment.known
     box.clock.advance(timedelta(minutes=9, seconds=59))
     assert not book.table(box.region, []).commitment.known

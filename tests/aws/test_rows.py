@@ -1,13 +1,10 @@
 """A row that cannot be read stops no other, is logged, and is named."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
@@ -15,24 +12,8 @@ from rightsizer.aws.table import Table
 from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.outcome import LedgerEntry, Occurrence, UnreadRow
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table
 
 ENTRY = LedgerEntry("e1", "chat-7b", "c-1", "search", NOW, "realised", Decimal("12.5"), 24, True, "")
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-west-1")
-        create_table(client)
-        yield Table(client, "t")
-
-
-@pytest.fixture
-def store(table: Table) -> Recommendations:
-    return Recommendations(table, lambda: NOW)
 
 
 def spoil(table: Table, pk: str, sk: str, doc: str | None = "{}") -> None:

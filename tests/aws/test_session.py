@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from botocore.exceptions import ParamValidationError
 
 from rightsizer.aws.read_checks import Scene
 from rightsizer.aws.session import OLDEST_BOTOCORE, Session, botocore_warning
@@ -19,6 +20,22 @@ def no_ambient_account(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_client_is_made_once() -> None:
     session = Session("eu-west-1")
     assert session.client("sagemaker") is session.client("sagemaker")
+
+
+def test_only_who_reads_many_series_leaves_its_parameters_to_aws() -> None:
+    class SentError(Exception):
+        """Where a request would leave the machine."""
+
+    def stop(**_: object) -> None:
+        raise SentError
+
+    session = Session("eu-west-1")
+    reader, writer = session.client("cloudwatch", validated=False), session.client("cloudwatch")
+    assert reader is session.client("cloudwatch", validated=False)
+    for each, raised in ((reader, SentError), (writer, ParamValidationError)):
+        each.meta.events.register("before-call", stop)
+        with pytest.raises(raised):
+            each.get_metric_data()
 
 
 def test_what_cannot_wait_gives_a_silent_connection_up_soon() -> None:

@@ -1,13 +1,10 @@
 """Answers of Slack on the table: another option, revisions, snoozes, silence after a no, the digest, the picture."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from rightsizer.aws import decisions
 from rightsizer.aws.message_book import Messages
@@ -30,26 +27,11 @@ from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, NotApproverError, VanishedError
 from tests.policies import document
 from tests.samples import NOW, option, proposal, recommendation
-from tests.table import create_table, decide
+from tests.table import decide
 
 PID = "p-5f2c9a7d1e3b4c60"
 OTHER = option(target=Target("ml.g5.2xlarge", 1), saving_usd_per_month=Decimal(3000))
 NO = Decision(ProposalState.REJECTED, "slack:U1", NOW)
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-west-1")
-        create_table(client)
-        yield Table(client, "t")
-
-
-@pytest.fixture
-def store(table: Table) -> Recommendations:
-    return Recommendations(table, lambda: NOW)
 
 
 def asked(**more: object) -> Proposal:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,10 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from rightsizer import wire
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
@@ -28,25 +25,10 @@ from rightsizer.errors import ConflictError, PermissionMissingError, ThrottledEr
 from rightsizer.ports.changes import EndedChangeBook, SavingsLedger
 from rightsizer.ports.evaluation import EvaluationLog, MessageBook, RecommendationStore
 from tests.samples import NOW, proposal, recommendation
-from tests.table import create_table, decide
+from tests.table import decide
 
 APPROVAL = Decision(ProposalState.APPROVED, "slack:U1", NOW, "go")
 PID = "p-5f2c9a7d1e3b4c60"
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-west-1")
-        create_table(client)
-        yield Table(client, "t")
-
-
-@pytest.fixture
-def store(table: Table) -> Recommendations:
-    return Recommendations(table, lambda: NOW)
 
 
 def test_the_stores_keep_the_ports(table: Table, store: Recommendations) -> None:

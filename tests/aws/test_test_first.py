@@ -1,15 +1,12 @@
 """The decision "test first" in the table: one conditional write, which an older release leaves alone."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from rightsizer.aws.recommendations import Recommendations
 from rightsizer.aws.table import Table, text
@@ -19,7 +16,7 @@ from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError
 from tests.samples import NOW, option, proposal, recommendation
-from tests.table import create_table, decide
+from tests.table import decide
 
 APPROVAL = Decision(ProposalState.APPROVED, "slack:U1", NOW)
 TEST_FIRST = replace(APPROVAL, test_first=True)
@@ -28,21 +25,6 @@ TESTED = option(test_usd=Decimal("9.10"), test_hours=2.0, untested_risk=Risk.HIG
 
 def asked(chosen: Any = TESTED, gate: Gate = Gate.PROPOSE) -> Proposal:
     return proposal(recommendation=recommendation(options=(chosen,), gate=gate))
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="eu-west-1")
-        create_table(client)
-        yield Table(client, "t")
-
-
-@pytest.fixture
-def store(table: Table) -> Recommendations:
-    return Recommendations(table, lambda: NOW)
 
 
 def opened(store: Recommendations, asked_about: Proposal) -> str:

@@ -23,13 +23,21 @@ def test_without_custodian_nothing_is_measured(given: str, said: str, capsys: py
     assert said in capsys.readouterr().out
 
 
+SIZES = [(full, size) for full, measured in RECORDED.items() for size in measured]
+
+
+@pytest.mark.parametrize(("full", "size"), SIZES)
+def test_a_ratio_above_the_recorded_one_of_the_next_larger_account_is_told(full: bool, size: int) -> None:
+    limit = RECORDED[full][size] * SPARE
+    assert over(limit, size, full=full) == over(limit, size - 1, full=full) == ""
+    assert "of Custodian's CPU, above" in over(limit + 0.01, size, full=full)
+
+
 @pytest.mark.parametrize("full", [False, True])
-def test_a_ratio_above_the_recorded_one_is_told(full: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    recorded, largest = RECORDED[full]
-    limit = recorded * SPARE
-    assert over(limit, largest, full=full) == ""
-    assert "of Custodian's CPU, above" in over(limit + 0.01, largest, full=full)
-    assert over(limit + 0.01, largest + 1, full=full) == ""
+def test_an_account_larger_than_any_that_was_measured_is_not_judged(
+    full: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert over(99.0, max(RECORDED[full]) + 1, full=full) == ""
     assert "not judged" in capsys.readouterr().out
 
 

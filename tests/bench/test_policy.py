@@ -10,6 +10,7 @@ import pytest
 
 from bench.adapter import SHARES, Memory, past_of_trial
 from bench.policy import ShippedApproved, ShippedAuto, _installed, carried, day_of
+from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
 from rightsizer.domain.option import OptionKind, Risk
@@ -182,26 +183,43 @@ def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
     assert deployed == [(2,) * 24]
 
 
+def owners_view(**more: Any) -> SimpleNamespace:
+    known = {
+        "endpoint_name": "e",
+        "variant_name": "AllTraffic",
+        "instance_type": "ml.g5.xlarge",
+        "instance_counts": (2,) * 24,
+        "autoscale_max": 4,
+        "scale_to_zero_minutes": None,
+        "routing": LEAST,
+        "slo_p95_ms": None,
+        "framework": "unknown",
+        "tags": (("environment", "dev"), ("model-version", "v1")),
+        "hosting": "async",
+    }
+    return SimpleNamespace(**known | more)
+
+
 def test_what_owners_did_not_say_is_not_assumed() -> None:
-    view = SimpleNamespace(
-        endpoint_name="e",
-        variant_name="AllTraffic",
-        instance_type="ml.g5.xlarge",
-        instance_counts=(2,) * 24,
-        autoscale_max=4,
-        scale_to_zero_minutes=None,
-        routing=LEAST,
-        slo_p95_ms=None,
-        framework="unknown",
-        tags=(("environment", "dev"), ("model-version", "v1")),
-        hosting="async",
-    )
-    found = _installed(view, Memory(), Mode.PROPOSE)
+    found = _installed(owners_view(), Memory(), Mode.PROPOSE)
     assert found.tags == {"environment": "dev"}
     assert (found.objective.p95_s, found.objective.min_instances) == (None, None)
     assert (found.kind, found.kinds, found.mode_declared) == (EndpointKind.ASYNC, (EndpointKind.ASYNC,), False)
     (target,) = found.scaling
     assert (target.variant_name, target.minimum, target.maximum, len(target.policies)) == ("AllTraffic", 2, 4, 1)
+
+
+def test_counts_by_the_hour_of_ours_are_actions_that_the_product_can_read() -> None:
+    """Else no further change has a button: an action that is not understood may be due while it runs."""
+    found = seen_by(ShippedAuto())
+    assert found.chosen_option is not None
+    counts = (1,) * 8 + (3,) * 10 + (1,) * 6
+    done = replace(found.chosen_option, target=replace(found.chosen_option.target, hourly_counts=counts))
+    view = owners_view(instance_counts=counts, autoscale_max=None, hosting="real-time")
+    (target,) = _installed(view, Memory(option=done), Mode.PROPOSE).scaling
+    assert has_only_hourly_counts(target)
+    schedules = [(action["Schedule"], action["ScalableTargetAction"]["MinCapacity"]) for action in target.scheduled]
+    assert schedules == [("cron(45 7 * * ? *)", 3), ("cron(0 18 * * ? *)", 1)]
 
 
 def plan_of(day: int) -> tuple[ShippedApproved, Recommendation]:

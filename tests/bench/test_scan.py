@@ -12,7 +12,9 @@ def test_the_second_scan_of_a_small_account_is_within_the_budget(capsys: pytest.
     assert "sagemaker:DescribeEndpointConfig                              6        0" in capsys.readouterr().out
 
 
-def test_more_than_a_tenth_is_told() -> None:
+@pytest.mark.parametrize(("endpoints", "allowed"), [(999, 130), (1000, 100)])
+def test_more_than_a_tenth_is_told_and_a_thousand_endpoints_get_nothing_on_top(endpoints: int, allowed: int) -> None:
     first = Counter({"sagemaker:DescribeEndpoint": 1000})
-    assert over(first, Counter({"sagemaker:DescribeEndpoint": 130})) == []
-    assert over(first, Counter({"sagemaker:DescribeEndpoint": 131})) == ["second scan: 131 calls, above 130"]
+    assert over(first, Counter({"sagemaker:DescribeEndpoint": allowed}), endpoints) == []
+    more = Counter({"sagemaker:DescribeEndpoint": allowed + 1})
+    assert over(first, more, endpoints) == [f"second scan: {allowed + 1} calls, above {allowed}"]

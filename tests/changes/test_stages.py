@@ -87,7 +87,7 @@ def test_a_proven_stage_brings_the_proposal_back_as_approved_and_people_hear_wha
     assert w.shown().outcome.startswith("stage 1 of 2: ")
     assert "stage 2 (schedule) follows by the same approval" in w.shown().outcome
     assert w.told[-1][0] == f"{NAME}: stage 1 proven, the next one follows"
-    assert w.apply.approved_since(w.shown()) == change.journal[-1].at
+    assert w.apply.answer_to_approval(w.shown()).waits_since(w.shown()) == change.journal[-1].at
 
 
 def test_the_next_stage_waits_for_an_evaluation_of_what_runs_now_and_holds_no_endpoint_meanwhile() -> None:

@@ -84,7 +84,7 @@ def test_a_test_that_proved_well_brings_the_proposal_back_as_approved_and_says_w
     assert "tested: the mean latency on ml.g5.xlarge was 1.00 of today's" in w.shown().outcome
     assert "the change follows by the same approval" in w.shown().outcome
     assert w.told[-1][0] == f"{NAME}: shadow test passed, the change follows"
-    assert w.apply.approved_since(w.shown()) == change.journal[-1].at
+    assert w.apply.answer_to_approval(w.shown()).waits_since(w.shown()) == change.journal[-1].at
 
 
 def test_the_change_waits_for_an_evaluation_that_knows_the_test_then_follows_and_is_proven() -> None:

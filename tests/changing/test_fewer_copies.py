@@ -150,17 +150,22 @@ def test_the_tag_of_the_component_itself_refuses(mode: str) -> None:
         assert copies(w)["chat"] == 3
 
 
-def test_a_rollback_for_which_nothing_has_room_is_handed_over() -> None:
+@pytest.mark.parametrize("gone", ["capacity", "the owner's maximum"])
+def test_a_rollback_for_which_nothing_has_room_is_handed_over(gone: str) -> None:
     with opened() as w:
         w.start()
         while w.change.state is not ChangeState.APPLIED:
             w.run(0.25)
-        spec = w.box.world.fleet.endpoint(NAME).variants["AllTraffic"].spec
-        spec["ManagedInstanceScaling"]["MaxInstanceCount"] = 3  # its owner lowered it meanwhile
+        if gone == "capacity":
+            w.box.world.fleet.scarce.add(OLD_TYPE)  # somebody else has the instances that were given back
+        else:
+            spec = w.box.world.fleet.endpoint(NAME).variants["AllTraffic"].spec
+            spec["ManagedInstanceScaling"]["MaxInstanceCount"] = 3  # its owner lowered it meanwhile
         Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         change = w.run(24)
         assert change.state is ChangeState.HANDED_OVER, change.outcome
         assert any("chat" in line for line in change.remaining)
+        assert "was accepted: it never shows; where copies are missing, no instance has room" in change.outcome
 
 
 @pytest.mark.parametrize(("late_ms", "state"), [(250.0, ChangeState.PROVEN), (900.0, ChangeState.ROLLED_BACK)])

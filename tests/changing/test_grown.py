@@ -74,7 +74,7 @@ def test_a_larger_way_back_that_the_quota_refuses_is_followed_by_the_stored_one(
     with world(an_option(target=Target(NEW_TYPE, 1)), seed=autoscaled, count=1) as w:
         arrived(w)
         grown(w, 6)
-        w.box.fail("sagemaker", "UpdateEndpoint", "ResourceLimitExceeded", refused, times=1)
+        w.box.gate.fail("sagemaker", "UpdateEndpoint", "ResourceLimitExceeded", refused, times=1)
         change = asked_back(w, hours=12)
         now = fleet(w)
     assert change.state is ChangeState.ROLLED_BACK

@@ -42,7 +42,7 @@ def row(w: World) -> dict[str, Any]:
 def journal_throttled(w: World) -> Iterator[None]:
     """No change can be written, while everything else of the table works."""
     for operation in ("PutItem", "TransactWriteItems"):
-        w.box.fail("dynamodb", operation, "ThrottlingException", times=10_000, where=lambda p: "CHANGE#" in str(p))
+        w.box.gate.fail("dynamodb", operation, "ThrottlingException", times=10_000, where=lambda p: "CHANGE#" in str(p))
     yield
     w.box.gate.heal()
 
@@ -240,7 +240,7 @@ def test_a_change_whose_proposal_somebody_deleted_ends_and_frees_its_endpoint() 
 def test_a_search_that_fails_does_not_stop_the_tick() -> None:
     with world() as w:
         w.start()
-        w.box.fail(
+        w.box.gate.fail(
             "dynamodb", "Query", "ThrottlingException", times=10_000, where=lambda p: "PROPOSAL#approved" in str(p)
         )
         ticks(w, timedelta(hours=8))

@@ -129,7 +129,7 @@ def test_a_return_that_dies_after_each_of_its_writes_and_fails_gives_back_what_i
 
 def test_a_release_in_the_middle_of_a_return_gets_what_the_return_met() -> None:
     with edited() as w:
-        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", "Rate exceeded", times=3)
+        w.box.gate.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", "Rate exceeded", times=3)
         Orders(w.journal).request_rollback(w.change.id, "U1", w.now)
         while w.apply.changer.scaling(NAME, ["AllTraffic"]):
             w.run(0.05)

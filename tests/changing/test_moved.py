@@ -68,7 +68,7 @@ PAGED = ChangeLimits(probation=timedelta(hours=2), incident_alarms=("pager",))
 
 def test_an_incident_that_begins_after_autoscaling_was_taken_away_gives_it_back() -> None:
     with world(limits=PAGED, seed=pager, count=1) as w:
-        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", "Rate exceeded", times=3)
+        w.box.gate.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", "Rate exceeded", times=3)
         w.start()
         while registered(w):
             w.run(0.05)

@@ -104,7 +104,7 @@ def test_autoscaling_that_was_taken_away_does_not_wait_for_the_permission_to_rea
     scenario = scenarios.AUTOSCALED
     with world(scenario.option, seed=scenario.seed, **scenario.endpoint) as w:
         w.start()
-        w.box.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", times=9)
+        w.box.gate.fail("sagemaker", "UpdateEndpoint", "ThrottlingException", times=9)
         upto(w, "application-autoscaling:DeregisterScalableTarget")
         w.box.deny("dynamodb:DescribeTable")
         w.box.gate.heal()

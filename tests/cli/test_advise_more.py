@@ -46,21 +46,20 @@ def dialogue(*answers: str) -> tuple[dict[str, object], list[str]]:
 
 
 def test_a_service_is_described_by_answers_and_the_command_line_is_told() -> None:
-    given, seen = dialogue("", "llm", "llama-3-8b", "5", "", "9000", "dev", "eu-west-1")
+    given, seen = dialogue("llama-3-8b", "", "5", "", "9000", "dev", "eu-west-1")
     assert given == {
-        "task": "real-time",
-        "kind": "llm",
         "model": "llama-3-8b",
+        "task": "real-time",
         "rate": "5",
         "p95_ms": "9000",
         "environment": "dev",
         "region": "eu-west-1",
     }
-    assert "rightsizer advise --task real-time --kind llm --model llama-3-8b" in seen[-1]
+    assert "rightsizer advise --model llama-3-8b --task real-time --rate 5" in seen[-1]
 
 
 def test_the_told_command_line_gives_the_same_description(capsys: pytest.CaptureFixture[str]) -> None:
-    _, seen = dialogue("training", "llm", "", "13B", "1e9", "", "no", "", "")
+    _, seen = dialogue("", "training", "llm", "13B", "1e9", "", "no", "", "")
     told = seen[-1].partition(": ")[2]
     assert run([*shlex.split(told)[1:], "--json"]) == Exit.NOTHING_TO_DO
     workload = json.loads(capsys.readouterr().out)["workload"]
@@ -69,7 +68,7 @@ def test_the_told_command_line_gives_the_same_description(capsys: pytest.Capture
 
 
 def test_a_wrong_answer_is_explained_and_asked_again() -> None:
-    given, seen = dialogue("dance", "training", "llm", "", "lots", "7B", "", "", "maybe", "yes", "", "xx-1", "")
+    given, seen = dialogue("", "dance", "training", "llm", "lots", "7B", "", "", "maybe", "yes", "", "xx-1", "")
     assert given["parameters"] == "7B"
     assert given["checkpoints"] is True
     said = " ".join(seen)
@@ -80,11 +79,14 @@ def test_a_wrong_answer_is_explained_and_asked_again() -> None:
 @pytest.mark.parametrize(
     ("answers", "asked"),
     [
-        (("preprocessing", "100", "", ""), "GiB of data"),
-        (("asynchronous", "vision", "", "1B", "90", "1000", "", ""), "seconds does a request"),
-        (("classical-ml", "10", "", ""), "GiB of data"),
-        (("notebook", "", ""), "AWS Region"),
-        (("real-time", "llm", "our-own", "8B", "", "", "", "", ""), "How many parameters"),
+        (("", "preprocessing", "100", "", ""), "GiB of data"),
+        (("", "asynchronous", "vision", "1B", "90", "1000", "", ""), "seconds does a request"),
+        (("", "classical-ml", "10", "", ""), "GiB of data"),
+        (("xgboost", "training", "10", "", ""), "GiB of data"),
+        (("deepar", "real-time", "", "", "", "", ""), "requests a second"),
+        (("", "notebook", "", ""), "AWS Region"),
+        (("our-own", "real-time", "llm", "8B", "", "", "", "", ""), "How many parameters"),
+        (("tiiuae/falcon-40b", "real-time", "", "", "", "", ""), "requests a second"),
     ],
 )
 def test_each_task_has_its_questions(answers: tuple[str, ...], asked: str) -> None:
@@ -102,11 +104,11 @@ class Terminal(io.StringIO):
 def test_the_command_asks_a_person_and_not_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal("preprocessing\n100\n\n\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal("\npreprocessing\n100\n\n\n"))
     assert run(["advise", "--json"]) == Exit.NOTHING_TO_DO
     out, err = capsys.readouterr()
     assert json.loads(out)["workload"]["data"] == {"size_gib": "100"}
-    assert "What is the hardware for?" in err
+    assert "What do you want to run?" in err
     monkeypatch.setattr(sys, "stdin", io.StringIO("preprocessing\n"))
     assert run(["advise"]) == Exit.FAILED
     assert "for example rightsizer advise --task real-time" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_throttled_metrics_leave_the_endpoint_unread_rather_than_judged(
 ) -> None:
     box.add_endpoint("idle", "ml.g5.2xlarge")
     use(box, "idle", gpu=0.0, requests=0)
-    box.fail("cloudwatch", "GetMetricData", "ThrottlingException", "Rate exceeded", times=999)
+    box.gate.fail("cloudwatch", "GetMetricData", "ThrottlingException", "Rate exceeded", times=999)
     code, found, _ = scan(capsys)
     assert code == Exit.INCOMPLETE
     assert [lost["reason"]["code"] for lost in found["unobserved"]] == ["throttled"]

@@ -92,6 +92,7 @@ def test_a_person_reads_a_table_with_its_sum_and_its_days(deployed: World, capsy
 
 
 def test_days_of_which_nothing_is_known_are_no_zeros(deployed: World, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.box.load(NAME, None)  # else each minute of sixty days is played
     deployed.box.clock.advance(timedelta(days=60))
     run(["waste", "--days", "1"])
     assert "Nothing is known of these days" in capsys.readouterr().out

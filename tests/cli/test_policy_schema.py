@@ -1,6 +1,7 @@
 """The published schema, the model and the reader of the policy document mean the same documents."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rightsizer.domain.policy_key import KEYS
+from rightsizer.domain.policy_document import DEFAULTS, allowed_values
+from rightsizer.domain.policy_key import KEYS, Fallback
 from rightsizer.policy_reader import read_policy
-from rightsizer.terminal.policy_page import key_lines
 from rightsizer.terminal.policy_schema import policy_model, policy_schema
 from tests.test_policy_reader import JSON, PLACES, WHOLE, WRONG, broken_at
 
@@ -81,6 +82,14 @@ def test_both_refuse_what_is_wrong(said: dict[str, Any]) -> None:
 def test_both_take_a_whole_document() -> None:
     assert model_takes(WHOLE)
     assert read_policy(json.dumps(WHOLE)).problems == ()
+
+
+def key_lines() -> Iterator[str]:
+    """The table of keys in docs/policy.md."""
+    for key, known in KEYS.items():
+        where = f"`{DEFAULTS}` only" if known.is_of_account else "everywhere"
+        held = known.safest if known.fallback is Fallback.SAFE else known.fallback.value
+        yield f"| `{key}` | {known.about}: {allowed_values(key)} | {known.default} | {where} | {held} |"
 
 
 def test_the_page_lists_every_key_as_the_program_knows_it_and_shows_the_example() -> None:

@@ -5,6 +5,8 @@ import json
 import os
 import stat
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,15 @@ from typing import Any
 import pytest
 
 from rightsizer import bootstrap
+from rightsizer.aws.endpoints import SageMakerFleet
 from rightsizer.aws.local_cache import cache_folder
+from rightsizer.ports.evaluation import EndpointSummary
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
 from tests.cli.conftest import use
 
 CONFIG, MODEL, METRICS = "sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel", "cloudwatch:GetMetricData"
+ENDPOINT = "sagemaker:DescribeEndpoint"
 
 
 class Scans:
@@ -70,21 +75,59 @@ def test_without_the_option_nothing_is_kept(scans: Scans, tmp_path: Path) -> Non
     assert files(tmp_path) == []
 
 
-def test_how_an_endpoint_stands_is_never_taken_from_the_cache(scans: Scans, tmp_path: Path) -> None:
-    scans.scan("--cache")
-    box = scans.box
-    weights = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 1}]
+def move(box: Sandbox, name: str, count: int) -> None:
+    weights = [{"VariantName": "AllTraffic", "DesiredInstanceCount": count}]
     box.client("sagemaker").update_endpoint_weights_and_capacities(
-        EndpointName="chat", DesiredWeightsAndCapacities=weights
+        EndpointName=name, DesiredWeightsAndCapacities=weights
     )
     box.clock.advance(timedelta(hours=1))
+
+
+def counts(found: dict[str, Any]) -> dict[str, int]:
+    return {row["endpoint"]: row["instance_count"] for row in found["endpoints"]}
+
+
+def test_how_an_endpoint_stands_is_asked_for_where_a_listing_shows_that_it_was_modified(scans: Scans) -> None:
+    scans.scan("--cache")
+    move(scans.box, "chat", 1)
+    again, asked, said = scans.scan("--cache")
+    assert counts(again) == {"chat": 1, "search": 2}
+    assert asked[ENDPOINT] == 1
+    assert "the counts of those that were not modified and that no policy moves" in said
+
+
+def test_instances_that_a_policy_moved_are_counted_though_no_listing_shows_it(
+    scans: Scans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans.box.autoscale("chat", 1, 4)
+    scans.scan("--cache")
+    listed = {row["EndpointName"]: row for row in scans.box.client("sagemaker").list_endpoints()["Endpoints"]}
+    move(scans.box, "chat", 3)
+    same = listed["chat"]["LastModifiedTime"]
+    original = SageMakerFleet.list_endpoints
+
+    def unmodified(fleet: SageMakerFleet) -> Iterator[EndpointSummary]:
+        yield from (replace(one, modified_at=same) if one.ref.name == "chat" else one for one in original(fleet))
+
+    monkeypatch.setattr(SageMakerFleet, "list_endpoints", unmodified)
     again, asked, _ = scans.scan("--cache")
-    counts = {row["endpoint"]: row["instance_count"] for row in again["endpoints"]}
-    assert counts == {"chat": 1, "search": 2}
-    assert asked["sagemaker:DescribeEndpoint"] == 2
-    kept = " ".join(path.read_text() for path in files(tmp_path) if path.suffix == ".json")
-    assert "CurrentInstanceCount" not in kept
-    assert "InService" not in kept
+    assert counts(again)["chat"] == 3
+    assert asked[ENDPOINT] == 1
+
+
+def test_instances_are_counted_of_an_endpoint_that_got_a_policy_since(scans: Scans) -> None:
+    scans.scan("--cache")
+    scans.box.autoscale("chat", 1, 4)
+    assert scans.scan("--cache")[1][ENDPOINT] == 1
+
+
+def test_how_an_endpoint_stands_is_believed_for_a_day(scans: Scans) -> None:
+    scans.scan("--cache")
+    assert scans.scan("--cache")[1][ENDPOINT] == 0
+    scans.box.clock.advance(timedelta(hours=25))
+    later = scans.scan("--cache")[1]
+    assert (later[ENDPOINT], later[CONFIG]) == (2, 0)
+    assert scans.scan("--cache")[1][ENDPOINT] == 0
 
 
 def test_refresh_reads_everything_anew_and_keeps_it(scans: Scans) -> None:

@@ -295,6 +295,37 @@ def of_hours(found: Any) -> list[dict[str, Any]]:
     return [check for check in found["checks"] if check["purpose"] == "endpoints that office hours stopped"]
 
 
+def test_a_scan_calls_nothing_an_orphan_that_a_sleeping_endpoint_needs(
+    closed: Scene, said: Said, no_table: None
+) -> None:
+    fleet, listed = closed.box.world.fleet, {"orphan-endpoint-configurations", "orphan-models"}
+    for stored in (fleet.configs["chat-config"], fleet.models["chat-model"]):
+        stored.created -= timedelta(days=90)
+
+    def told(stack: str) -> set[str]:
+        with aside(closed):
+            _, found, _ = said("scan", "--stack", stack)
+        return {each["code"] for each in found["account_findings"]} & listed
+
+    assert told("another") == listed, "where no stack is found nobody knows what is asleep"
+    assert told("rightsizer") == set()
+
+
+def test_a_scan_names_what_is_asleep_and_explain_says_how_to_wake_it(
+    closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aside(closed):
+        run(["scan"])
+        listed = capsys.readouterr().out
+        code, _, why = said("explain", "chat")
+    assert "No endpoint exists in this account and Region. Asleep by office hours, and in no sum: chat." in listed
+    assert (code, "chat is asleep by its office hours" in why, "rightsizer wake chat" in why) == (
+        Exit.FAILED,
+        True,
+        True,
+    )
+
+
 def test_doctor_says_what_is_asleep_and_how_to_wake_it(
     closed: Scene, said: Said, no_table: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,12 @@ class Scene:
         """Let time go on."""
         self.box.clock.advance(timedelta(**span))
 
+    def until_report(self) -> None:
+        """Let time go on from Sunday morning until the weekly report is written; no change is under way to look at."""
+        self.stack.quiet.add("Apply.Tick")
+        self.pass_time(days=1, hours=3)
+        self.stack.quiet.discard("Apply.Tick")
+
     def proposals(self, *states: ProposalState) -> list[Proposal]:
         """What the table holds, newest first."""
         with self.box.gate.unrecorded():

@@ -13,10 +13,10 @@ def test_everybody_who_clicks_sees_an_answer_and_nobody_a_triangle() -> None:
         at.sweep()
         at.click(BIG, "Approve", "U0BOB")
         assert states(at.proposals())[BIG] is ProposalState.PENDING
-        at.box.fail("dynamodb", "PutItem", "InternalServerError", times=9)
+        at.box.gate.fail("dynamodb", "PutItem", "InternalServerError", times=9)
         refused = at.click(BIG, "Reject")["body"]
         at.pass_time(minutes=1)
-        at.box.fail("dynamodb", "PutItem", "InternalServerError", times=0)
+        at.box.gate.fail("dynamodb", "PutItem", "InternalServerError", times=0)
         stranger, failed = at.slack.answers
         assert "U0BOB" in stranger.plain()
         assert "Approvers" in stranger.plain()

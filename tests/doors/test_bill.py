@@ -21,7 +21,7 @@ PART = "exports/cur/data/BILLING_PERIOD=2026-11/cur-00001.csv.gz"
 def reported(at: Scene) -> Any:
     at.add(BIG, tags=PROPOSE)
     at.sweep()
-    at.pass_time(days=1, hours=3)
+    at.until_report()
     return data(at)["reconciliation"]
 
 
@@ -58,7 +58,7 @@ def test_an_export_is_read_with_the_right_that_the_role_has() -> None:
     with scene(now=START - timedelta(days=1), Bill=EXPORT) as at:
         write_export(at)
         at.sweep()
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         found = data(at)["reconciliation"]
         assert (found["reason"], found["level"]) == ("", "endpoint")
         assert [row["name"] for row in found["rows"]] == [BIG]

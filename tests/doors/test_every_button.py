@@ -146,7 +146,7 @@ class Desk:
             lambda click, text, link: self.urls.post(click.response_url, blocks.answer(text, link), click.sent_at),
             lambda *order: decisions.take_option(table, *order),
             self.views.open_reason_form,
-            lambda click, page: self.views.show_details(click, b'{"type":"modal","blocks":[]}', page),
+            lambda click, proposal, page: self.views.show_details(click, b'{"type":"modal","blocks":[]}', page),
             self.views.say,
             wake,
             freezer=lambda: decisions.freezer(table),

@@ -111,7 +111,7 @@ def test_an_endpoint_that_is_deleted_between_list_and_describe_leaves_the_others
         at.add("chat-small")
         gone = f'Could not find endpoint "{SMALL}".'
         where = named(SMALL) if operation == "DescribeEndpoint" else lambda p: p["EndpointConfigName"].startswith(SMALL)
-        at.box.fail("sagemaker", operation, "ValidationException", gone, times=math.inf, where=where)
+        at.box.gate.fail("sagemaker", operation, "ValidationException", gone, times=math.inf, where=where)
         at.sweep()
         assert set(at.recommendations()) == {"chat-small"}
         assert at.stack.peek("EvaluationQueue") == []
@@ -131,7 +131,7 @@ def test_a_gap_of_six_hours_is_neither_idleness_nor_a_reason_to_give_up() -> Non
 def test_throttling_loses_nothing_the_page_comes_again() -> None:
     with scene() as at:
         at.add(SMALL)
-        at.box.fail("cloudwatch", "GetMetricData", "ThrottlingException", times=math.inf)
+        at.box.gate.fail("cloudwatch", "GetMetricData", "ThrottlingException", times=math.inf)
         at.sweep()
         assert at.recommendations() == {}
         assert len(at.stack.peek("EvaluationQueue")) == 1
@@ -191,7 +191,7 @@ def test_a_page_of_the_list_that_fails_is_listed_again_and_every_endpoint_is_see
         def second(params: Mapping[str, Any]) -> bool:
             return "NextToken" in params and pages["skip"] > 0
 
-        at.box.fail("sagemaker", "ListEndpoints", "InternalFailure", times=20, where=second)
+        at.box.gate.fail("sagemaker", "ListEndpoints", "InternalFailure", times=20, where=second)
         at.sweep()
         assert at.stack.failures
         at.box.gate.heal()
@@ -245,7 +245,7 @@ def test_a_judgement_that_cannot_be_stored_costs_its_own_message_and_the_rest_of
     with scene() as at:
         for name in ("chat-small", SMALL, "vision-ocr"):
             at.add(SMALL, as_name=name)
-        at.box.fail("dynamodb", "*WriteItem*", code, text, times=math.inf, where=saved("chat-small"))
+        at.box.gate.fail("dynamodb", "*WriteItem*", code, text, times=math.inf, where=saved("chat-small"))
         send(at, page("chat-small", SMALL), page("vision-ocr"))
         at.stack.settle()
         assert set(at.recommendations()) == {SMALL, "vision-ocr"}
@@ -263,7 +263,7 @@ def test_an_endpoint_that_cannot_be_described_costs_its_own_message() -> None:
         at.add(SMALL)
         at.add("chat-small")
         where = named("chat-small")
-        at.box.fail("sagemaker", "DescribeEndpoint", "ValidationException", "odd", times=math.inf, where=where)
+        at.box.gate.fail("sagemaker", "DescribeEndpoint", "ValidationException", "odd", times=math.inf, where=where)
         send(at, page("chat-small"), page(SMALL))
         at.stack.settle()
         assert set(at.recommendations()) == {SMALL}

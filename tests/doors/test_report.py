@@ -22,7 +22,7 @@ def test_the_report_says_what_rightsizer_cost_and_why_each_endpoint_is_left_alon
         for name in ("tiny-serverless", "ab-test", "async-video", "tabular-cpu", "legacy-ocr", "hands-off"):
             at.add(name, days=1)
         at.sweep()
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         told = data(at)
         assert [line["what"] for line in told["running_cost"]["lines"]][:3] == ["functions", "alarms", "metric reads"]
         reasons = {one["ref"]["name"]: one["reason"]["sentence"] for one in told["recommendations"]}
@@ -54,7 +54,7 @@ def test_the_report_tells_the_rest_of_the_bill_with_the_permissions_that_its_rol
             at.box.client("sagemaker").create_endpoint_config(**copy)
         fleet.configs["left-behind"].created = ago
         at.sweep()
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         told = data(at)
         assert told["account_unread"] == []
         found = {each["code"]: each for each in told["account_findings"]}
@@ -75,7 +75,7 @@ def test_the_report_proposes_office_hours_with_the_permissions_that_its_role_has
         at.works["desk"] = work
         at.drive("desk")
         at.sweep()
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         told = data(at)
         assert told["account_unread"] == []
         (found,) = [one for one in told["account_findings"] if one["code"] == "office-hours"]

@@ -278,7 +278,7 @@ def test_elsewhere_on_demand_is_a_question_with_its_price_and_nothing_is_written
 def test_throttling_is_tried_again_within_the_two_minutes() -> None:
     with stage() as on:
         group = on.group()
-        on.at.box.fail("autoscaling", "DetachInstances", "Throttling", times=inf)
+        on.at.box.gate.fail("autoscaling", "DetachInstances", "Throttling", times=inf)
         on.warn()
         assert on.replaced() == []
         on.at.box.gate.heal()

@@ -74,7 +74,7 @@ def rolled(ending: Ending) -> Course:
 
 
 def refused(name: str, operation: str, code: str, text: str, times: float) -> Course:
-    return Course(name, lambda w: w.box.fail("sagemaker", operation, code, text, times=times))
+    return Course(name, lambda w: w.box.gate.fail("sagemaker", operation, code, text, times=times))
 
 
 def _deleted(w: World) -> bool:
@@ -122,7 +122,7 @@ def _blinded(w: World) -> bool:
     """A read is refused for some hours, and then is allowed again."""
     if w.box.status(NAME) != "Updating":
         return False
-    w.box.fail("sagemaker", "DescribeEndpoint", "AccessDeniedException", "not authorized", times=8)
+    w.box.gate.fail("sagemaker", "DescribeEndpoint", "AccessDeniedException", "not authorized", times=8)
     return True
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+import pytest
+
 from rightsizer import intake
 from rightsizer.domain.change import Change
 from rightsizer.domain.proposal import change_id_of
@@ -46,6 +48,11 @@ DELIVERIES = (
     Delivery("up to an hour late", late=timedelta(hours=1)),
     Delivery("late and reversed, twice", times=2, late=timedelta(hours=1), reverse=True),
 )
+
+
+def every_point(sample: int, *, in_grid: int) -> pytest.MarkDecorator:
+    """A test of the points of a run: each `sample`-th one with all tests, each `in_grid`-th one by `make faults`."""
+    return pytest.mark.parametrize("every", [sample, pytest.param(in_grid, marks=pytest.mark.grid)])
 
 
 def killed(call: Call) -> None:

@@ -23,8 +23,8 @@ from tests.hours.test_answers import Deaf
 from tests.hours.world import KIND, NAME, HoursWorld, fail_a_delete, hours_world, refuse_messages, stale, whole
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-DAILY = "daily 08:00-23:00 Europe/Berlin"
-"""A night of nine hours, since each of its ticks costs time and a longer one shows no more."""
+DAILY = "daily 04:00-23:00 Europe/Berlin"
+"""A night of five hours, since each of its ticks costs time and a longer one shows no more."""
 SPRING, AUTUMN = datetime(2026, 3, 28, 21, 55, tzinfo=UTC), datetime(2026, 10, 24, 20, 55, tzinfo=UTC)
 PLAIN = datetime(2026, 11, 2, 21, 55, tzinfo=UTC)
 SMALL, OTHER, MODEL = "small", "other", f"{NAME}-model"
@@ -91,7 +91,7 @@ def _plenty(run: Run) -> None:
 
 
 def _no_quota(run: Run) -> None:
-    run.world.box.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=1e9)
+    run.world.box.gate.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=1e9)
 
 
 def _heal(run: Run) -> None:
@@ -189,52 +189,52 @@ def _order(run: Run, give: Callable[[Orders], object]) -> None:
 
 def _throttle(run: Run) -> None:
     for service, operation in (("sagemaker", "*"), ("cloudwatch", "*"), ("application-autoscaling", "*")):
-        run.world.box.fail(service, operation, "ThrottlingException", times=20)
+        run.world.box.gate.fail(service, operation, "ThrottlingException", times=20)
 
 
 FAULTS: Mapping[str, Fault] = {
     "nothing": Fault(),
     "the clock goes forward": Fault(),
     "the clock goes back": Fault(),
-    "capacity gone": Fault(_scarce, _plenty, (1, 8)),
+    "capacity gone": Fault(_scarce, _plenty, (1, 4)),
     "capacity gone, and a fallback": Fault(
-        _scarce, _plenty, (1, 8), tags={"rightsizer:fallback-config": SMALL}, same=False
+        _scarce, _plenty, (1, 4), tags={"rightsizer:fallback-config": SMALL}, same=False
     ),
-    "quota gone": Fault(_no_quota, _heal, (1, 8)),
+    "quota gone": Fault(_no_quota, _heal, (1, 4)),
     "throttled in the evening": Fault(_throttle, _heal, (0, 0.2)),
     "throttled in the morning": Fault(_throttle, _heal, (-0.8, -0.1)),
     "role lost in the evening": Fault(_deny("sagemaker:*"), _heal, (0, 0.1)),
-    "alarms may not be written": Fault(_deny("cloudwatch:*"), _heal, (0, 8), may_end=HANDED, same=False),
+    "alarms may not be written": Fault(_deny("cloudwatch:*"), _heal, (0, 4), may_end=HANDED, same=False),
     "autoscaling may not be written": Fault(
-        _deny("application-autoscaling:Put*"), _heal, (0, 8), may_end=HANDED, same=False
+        _deny("application-autoscaling:Put*"), _heal, (0, 4), may_end=HANDED, same=False
     ),
-    "role lost at night": Fault(_deny("sagemaker:*"), _heal, (1, 8)),
-    "create denied": Fault(_deny("sagemaker:CreateEndpoint"), _heal, (1, 8)),
-    "its owner edits it in the evening": Fault(_edit, at=(-9, -8.9), may_end=HANDED, same=False),
+    "role lost at night": Fault(_deny("sagemaker:*"), _heal, (1, 4)),
+    "create denied": Fault(_deny("sagemaker:CreateEndpoint"), _heal, (1, 4)),
+    "its owner edits it in the evening": Fault(_edit, at=(-5, -4.9), may_end=HANDED, same=False),
     "its owner deletes it in the evening": Fault(_delete, at=(0, 0.1), may_end=HANDED, owner_deletes=True, same=False),
     "its owner deletes it in the morning": Fault(
         _delete, at=(-0.6, -0.2), may_end=HANDED, owner_deletes=True, same=False
     ),
-    "its owner creates it again": Fault(_create(f"{NAME}-config"), at=(1, 8), may_end=HANDED, same=False),
-    "its owner creates another one": Fault(_create(OTHER), at=(1, 8), may_end=HANDED, same=False),
+    "its owner creates it again": Fault(_create(f"{NAME}-config"), at=(1, 4), may_end=HANDED, same=False),
+    "its owner creates another one": Fault(_create(OTHER), at=(1, 4), may_end=HANDED, same=False),
     "its owner edits it in the morning": Fault(_edit, at=(-0.6, 0.5), may_end=HANDED, same=False),
-    "its owner deletes an alarm": Fault(_edit_alarm, at=(1, 8), same=False),
+    "its owner deletes an alarm": Fault(_edit_alarm, at=(1, 4), same=False),
     "the name is still deleting": Fault(_create_and_delete, at=(-1.05, -0.75), may_end=HANDED),
     "its configuration is gone": Fault(
-        _lose_config, at=(1, 8), may_end=frozenset({HoursState.HANDED_OVER}), same=False
+        _lose_config, at=(1, 4), may_end=frozenset({HoursState.HANDED_OVER}), same=False
     ),
-    "a model is gone": Fault(_lose_model, at=(1, 8), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
-    "a model is another": Fault(_other_model, at=(1, 8), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
-    "no channel takes a message": Fault(_mute, _plenty, (1, 8), told_by=41),
-    "the answer to a delete is lost": Fault(_lose_answer, at=(-9.2, -9.1)),
-    "the endpoint is shown late": Fault(_late_looks(4), at=(-9.2, -9.1)),
-    "alarms and autoscaling are shown late": Fault(_late_looks(6, "alarms", "scaling"), at=(-9.2, -9.1)),
-    "a delete is not finished": Fault(lambda run: fail_a_delete(run.world), at=(-9.2, -9.1)),
+    "a model is gone": Fault(_lose_model, at=(1, 4), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
+    "a model is another": Fault(_other_model, at=(1, 4), may_end=frozenset({HoursState.HANDED_OVER}), same=False),
+    "no channel takes a message": Fault(_mute, _plenty, (1, 4), told_by=41),
+    "the answer to a delete is lost": Fault(_lose_answer, at=(-5.2, -5.1)),
+    "the endpoint is shown late": Fault(_late_looks(4), at=(-5.2, -5.1)),
+    "alarms and autoscaling are shown late": Fault(_late_looks(6, "alarms", "scaling"), at=(-5.2, -5.1)),
+    "a delete is not finished": Fault(lambda run: fail_a_delete(run.world), at=(-5.2, -5.1)),
     "killed at a write of the evening": Fault(at=(-0.01, -0.01), kills=True),
     "killed at a write of the morning": Fault(at=(-0.76, -0.76), kills=True),
-    "a wake": Fault(_wake, at=(0, 5)),
-    "a freeze": Fault(_freeze(False), _thaw, at=(-9.2, -1), healed=1),
-    "a hard freeze": Fault(_freeze(True), _thaw, at=(-9.2, -1), healed=1),
+    "a wake": Fault(_wake, at=(0, 4)),
+    "a freeze": Fault(_freeze(False), _thaw, at=(-5.2, -1), healed=1),
+    "a hard freeze": Fault(_freeze(True), _thaw, at=(-5.2, -1), healed=1),
 }
 
 

@@ -14,11 +14,13 @@ from tests.faults.lost_run import LIMITS, OTHER_LIMITS, Ground
 
 def _journal_throttled(run: Ground) -> None:
     for operation in ("PutItem", "TransactWriteItems"):
-        run.box.fail("dynamodb", operation, "ThrottlingException", times=10**6, where=lambda p: "CHANGE#" in str(p))
+        run.box.gate.fail(
+            "dynamodb", operation, "ThrottlingException", times=10**6, where=lambda p: "CHANGE#" in str(p)
+        )
 
 
 def _nothing_read(run: Ground) -> None:
-    run.box.fail("dynamodb", "GetItem", "InternalServerError", times=10**6)
+    run.box.gate.fail("dynamodb", "GetItem", "InternalServerError", times=10**6)
 
 
 def _healed(run: Ground) -> None:
@@ -120,7 +122,9 @@ def _answered(run: Ground) -> None:
 
 
 def _errand_throttled(run: Ground) -> None:
-    run.box.fail("dynamodb", "PutItem", "ThrottlingException", times=10**6, where=lambda p: "PROPOSAL#e-" in str(p))
+    run.box.gate.fail(
+        "dynamodb", "PutItem", "ThrottlingException", times=10**6, where=lambda p: "PROPOSAL#e-" in str(p)
+    )
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ def test_a_row_that_is_lost_and_a_judgement_that_is_older_are_seen(alone: Meetin
 
 
 @pytest.mark.slow
-def test_a_point_that_no_request_reached_is_a_failure() -> None:
-    run = lived(10**6)
-    assert (run.broken, run.met) == ([], "")
-    assert run.against(run.writes, run.rows) == ["no request reached it"]
+def test_a_point_that_no_request_reached_is_a_failure(alone: Meeting) -> None:
+    assert (alone.broken, alone.met) == ([], "")
+    assert alone.against(alone.writes, alone.rows) == ["no request reached it"]

@@ -89,7 +89,7 @@ def die_after_a_write(w: World, number: int) -> None:
 
 
 def throttle(w: World, times: int) -> None:
-    w.box.fail("*", "*", "ThrottlingException", "Rate exceeded", times=times)
+    w.box.gate.fail("*", "*", "ThrottlingException", "Rate exceeded", times=times)
 
 
 def _order(what: Callable[[Orders, World], Any]) -> Callable[[World, int], None]:

@@ -74,7 +74,7 @@ def test_a_stack_that_may_change_nothing_any_more_still_writes_the_old_policy_ba
 
 
 def test_a_write_that_did_not_arrive_is_not_repeated_where_nothing_may_change_any_more(stage: Stage) -> None:
-    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "ScalingActivityInProgress", times=1)
+    stage.scene.box.gate.fail("autoscaling", "UpdateAutoScalingGroup", "ScalingActivityInProgress", times=1)
     assert stage.start().state is ProposalState.APPLYING
     stage.scene.box.clock.advance(timedelta(minutes=6))
     (done,) = replace(stage.flow, dry_run=True).tick(stage.now)
@@ -238,7 +238,7 @@ def test_a_group_that_is_gone_is_said_to_be(stage: Stage) -> None:
 
 
 def test_a_refusal_hands_the_request_over_and_the_group_is_as_it_was(stage: Stage) -> None:
-    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "ValidationError", "You are not authorized")
+    stage.scene.box.gate.fail("autoscaling", "UpdateAutoScalingGroup", "ValidationError", "You are not authorized")
     ended = stage.start()
     assert ended.state is ProposalState.HANDED_OVER
     assert "You are not authorized" in ended.outcome
@@ -254,7 +254,7 @@ def test_a_missing_permission_is_named_and_nothing_changes(stage: Stage) -> None
 
 
 def test_throttling_is_tried_again_and_ends(stage: Stage) -> None:
-    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "Throttling", times=100)
+    stage.scene.box.gate.fail("autoscaling", "UpdateAutoScalingGroup", "Throttling", times=100)
     stage.start()
     for _ in range(MOST_TRIES + 1):
         stage.later(minutes=6)

@@ -52,7 +52,7 @@ def test_an_errand_that_is_approved_after_the_restore_is_carried_out(stage: Stag
 
 
 def test_an_errand_of_a_backup_that_was_sent_and_taken_back_since_is_not_sent_again(stage: Stage) -> None:
-    stage.scene.box.fail("autoscaling", "UpdateAutoScalingGroup", "Throttling", times=10)
+    stage.scene.box.gate.fail("autoscaling", "UpdateAutoScalingGroup", "Throttling", times=10)
     stage.start()
     stage.scene.box.gate.heal()
     assert stage.seen().sent_at is not None

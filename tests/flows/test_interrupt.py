@@ -202,7 +202,7 @@ def test_an_instance_that_leaves_between_reading_and_writing_is_a_note(scene: Sc
     scene.spot.group("gpu")
     scene.sweep()
     text = "The instance i-1 is not part of Auto Scaling group gpu."
-    scene.box.fail("autoscaling", "DetachInstances", "ValidationError", text)
+    scene.box.gate.fail("autoscaling", "DetachInstances", "ValidationError", text)
     reaction = scene.warn(scene.spot.members("gpu")[0])
     assert isinstance(reaction, Note)
     assert reaction.reason.code is Code.INSTANCE_GONE
@@ -222,7 +222,7 @@ def test_a_missing_permission_is_named_and_nothing_else_happens(scene: Scene, ac
 def test_a_refusal_of_aws_is_reported_with_its_text(scene: Scene) -> None:
     scene.spot.group("gpu")
     scene.sweep()
-    scene.box.fail("autoscaling", "DetachInstances", "ResourceContention", "a pending update")
+    scene.box.gate.fail("autoscaling", "DetachInstances", "ResourceContention", "a pending update")
     reaction = scene.warn(scene.spot.members("gpu")[0])
     assert isinstance(reaction, LeaveAlone)
     assert "ResourceContention: a pending update" in reaction.reason.sentence
@@ -277,7 +277,7 @@ def test_a_dry_run_asks_for_nothing(scene: Scene) -> None:
 def test_throttling_goes_up_and_the_retry_acts(scene: Scene) -> None:
     scene.spot.group("gpu")
     scene.sweep()
-    scene.box.fail("autoscaling", "DetachInstances", "Throttling", times=inf)
+    scene.box.gate.fail("autoscaling", "DetachInstances", "Throttling", times=inf)
     scene.spot.groups.warn(scene.spot.members("gpu")[0])
     event = scene.box.events_of(WARNING)[-1]
     with pytest.raises(ThrottledError):

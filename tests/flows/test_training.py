@@ -145,7 +145,7 @@ def test_a_job_that_is_gone_is_nothing_to_do(scene: Scene) -> None:
 
 def test_throttling_goes_up(scene: Scene) -> None:
     scene.spot.jobs.train("bert")
-    scene.box.fail("sagemaker", "DescribeTrainingJob", "ThrottlingException", times=100)
+    scene.box.gate.fail("sagemaker", "DescribeTrainingJob", "ThrottlingException", times=100)
     with pytest.raises(ThrottledError):
         look(scene)
 

@@ -89,7 +89,7 @@ def test_a_name_that_is_still_being_deleted_costs_no_try() -> None:
     with hours_world(scaled=False, more_tags={"rightsizer:fallback-config": "small"}) as w:
         fallback(w)
         w.until(NIGHT)
-        w.box.fail(
+        w.box.gate.fail(
             "sagemaker", "CreateEndpoint", "ValidationException", "Cannot create already existing endpoint", times=2
         )
         w.until(OPENS + HOUR)

@@ -130,7 +130,7 @@ def test_the_fallback_that_its_owner_named_serves_and_the_next_morning_tries_its
 def test_a_quota_that_is_gone_in_the_morning_is_told_and_asked_again() -> None:
     with hours_world() as w:
         asleep(w)
-        w.box.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=20)
+        w.box.gate.fail("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", "the service limit is 0", times=20)
         w.until(OPENS + 15 * MINUTE)
         assert "the service limit is 0" in w.told[0][1]
         w.until(OPENS + 3 * HOUR)
@@ -175,7 +175,7 @@ def test_a_freeze_stops_nothing_more_and_a_due_start_goes_on() -> None:
 
 def test_a_stack_that_may_change_nothing_undoes_a_stop_that_has_begun() -> None:
     with hours_world() as w:
-        w.box.fail("sagemaker", "DeleteEndpoint", "ThrottlingException", "slow down", times=1)
+        w.box.gate.fail("sagemaker", "DeleteEndpoint", "ThrottlingException", "slow down", times=1)
         w.until(CLOSES)
         assert (w.state, w.exists()) == (HoursState.STOPPING, True)
         limits = ChangeLimits(rewire_alarms=True, dry_run=True)
@@ -200,6 +200,17 @@ def test_a_malformed_tag_is_told_once_and_means_always_on() -> None:
         ((subject, text),) = w.told
         assert subject == f"{NAME} is not stopped by its hours"
         assert "mo-fr 8-19 Berlin" in text
+
+
+def test_what_its_row_has_no_room_for_is_not_stopped_for_a_full_row_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rightsizer.flows.hours.MOST_STORED", 3000)
+    with hours_world() as w:
+        w.until(NIGHT)
+        assert (w.exists(), w.state) == (True, HoursState.RUNNING)
+        ((_, text),) = w.told
+        assert "kB had to be stored about it, and at most 3 kB leave room" in text
 
 
 def test_a_lasting_refusal_is_told_once() -> None:
@@ -307,7 +318,7 @@ def test_what_was_not_put_back_keeps_an_endpoint_that_was_handed_over_until_it_i
     with hours_world() as w:
         asleep(w)
         error = ("AccessDeniedException", "no")
-        w.box.fail("application-autoscaling", "PutScalingPolicy", *error, times=12)
+        w.box.gate.fail("application-autoscaling", "PutScalingPolicy", *error, times=12)
         w.until(OPENS + HOUR)
         assert w.state is HoursState.HANDED_OVER
         w.box.clock.advance(NIGHT + 2 * DAY - w.now)

@@ -45,7 +45,7 @@ def test_alarms_and_autoscaling_that_cannot_be_read_keep_no_endpoint_from_its_mo
             w.box.world.fleet.scarce.add(KIND)
             w.until(OPENS - 40 * MINUTE)
             assert w.box.status(NAME) == "Creating"
-        w.box.fail(service, operation, "ThrottlingException", times=1e9)
+        w.box.gate.fail(service, operation, "ThrottlingException", times=1e9)
         w.until(OPENS - 20 * MINUTE)
         w.box.world.fleet.scarce.clear()
         w.until(OPENS + 10 * MINUTE)

@@ -1,6 +1,7 @@
 """Syntax trees of the files of this repository, each parsed once for all tests of the house."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -9,3 +10,17 @@ from pathlib import Path
 def parsed(path: Path) -> ast.Module:
     """The tree of a file, which nobody may change."""
     return ast.parse(path.read_text())
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below a node, those of inner functions too, without the expressions, most of a tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        inner = [each for kind in _BODIES for each in getattr(node, kind, ())]
+        yield from inner
+        waiting += inner
+
+
+_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Fields of a statement that hold further ones."""

@@ -39,21 +39,23 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def links(page: Path) -> list[str]:
+@cache
+def links(page: Path) -> tuple[str, ...]:
     """Where a page links to inside the repository; code blocks hold no links."""
     found = (one or other for one, other in LINK.findall(FENCE.sub("", page.read_text())))
-    return [link for link in found if "://" not in link and not link.startswith("mailto:")]
+    return tuple(link for link in found if "://" not in link and not link.startswith("mailto:"))
 
 
 def target(page: Path, link: str) -> Path:
     return (page.parent / link.partition("#")[0]).resolve() if link.partition("#")[0] else page
 
 
-def anchors(page: Path) -> set[str]:
+@cache
+def anchors(page: Path) -> frozenset[str]:
     """The anchors that GitHub makes of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain)
 
 
 def broken(page: Path, link: str) -> bool:
@@ -116,7 +118,8 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_page_can_be_found_from_the_index() -> None:
-    assert [name(page) for page in pages() if page not in reached(INDEX)] == []
+    found = reached(INDEX)
+    assert [name(page) for page in pages() if page not in found] == []
 
 
 def test_the_first_page_of_the_project_leads_to_the_index() -> None:

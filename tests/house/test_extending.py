@@ -180,7 +180,7 @@ def reported() -> tuple[dict[str, str], str]:
     with scene(now=START - timedelta(days=1)) as at:
         at.add(BIG, tags=PROPOSE)
         at.sweep()
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         assert at.stack.dead_letters() == []
         (mail,) = [str(call.params) for call in at.box.calls.of("sns", "Publish") if "reports/" in str(call.params)]
         return files(at), mail
@@ -255,7 +255,7 @@ def test_a_notification_channel_is_told_of_a_proposal_and_of_a_report(newcomer: 
         (text,) = room.texts
         assert text.startswith(f"rightsizer: {BIG}")
         assert f"rightsizer approve {asked.id}" in text
-        at.pass_time(days=1, hours=3)
+        at.until_report()
         reports = [one for one in room.texts if "GPU endpoints of" in one]
         mails = [call.params["Message"] for call in at.box.calls.of("sns", "Publish")]
         assert len(reports) == 1

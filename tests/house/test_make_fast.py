@@ -1,5 +1,6 @@
 """What `make fast` runs and leaves out is there, and the processes of a run share whole files."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import LONG, PLAYED, QUICK, longest_first
+from tests.conftest import LONG, LONGEST, PLAYED, QUICK, longest_first
 
 TESTS = Path(__file__).parents[1]
 
@@ -24,6 +25,46 @@ def test_a_module_that_stays_in_make_fast_is_one_of_a_folder_that_plays_courses(
 def test_a_long_module_is_there_and_in_another_folder(name: str) -> None:
     assert (TESTS / name).is_file()
     assert Path(name).parent.name not in PLAYED
+
+
+@pytest.mark.parametrize("name", LONGEST)
+def test_a_module_that_begins_is_there(name: str) -> None:
+    assert (TESTS / name).is_file()
+
+
+WHOLE = {
+    "test_a_change_that_nobody_proves_for_a_fortnight_costs_at_most_forty_invocations": (
+        "test_a_change_with_a_day_of_probation_costs_at_most_forty_invocations"
+    ),
+    "test_many_sequences_keep_the_laws": "test_any_sequence_keeps_the_laws",
+}
+"""Tests that `make faults` alone runs as a whole, and the test that tries a sample of them."""
+
+
+def speaks_of_a_grid(path: Path) -> bool:
+    return path != Path(__file__) and re.search(r"mark\.grid|every_point\(", path.read_text()) is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(TESTS.glob("*/test_*.py")) if speaks_of_a_grid(path)],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
+def test_each_grid_has_a_sample_among_all_tests(path: Path) -> None:
+    tests = vars(importlib.import_module(f"tests.{path.parent.name}.{path.stem}"))
+    marks = [
+        (name, mark) for name in tests for mark in getattr(tests[name], "pytestmark", ()) if name.startswith("test_")
+    ]
+    samples = [WHOLE[name] for name, mark in marks if mark.name == "grid"]
+    values = [mark.args[1] for _, mark in marks if mark.name == "parametrize" and any(map(is_in_grid, mark.args[1]))]
+    assert samples or values
+    assert [name for name in samples if is_in_grid(tests[name])] == []
+    assert [some for some in values if all(map(is_in_grid, some))] == []
+
+
+def is_in_grid(test: object) -> bool:
+    """Whether a test, or a value of its parameters, is marked as one of a grid."""
+    return any(mark.name == "grid" for mark in (*getattr(test, "marks", ()), *getattr(test, "pytestmark", ())))
 
 
 def test_a_module_of_a_folder_that_plays_courses_is_left_out_and_this_one_is_not(
@@ -52,6 +93,6 @@ def test_slow_files_come_first_and_then_those_with_many_tests() -> None:
     def item(name: str, *, slow: bool = False) -> Any:
         return SimpleNamespace(path=Path(name), get_closest_marker=lambda marker: slow and marker == "slow")
 
-    items = [item("few"), item("many"), item("long"), item("many"), item("long", slow=True)]
+    items = [item("few"), item("many"), item("long"), item("many"), item("long", slow=True), item(LONGEST[0])]
     longest_first(items)
-    assert [each.path.name for each in items] == ["long", "long", "many", "many", "few"]
+    assert [each.path.name for each in items] == ["test_tour.py", "long", "long", "many", "many", "few"]

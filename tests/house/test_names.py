@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import parsed
+from tests.house.source import parsed, statements
 
 SHARED = Path(__file__).parents[2] / "shared" / "rightsizer"
 MODULES = sorted(SHARED.rglob("*.py"))
@@ -17,12 +17,12 @@ PACKAGES = frozenset(path.parent.name for path in SHARED.glob("*/__init__.py"))
 NAME = re.compile(r"`(?:rightsizer\.)?([a-z_]+(?:\.\w+)+)`")
 
 
-def named(source: str) -> Iterator[str]:
+def named(tree: ast.Module) -> Iterator[str]:
     """Dotted names in backticks that begin with a package of rightsizer, in the docstrings of a module.
 
     The texts below constants and fields are docstrings too.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield from (name for name in NAME.findall(text) if name.partition(".")[0] in PACKAGES)
@@ -44,12 +44,12 @@ def exists(name: str) -> bool:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SHARED)))
 def test_docstrings_name_what_exists(path: Path) -> None:
-    assert [name for name in named(path.read_text()) if not exists(name)] == []
+    assert [name for name in named(parsed(path)) if not exists(name)] == []
 
 
 def test_a_name_that_is_gone_is_found() -> None:
     source = '"""`ports.Journal`, `rightsizer.ports.changes.Journal`, `config.json`"""\nA = 1\n"""`aws.rows`"""'
-    assert [(name, exists(name)) for name in named(source)] == [
+    assert [(name, exists(name)) for name in named(ast.parse(source))] == [
         ("ports.Journal", False),
         ("ports.changes.Journal", True),
         ("aws.rows", False),

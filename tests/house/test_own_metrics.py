@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.house.source import parsed
+
 ROOT = Path(__file__).parents[2]
 LIBRARY, FUNCTIONS = ROOT / "shared" / "rightsizer", ROOT / "functions"
 TELEMETRY = LIBRARY / "telemetry.py"
@@ -26,14 +28,21 @@ def names_of_count(tree: ast.AST) -> set[str]:
 
 def counted(tree: ast.AST, names: set[str]) -> set[str]:
     """The metrics of every call of `count`; `**` where a call hides their names."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in names)
+    last = {name.rpartition(".")[2] for name in names}
+    every = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node for node in every if _last(node.func) in last and ast.unparse(node.func) in names)
     return {keyword.arg or "**" for call in calls for keyword in call.keywords}
+
+
+def _last(called: ast.expr) -> str:
+    """The last part of the name of what is called."""
+    return getattr(called, "attr", getattr(called, "id", ""))
 
 
 def all_counted() -> set[str]:
     found: set[str] = set()
     for path in modules():
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         own = counted(tree, {"count"}) if path == TELEMETRY else set()
         found |= counted(tree, names_of_count(tree)) | own
     return found

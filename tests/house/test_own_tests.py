@@ -52,9 +52,9 @@ def test_a_module_without_its_file_would_be_found() -> None:
     assert "rightsizer.changes.reconcile.drift" not in imported(ROOT / "tests" / "changes" / "test_window.py")
 
 
-def names_of_tests(source: str) -> list[str]:
+def names_of_tests(tree: ast.Module) -> list[str]:
     """Names that pytest takes as tests, as a function, as a method of a class or as hypothesis's machine."""
-    body = ast.parse(source).body
+    body = tree.body
     classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name.startswith("Test")]
     defined = [*body, *(node for one in classes for node in one.body)]
     names = [
@@ -70,7 +70,7 @@ def test_each_test_file_holds_a_test() -> None:
     """A file that an accident emptied passes otherwise, as nothing that fails is left in it."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     assert files
-    assert [str(path.relative_to(ROOT)) for path in files if not names_of_tests(path.read_text())] == []
+    assert [str(path.relative_to(ROOT)) for path in files if not names_of_tests(parsed(path))] == []
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_each_test_file_holds_a_test() -> None:
     ],
 )
 def test_a_file_without_a_test_would_be_found(source: str, held: list[str]) -> None:
-    assert names_of_tests(source) == held
+    assert names_of_tests(ast.parse(source)) == held

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
@@ -17,7 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.domain.approvers import SlackKeys
-from rightsizer.domain.trigger import Click, NotClicked, NotVerified
+from rightsizer.domain.trigger import (
+    ButtonAsk,
+    Click,
+    DecisionAsked,
+    NotClicked,
+    NotVerified,
+    OptionTaken,
+    PageAsked,
+    RollbackAsked,
+    UnknownButton,
+    WakePressed,
+)
 from rightsizer.intake.slack import parse_interaction as read
 
 EVENTS = Path(__file__).parents[2] / "events" / "slack"
@@ -63,10 +74,12 @@ def signed(body: bytes, at: datetime = NOW, secret: str = SECRET) -> dict[str, A
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject", "snooze"])
-def test_a_signed_click_names_the_verb_the_proposal_and_the_person(verb: str) -> None:
+def test_a_signed_click_names_the_decision_the_proposal_and_the_person(
+    verb: Literal["approve", "reject", "snooze"],
+) -> None:
     found = interaction(event(verb), SECRET, NOW)
     assert isinstance(found, Click)
-    assert (found.verb, found.proposal_id, found.user) == (verb, "p-5f2c9a7d1e3b4c60", "U0APPROVER")
+    assert (found.asked, found.user) == (DecisionAsked(verb, "p-5f2c9a7d1e3b4c60"), "U0APPROVER")
     assert found.team == "T0EXAMPLE"
 
 
@@ -211,7 +224,33 @@ def test_a_button_names_the_proposal_its_revision_and_a_number(value: str, read_
             payload(type="block_actions", actions=[{"action_id": "rightsizer_snooze"} | action]), SECRET, NOW
         )
         assert isinstance(found, Click)
-        assert (found.proposal_id, found.revision, found.number) == read_as
+        assert found.asked == DecisionAsked("snooze", *read_as)
+
+
+@pytest.mark.parametrize(
+    ("action", "asked"),
+    [
+        ("rightsizer_test", DecisionAsked("test", "p-1", 1, 60)),
+        ("rightsizer_take_3", OptionTaken("p-1", 1, 60)),
+        ("rightsizer_rollback", RollbackAsked("p-1")),
+        ("rightsizer_wake", WakePressed("p-1", timedelta(hours=1))),
+        ("rightsizer_details", PageAsked("details", "p-1")),
+        ("rightsizer_report", PageAsked("report", "p-1")),
+        ("rightsizer_pause", UnknownButton("pause")),
+        ("rightsizer_take_300", UnknownButton("take_300")),
+    ],
+)
+def test_each_button_asks_for_its_own_thing(action: str, asked: ButtonAsk) -> None:
+    pressed = {"action_id": action, "value": "p-1~1~60"}
+    found = interaction(payload(type="block_actions", actions=[pressed]), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert found.asked == asked
+
+
+@pytest.mark.parametrize("action", ["rightsizer_open", "approve", "other_wake"])
+def test_a_button_with_a_link_or_of_somebody_else_asks_nothing(action: str) -> None:
+    pressed = {"action_id": action, "value": "p-1"}
+    assert isinstance(interaction(payload(type="block_actions", actions=[pressed]), SECRET, NOW), NotClicked)
 
 
 @pytest.mark.parametrize("value", ["", "~", "p-1~", "p-1~x", "p-1~1~", "p-1~1~2~3", "p-1~99999", "x" * 300, "~1~2"])
@@ -230,8 +269,8 @@ def test_a_form_names_what_its_modal_carried_along_and_what_the_person_wrote() -
     }
     found = interaction(payload(type="view_submission", view=view), SECRET, NOW)
     assert isinstance(found, Click)
-    assert (found.verb, found.proposal_id, found.revision, found.is_form) == ("reject", "p-1", 2, True)
-    assert (found.comment, found.view_id) == ("launch in May", "V1")
+    assert found.asked == DecisionAsked("reject", "p-1", 2, comment="launch in May")
+    assert (found.is_form, found.view_id) == (True, "V1")
     assert found.response_url == "https://hooks.slack.com/actions/x"
     for broken in (
         view | {"callback_id": "other"},
@@ -247,5 +286,5 @@ def test_another_option_is_taken_by_a_button_of_the_modal() -> None:
     action = {"action_id": "rightsizer_take_2", "value": "p-1~0~2"}
     found = interaction(payload(type="block_actions", view=view, actions=[action]), SECRET, NOW)
     assert isinstance(found, Click)
-    assert (found.verb, found.number, found.view_id) == ("take", 2, "V1")
+    assert (found.asked, found.view_id) == (OptionTaken("p-1", 0, 2), "V1")
     assert found.response_url == "https://hooks.slack.com/actions/x"

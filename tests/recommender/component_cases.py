@@ -11,6 +11,7 @@ from rightsizer.domain.component import Component, UnreadComponent
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective, ScalableTarget
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
+from sandbox.template import QUICK
 from tests.recommender import component_kit, kit
 
 WORDS = {
@@ -25,7 +26,7 @@ WORDS = {
 
 
 def read(path: Path) -> dict[str, Any]:
-    case: dict[str, Any] = yaml.safe_load(path.read_text())
+    case: dict[str, Any] = yaml.load(path.read_text(), QUICK)
     return case
 
 

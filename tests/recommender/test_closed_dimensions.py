@@ -147,7 +147,7 @@ def test_each_open_dimension_that_no_option_moves_says_why() -> None:
     every, steady = allowing(*ADDABLE), kit.endpoint("ml.g5.xlarge", 3, p95_s=0.9)
     one = judged(kit.endpoint("ml.g5.xlarge", 1), every)
     assert opened(one) == {kind: "of use only where two instances or more run" for kind in ADDABLE}
-    busy = judged(steady, every, per_slot=700.0, gpu=60.0)
+    busy = judged(steady, replace(every, tests_per_month=0), per_slot=700.0, gpu=60.0)
     assert not busy.options
     assert opened(busy)[OptionKind.SCHEDULE] == f"3 × ml.g5.xlarge would cost ${busy.usd_per_month:,.2f} a month"
     fewer = judged(steady, every, per_slot=100.0, gpu=20.0)

@@ -146,7 +146,7 @@ def test_a_type_that_only_a_quick_gpu_would_make_enough_is_worth_a_test_at_one_c
         chances[per_slot] = {u.option.target.instance_type: u.chance for u in found}
     single = [c["ml.g6e.2xlarge"] for c in chances.values() if "ml.g6e.2xlarge" in c]
     assert 0.5 in single
-    assert 0.25 in single
+    assert any(chance == pytest.approx(0.25, abs=0.01) for chance in single)
     assert single == sorted(single, reverse=True), "the busier, the less likely"
 
 

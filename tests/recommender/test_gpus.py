@@ -3,15 +3,18 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.history import History, PastChange, PastEnd
-from rightsizer.domain.option import Effort, Option, OptionKind
+from rightsizer.domain.option import Effort, Option, OptionKind, Target
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Gate, Recommendation
+from rightsizer.recommender import options
 from rightsizer.recommender.recommend import add_daily_usage
 from rightsizer.render import sentences
 from tests.recommender import kit
@@ -112,3 +115,25 @@ def test_as_many_gpus_keep_their_kind_and_effort() -> None:
     )
     option = only(found, "ml.g5.xlarge")
     assert (option.kind, option.effort, option.notes) == (OptionKind.INSTANCE_TYPE, Effort.LOW, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "chance", "known"),
+    [
+        ("ml.g5.12xlarge", None, 0.29, False),
+        ("ml.g5.12xlarge", None, 0.30, True),
+        ("ml.g5.12xlarge", 1, 0.29, True),
+        ("ml.g5.xlarge", None, 0.29, True),
+    ],
+)
+def test_where_several_gpus_work_together_only_a_likely_type_is_tested(
+    name: str, used: int | None, chance: float, known: bool
+) -> None:
+    """The measured moves are of one GPU; what the links between four do they do not tell."""
+    context: Any = SimpleNamespace(
+        inputs=SimpleNamespace(catalogue=kit.catalogue(kit.OTHERS)),
+        demand=SimpleNamespace(gpus_used=used),
+        reference=SimpleNamespace(accelerator_count=4),
+    )
+    test: Any = SimpleNamespace(option=SimpleNamespace(target=Target(name, 1)), chance=chance)
+    assert options._is_chance_known(context, test) is known

@@ -85,3 +85,57 @@ def test_automatic_mode_does_nothing_that_only_chance_excuses(monkeypatch: pytes
 def test_a_question_about_fewer_instances_than_its_owner_wants_since_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = judged(monkeypatch, JUST_TOO_MANY, min_instances=3)
     assert judged(monkeypatch, JUST_TOO_MANY, question(alone), min_instances=3) == alone
+
+
+def of_four_gpus(monkeypatch: pytest.MonkeyPatch, per_slot: float, asked: OpenQuestion | None = None) -> Recommendation:
+    """One machine with four GPUs at work, after a test of the same GPU singly."""
+    plain: Callable[..., Recommendation] = kit.judge
+    four = "ml.g5.12xlarge"
+    tested = {"days_ago": 1, "from": four, "to": SIZE, "ended": "tested", "slowdown": 1.0, "latency_ratio": 1.0}
+    usage = {"per_slot": per_slot, "latency_s": 0.5, "gpu": per_slot / 6, "memory": 80, "cpu": 100, "host": 4}
+    case = {
+        "endpoint": {"type": four, "p95_s": 2.0, "mode": "propose"},
+        "usage": usage,
+        "history": [tested | {"framework": "pytorch"}],
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(labelled, "judge", lambda *given: plain(*given[:5], replace(given[5], asked=asked), *given[6:]))
+        return labelled.judged(case)
+
+
+def test_a_question_about_fewer_gpus_in_each_instance_does_not_stand_on_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = of_four_gpus(monkeypatch, 800)
+    assert alone.chosen_option is not None
+    assert alone.chosen_option.target.instance_type != SIZE, "or this load shows nothing"
+    assert of_four_gpus(monkeypatch, 800, question(alone)) == alone
+
+
+def a_test_of(monkeypatch: pytest.MonkeyPatch, kind: str = "", fingerprint: str = "") -> Recommendation:
+    """One instance whose two smaller cards may be fast enough; a test of that type was asked about the day before."""
+    plain: Callable[..., Recommendation] = kit.judge
+    case = {"endpoint": {"p95_s": 0.9, "mode": "propose"}}
+    alone = labelled.judged(case)
+    assert alone.chosen_option is not None
+    asked = (
+        OpenQuestion(replace(alone.chosen_option, target=Target(kind, 1)), fingerprint or alone.fingerprint)
+        if kind
+        else None
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(labelled, "judge", lambda *given: plain(*given[:5], replace(given[5], asked=asked), *given[6:]))
+        return labelled.judged(case)
+
+
+def type_of(found: Recommendation) -> str:
+    assert found.chosen_option is not None
+    assert found.offers_test
+    return found.chosen_option.target.instance_type
+
+
+def test_a_test_that_was_asked_about_stays_first_while_another_brings_little_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert type_of(a_test_of(monkeypatch)) == "ml.g6.xlarge"
+    assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge")) == "ml.g6.2xlarge"
+    assert type_of(a_test_of(monkeypatch, "ml.g6.2xlarge", "another")) == "ml.g6.xlarge", "it is over"
+    assert type_of(a_test_of(monkeypatch, "ml.g4dn.xlarge")) == "ml.g6.xlarge", "that one is no candidate"

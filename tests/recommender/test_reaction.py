@@ -166,7 +166,7 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
         kit.endpoint(), [kit.window(kit.steady())], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW
     )
     assert found.chosen_option is not None
-    item = ShadowTestCandidate(found.chosen_option, 0.2, 3.0)
+    item = ShadowTestCandidate(found.chosen_option, 0.09, 3.0)
     sure, policy = Decimal(0), Policy()
     said = [
         no_test_reason(item, sure, kit.endpoint(), History(), policy),
@@ -179,11 +179,11 @@ def test_why_a_shadow_test_is_not_run_is_said_with_its_number() -> None:
         ),
     ]
     words = (
-        "30 %",
+        "10 %",
         "rightsizer:shadow-ok=no",
         "asynchronous",
         "4 shadow tests",
         "switched off",
-        "times its cost",
+        "it has to bring $50",
     )
     assert [word for word, sentence in zip(words, said, strict=True) if word not in sentence] == []

@@ -187,19 +187,19 @@ def day(requests: Sequence[float | None], busy: Sequence[float | None] | None = 
 def test_the_strain_of_an_option_is_its_load_by_hour_and_what_came_late() -> None:
     """Twelve slots of 300 requests are an hour of 3,600; at half a second each they fill half of one worker."""
     known: list[float | None] = [300.0] * 12 + [600.0] * 12 + [None] * 12 + [480.0] * 252
-    then, today = ReplayResult(80, 9, 1.23456, 0, 1.0), ReplayResult(80, 5, 1.0, 0, 1.0)
-    found = replay_of([day(known), day(known)], 0.5, ONE, then, today, 4, 2.00004, 3.456)
+    then, today = ReplayResult(20, 2, 1.23456, 0, 1.0), ReplayResult(20, 1, 1.0, 0, 1.0)
+    found = replay_of([day(known), day(known)], 0.5, ONE, (then, today), 2.00004, 3.456)
     assert found.hourly_load == (0.5, 1.0, None, *(0.8,) * 21) * 2
     assert (found.days, found.hours_above_80, found.hours_above_100) == (1, 2.0, 0.0)
     assert (found.worst_p95_s, found.memory_margin_gib, found.objective_s) == (1.2346, 3.46, 2.0)
     assert (found.requests, found.requests_over_objective, found.over_objective_today) == (20, 2, 1)
-    slower = replay_of([day(known)], 0.51, replace(ONE, counts=(2,) * 24), then, today, 1, 2.0, None)
+    slower = replay_of([day(known)], 0.51, replace(ONE, counts=(2,) * 24), (then, today), 2.0, None)
     assert (slower.hourly_load[1], slower.memory_margin_gib, slower.hours_above_100) == (0.51, None, 0.0)
-    assert replay_of([day(known)], 0.51, ONE, then, today, 1, 2.0, None).hours_above_100 == 1.0
+    assert replay_of([day(known)], 0.51, ONE, (then, today), 2.0, None).hours_above_100 == 1.0
     idle = replace(then, worst_p95_s=0.0)
-    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).worst_p95_s is None
-    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), idle, today, 1, 2.0, None).hourly_load[0] == 0.25
-    assert replay_of([day(known)], 0.5, replace(ONE, workers=0), idle, today, 1, 2.0, None).hourly_load[0] == 0.5
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), (idle, today), 2.0, None).worst_p95_s is None
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=2), (idle, today), 2.0, None).hourly_load[0] == 0.25
+    assert replay_of([day(known)], 0.5, replace(ONE, workers=0), (idle, today), 2.0, None).hourly_load[0] == 0.5
 
 
 BINS = ((1.0, 0.5), (3.0, 0.5))

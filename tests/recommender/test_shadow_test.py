@@ -17,7 +17,7 @@ from rightsizer.recommender.shadow_test import (
     is_test_first,
 )
 
-POLICY = Policy(test_chance=0.3, test_value=5.0, tests_per_month=4)
+POLICY = Policy(test_chance=0.1, test_value=5.0, tests_per_month=4, minimum_saving_usd=Decimal(50))
 NOTHING = Decimal(0)
 OPTION = Option(
     kind=OptionKind.INSTANCE_TYPE,
@@ -50,7 +50,26 @@ def test_a_test_has_to_win_its_cost_and_five_times_its_cost(saving: int, wanted:
     assert (choose_test([unsure(saving)], NOTHING, History(), POLICY) is not None) is wanted
 
 
-@pytest.mark.parametrize(("chance", "wanted"), [(0.30, True), (0.29, False)])
+@pytest.mark.parametrize(("saving", "wanted"), [(100, True), (99, False)])
+def test_a_test_has_to_win_as_much_on_average_as_any_change_has_to_save(saving: int, wanted: bool) -> None:
+    """However little it costs: it takes the time of the person who is asked."""
+    item = unsure(saving, cost=1.0)
+    cheap = replace(item, option=replace(item.option, usd_per_month=Decimal(300)))
+    assert is_promising([cheap], NOTHING, POLICY) is wanted
+
+
+@pytest.mark.parametrize(("saving", "wanted"), [(112, True), (111, False)])
+def test_what_saves_too_little_for_a_change_is_not_tested(saving: int, wanted: bool) -> None:
+    """USD 111 of 1,111 are just below a tenth."""
+    assert is_promising([unsure(saving, cost=1.0)], NOTHING, POLICY) is wanted
+
+
+def test_an_unlikely_test_that_would_save_a_lot_is_asked_about() -> None:
+    assert is_promising([unsure(saving=3500, chance=0.15, cost=15.0)], NOTHING, POLICY)
+    assert not is_promising([unsure(saving=400, chance=0.15, cost=15.0)], NOTHING, POLICY)
+
+
+@pytest.mark.parametrize(("chance", "wanted"), [(0.10, True), (0.09, False)])
 def test_a_type_that_is_unlikely_to_pass_is_not_tested_however_much_it_would_save(chance: float, wanted: bool) -> None:
     assert is_promising([unsure(saving=10**6, chance=chance)], NOTHING, POLICY) is wanted
 
@@ -70,6 +89,30 @@ def test_the_test_that_wins_most_is_run_first() -> None:
     found = choose_test([small, large], NOTHING, History(), POLICY)
     assert found is not None
     assert found[0] is large
+
+
+@pytest.mark.parametrize(("rival", "stays"), [(2600, True), (2900, False)])
+def test_the_test_that_was_asked_about_stays_until_another_brings_a_tenth_of_the_cost_more(
+    rival: int, stays: bool
+) -> None:
+    """At even odds 1,000 a month, against 1,300 where a tenth of the cost is 360, and 1,450 where it is 390."""
+    asked = unsure(saving=2000)
+    other = unsure(saving=rival)
+    other = replace(other, option=replace(other.option, target=Target("ml.g6.xlarge", 1)))
+    found = choose_test([asked, other], NOTHING, History(), POLICY, "ml.g5.xlarge")
+    assert found is not None
+    assert found[0] is (asked if stays else other)
+    alone = choose_test([asked, other], NOTHING, History(), POLICY)
+    assert alone is not None
+    assert alone[0] is other
+
+
+def test_a_test_that_was_asked_about_does_not_stay_when_it_is_no_longer_worth_its_cost() -> None:
+    other = unsure(saving=500)
+    other = replace(other, option=replace(other.option, target=Target("ml.g6.xlarge", 1)))
+    found = choose_test([unsure(saving=500, chance=0.05), other], NOTHING, History(), POLICY, "ml.g5.xlarge")
+    assert found is not None
+    assert found[0] is other
 
 
 def test_no_test_is_run_beyond_those_of_the_month_or_where_they_are_switched_off() -> None:

@@ -176,7 +176,7 @@ def test_why_a_test_is_not_run_now() -> None:
         "a shadow test serves each request twice"
     )
     assert said(unsure(), tests_this_month=4) == "4 shadow tests ran this month, 4 are allowed"
-    assert said(unsure(chance=0.29)) == "a shadow test takes a chance of 30 % at least"
+    assert said(unsure(chance=0.09)) == "a shadow test takes a chance of 10 % at least"
     spent: dict[str, Any] = {"gpu_usd_per_month": Decimal(1000), "tests_usd_this_month": Decimal("20.5")}
     assert said(unsure(), **spent) == (
         "a shadow test would cost $10.00; the tests of this month have cost $20.50 of $30.00 (3 % of what GPU endpoints"
@@ -186,10 +186,15 @@ def test_why_a_test_is_not_run_now() -> None:
 
 def test_a_test_that_is_not_worth_its_money_names_both_sides() -> None:
     close = "a shadow test is not worth its money: it would cost $10.00 and bring ${} a month on average; it has to"
-    close += " bring 6 times its cost"
+    close += " bring $60"
     assert said(unsure("119"), tests_this_month=3, gpu_usd_per_month=Decimal(1000)) == close.format("60")
     assert said(unsure("600", chance=0.3, telling=0.1), Decimal(100)) == close.format("15")
     assert said(unsure("600", chance=0.3), Decimal(700)) == close.format("0"), "it never brings less than nothing"
+
+
+def test_a_test_of_what_saves_too_little_for_a_change_says_so() -> None:
+    wanted = "it would save 5 % of the cost, and no change is made for less than 10 %"
+    assert said(unsure("50", usd_per_month=Decimal(950))) == wanted
 
 
 def test_the_prize_is_the_saving_by_its_chance() -> None:

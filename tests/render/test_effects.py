@@ -14,6 +14,7 @@ from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender.pricing import scale_to_zero_option
 from rightsizer.render import effects, text
 from rightsizer.render.details_page import details_page
+from rightsizer.render.details_view import details_blocks
 from rightsizer.render.slack import proposal_blocks
 from rightsizer.terminal.document import explanation_document
 from rightsizer.terminal.tables import explanation
@@ -168,3 +169,25 @@ def test_a_shadow_test_says_in_each_view_that_what_serves_is_deployed_twice_for_
         assert twice in each
     assert "is removed when it ends" in captured.get()
     assert effects.restart_of(plain) == "the model starts on new instances"
+
+
+@pytest.mark.parametrize("asks_callers", ["must retry while the endpoint wakes", ""])
+def test_who_meets_a_fleet_that_sleeps_is_told_in_message_details_page_and_explanation(asks_callers: str) -> None:
+    told = "967 of 60,135 requests would have failed for about 10 minutes"
+    nap = replace(made(OptionKind.SCALE_TO_ZERO), notes=("asleep 69 %", told), client_change=asks_callers)
+    asked = proposal(recommendation=recommendation(options=(nap,)))
+    console = Console(width=400)
+    with console.capture() as captured:
+        console.print(explanation(asked.recommendation))
+    message, modal = str(proposal_blocks(asked)), str(details_blocks(asked))
+    for each in (message, modal, text.proposal(asked)[1], details_page(asked), captured.get()):
+        assert told in each
+        assert asks_callers in each
+
+
+def test_a_note_of_an_option_stands_in_its_explanation() -> None:
+    note = "2 in place of 8 GPUs in an instance: a server that is told how many has to be told anew"
+    console = Console(width=400)
+    with console.capture() as captured:
+        console.print(explanation(recommendation(options=(replace(SAMPLE, notes=(note,)),))))
+    assert note in captured.get()

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.aws.errors import text_of
@@ -115,7 +115,6 @@ OURS = re.compile(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) -> None:
     pending = replace(asked(said), state=ProposalState.PENDING, approvable=False, decision=None)
@@ -135,7 +134,6 @@ def test_slack_shows_no_style_mention_or_control_character_of_others(said: str) 
         assert printable(shown["text"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(said: str) -> None:
     for make in (lambda word: ProposalMessage(asked(word)), lambda word: CapacityChangeMessage(errand_of(word))):
@@ -150,7 +148,6 @@ def test_a_text_has_as_many_lines_as_without_hostile_words_and_none_is_forged(sa
     assert text.report(reported(said))[1].count("\n") == text.report(reported("word"))[1].count("\n")
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> None:
     pages = [
@@ -169,7 +166,6 @@ def test_a_page_holds_no_tag_and_no_control_character_of_others(said: str) -> No
         assert page.count("<pre") == usual.count("<pre")
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_no_cell_is_a_formula_or_more_than_one_line(said: str) -> None:
     head, *rows = reader.reader(io.StringIO(csv.report(reported(said))))
@@ -181,7 +177,6 @@ def test_no_cell_is_a_formula_or_more_than_one_line(said: str) -> None:
         assert not re.match(r"\s*-(?![0-9.]+$)", cell)
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_json_is_printable_and_says_exactly_what_was_written(said: str) -> None:
     made = report_json.report(reported(said))
@@ -189,7 +184,6 @@ def test_json_is_printable_and_says_exactly_what_was_written(said: str) -> None:
     assert json.loads(made)["recommendations"][0]["owner"] == said
 
 
-@settings(max_examples=60, deadline=None)
 @given(others_wrote)
 def test_a_terminal_gets_no_control_sequence_and_no_markup_of_others(said: str) -> None:
     found: list[Recommendation] = [asked(said).recommendation]

@@ -21,6 +21,7 @@ from rightsizer.reporting.hours_finding import (
     quiet_endpoints,
     tag_command,
 )
+from sandbox.template import QUICK
 from tests.reporting.hours_kit import NOW, of_words
 from tests.samples import option, price, recommendation
 
@@ -54,7 +55,7 @@ def found(case: dict[str, Any]) -> AccountFinding | None:
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_the_case_is_judged_as_labelled(path: Path) -> None:
-    case = yaml.safe_load(path.read_text())
+    case = yaml.load(path.read_text(), QUICK)
     assert case["why"]
     assert set(case) <= WORDS
     expected, told = case["expect"], found(case)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.domain.office_hours import parse_hours
@@ -44,7 +44,6 @@ def weeks(draw: st.DrawFn) -> tuple[Mapping[int, tuple[int, int]], Mapping[tuple
     return spans, strays
 
 
-@settings(max_examples=60, deadline=None)
 @given(weeks(), ZONES)
 def test_no_request_falls_silently_outside_of_the_hours(
     week: tuple[Mapping[int, tuple[int, int]], Mapping[tuple[int, int], float]], zone: str

@@ -51,6 +51,17 @@ READS: dict[str, Asked] = {
     "alarms": lambda box: box.client("cloudwatch").describe_alarms(),
     "metric data": metric_data,
     "quotas": lambda box: box.client("service-quotas").list_service_quotas(ServiceCode="sagemaker", MaxResults=7),
+    "prices": lambda box: box.client("pricing", "us-east-1").get_products(
+        ServiceCode="AmazonSageMaker",
+        Filters=[{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "us-east-1"}],
+        MaxResults=7,
+    ),
+    "plans": lambda box: box.client("savingsplans", "us-east-1").describe_savings_plans(states=["active"]),
+    "rates of plans": lambda box: box.client("savingsplans", "us-east-1").describe_savings_plans_offering_rates(
+        savingsPlanPaymentOptions=["No Upfront"],
+        filters=[{"name": "region", "values": ["us-east-1"]}],
+        maxResults=7,
+    ),
     "tagged": lambda box: box.client("resourcegroupstaggingapi").get_resources(
         ResourceTypeFilters=["sagemaker:endpoint"]
     ),
@@ -70,6 +81,7 @@ def lived(box: Sandbox) -> None:
     box.add_endpoint("hub", inference_components=True)
     box.add_component("small", "hub")
     box.autoscale("chat", 1, 4)
+    box.world.plans.buy(2.5)
     box.clock.advance(timedelta(minutes=10))
     create_table(box.client("dynamodb"))
     box.client("dynamodb").put_item(TableName="t", Item=ROW)

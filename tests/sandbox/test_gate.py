@@ -20,14 +20,14 @@ def test_requests_are_recorded_in_order_with_their_parameters(box: Sandbox) -> N
 
 def test_a_throttled_request_is_repeated_by_botocore_and_each_attempt_counts(box: Sandbox) -> None:
     box.add_endpoint("chat")
-    box.fail("sagemaker", "DescribeEndpoint", "ThrottlingException", times=2)
+    box.gate.fail("sagemaker", "DescribeEndpoint", "ThrottlingException", times=2)
     assert box.client("sagemaker").describe_endpoint(EndpointName="chat")["EndpointStatus"] == "InService"
     assert [call.error for call in box.calls] == ["ThrottlingException", "ThrottlingException", None]
 
 
 @pytest.mark.parametrize("service", ["sagemaker", "cloudwatch", "dynamodb", "sqs", "sns", "s3", "ec2", "autoscaling"])
 def test_an_injected_error_arrives_in_the_protocol_of_each_service(box: Sandbox, service: str) -> None:
-    box.fail(service, "*", "AccessDeniedException", "no", times=math.inf)
+    box.gate.fail(service, "*", "AccessDeniedException", "no", times=math.inf)
     operation = {
         "sagemaker": "list_endpoints", "cloudwatch": "describe_alarms", "dynamodb": "list_tables", "sqs": "list_queues",
         "sns": "list_topics", "s3": "list_buckets",

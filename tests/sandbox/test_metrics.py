@@ -3,6 +3,7 @@
 import math
 import random
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -135,18 +136,21 @@ def test_minutes_are_kept_for_fifteen_days_only(box: Sandbox) -> None:
         assert len(answer["MetricDataResults"][0]["Values"]) == kept
 
 
+@pytest.mark.parametrize("blocks", [(0, 90), (0, 37, 90), (0, 60, 90)])
 @pytest.mark.parametrize("stat", ["Sum", "Average", "SampleCount", "Maximum", "Minimum", "p95"])
 @pytest.mark.parametrize("period", [60, 300, 3600])
-def test_slices_and_statistic_sets_tell_the_same(box: Sandbox, stat: str, period: int) -> None:
-    """The fast way through a whole block and the slow one through its periods agree, gaps and live minutes included."""
+def test_slices_and_statistic_sets_tell_the_same(box: Sandbox, stat: str, period: int, blocks: tuple[int, ...]) -> None:
+    """The fast way through whole blocks and the slow one through periods agree, gaps and live minutes included."""
     start = box.clock.now - timedelta(hours=2)
     dice = random.Random(7)
-    means = [math.nan if n in {3, 70, 71} else dice.uniform(10, 90) for n in range(90)]
-    counts = [float(dice.randint(1, 9)) for _ in means]
-    box.put_series(
-        "x", "v", "ModelLatency", start, 60, means, samples=counts, minimum=[v * 0.5 for v in means],
-        maximum=[v * 2 for v in means], percentiles={"p95": [v * 1.5 for v in means]},
-    )  # fmt: skip
+    every = [math.nan if n in {3, 70, 71} else dice.uniform(10, 90) for n in range(90)]
+    for first, after in pairwise(blocks):
+        means = every[first:after]
+        box.put_series(
+            "x", "v", "ModelLatency", start + timedelta(minutes=first), 60, means,
+            samples=[float(dice.randint(1, 9)) for _ in means], minimum=[v * 0.5 for v in means],
+            maximum=[v * 2 for v in means], percentiles={"p95": [v * 1.5 for v in means]},
+        )  # fmt: skip
     dimensions = {"EndpointName": "x", "VariantName": "v"}
     live = Sample(300.0, 50.0, 200.0, 3, {95.0: 150.0})
     box.world.metrics.add("AWS/SageMaker", "ModelLatency", dimensions, start + timedelta(minutes=95), live)

@@ -62,7 +62,7 @@ def test_refusals_and_faults_arrive_as_aws_errors(box: Sandbox, url: str) -> Non
     with pytest.raises(ClientError, match="Could not find endpoint"):
         client(url, "sagemaker").describe_endpoint(EndpointName="nope")
     assert box.calls[-1].error == "ValidationException"
-    box.fail("cloudwatch", "*", "AccessDeniedException", "no", times=math.inf)
+    box.gate.fail("cloudwatch", "*", "AccessDeniedException", "no", times=math.inf)
     with pytest.raises(ClientError, match="AccessDeniedException"):
         client(url, "cloudwatch").describe_alarms()
     with pytest.raises(ClientError, match="NotSimulated"):

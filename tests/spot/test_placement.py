@@ -43,7 +43,7 @@ def test_missing_instances_spread_evenly_over_the_three_best_pools() -> None:
 
 def test_running_instances_stay_and_only_the_gap_is_filled() -> None:
     result = placed(SpotNeed(6, 1.0), STEADY, {ZONES[0]: 4})
-    assert result.spot_launches == 2
+    assert sum(result.launch.values()) == 2
     assert ZONES[0] not in result.launch
 
 
@@ -69,7 +69,7 @@ def test_without_pools_on_demand_takes_everything() -> None:
 
 def test_without_fallback_marked_pools_are_tried_again() -> None:
     result = placed(SpotNeed(5, 1.0, fallback=False), [sight(pool, minutes=5) for pool in ZONES])
-    assert (result.spot_launches, result.on_demand) == (5, 0)
+    assert (sum(result.launch.values()), result.on_demand) == (5, 0)
 
 
 def test_a_pool_dearer_than_on_demand_is_not_used() -> None:
@@ -84,13 +84,13 @@ def test_a_cheap_pool_that_interrupts_all_the_time_loses_to_a_steady_one() -> No
 def test_unsteady_pools_hold_only_the_share_that_keeps_losses_within_the_limit() -> None:
     unsteady = [sight(pool, 0.3, 2000, 1000) for pool in ZONES]  # 2 an hour x 3 minutes: a tenth of the time lost
     result = placed(SpotNeed(10, 1.0, most_lost=0.05), unsteady)
-    assert (result.spot_launches, result.on_demand) == (5, 5)
+    assert (sum(result.launch.values()), result.on_demand) == (5, 5)
     assert Code.SPOT_TOO_UNSTEADY in [reason.code for reason in result.reasons]
 
 
 def test_the_base_stays_on_demand_though_spot_is_open() -> None:
     result = placed(SpotNeed(6, 1.0, on_demand_base=2), STEADY)
-    assert (result.spot_launches, result.on_demand) == (4, 2)
+    assert (sum(result.launch.values()), result.on_demand) == (4, 2)
 
 
 def test_a_boot_shorter_than_the_notice_loses_nothing() -> None:
@@ -133,7 +133,7 @@ held = st.dictionaries(st.sampled_from(ZONES), st.integers(0, 20))
 @given(needs, pools, held)
 def test_capacity_is_never_lowered(need: SpotNeed, sights: list[PoolSight], running: dict[Pool, int]) -> None:
     result = placed(need, sights, running)
-    assert sum(running.values()) + result.spot_launches + result.on_demand >= need.target
+    assert sum(running.values()) + sum(result.launch.values()) + result.on_demand >= need.target
 
 
 @given(needs, pools, held)
@@ -141,7 +141,7 @@ def test_nothing_is_launched_beyond_the_target(
     need: SpotNeed, sights: list[PoolSight], running: dict[Pool, int]
 ) -> None:
     result = placed(need, sights, running)
-    assert result.spot_launches + sum(running.values()) <= max(need.target, sum(running.values()))
+    assert sum(result.launch.values()) + sum(running.values()) <= max(need.target, sum(running.values()))
     assert result.on_demand <= need.target
 
 

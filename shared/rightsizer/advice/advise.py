@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rightsizer.advice.answer import Advice, AdviceReason, AdvisedOption, Refused
-from rightsizer.advice.asks import refusals
+from rightsizer.advice.asks import refusals, unpriced
 from rightsizer.advice.break_even import break_even, costs_by_traffic
 from rightsizer.advice.contradictions import contradictions
 from rightsizer.advice.describe import workload_of
 from rightsizer.advice.environments import environment_variants, in_staging
-from rightsizer.advice.facts import budget_note, notes, unknown
+from rightsizer.advice.facts import budget_note, deadline_note, notes, unknown
 from rightsizer.advice.hosting import as_asynchronous, host
 from rightsizer.advice.jobs import batch_options, cpu_job_options, endpoint_instead, notebook_options
 from rightsizer.advice.market import Market, snapshot
@@ -38,11 +38,13 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     described = workload if isinstance(workload, Workload) else workload_of(workload)
     where = market or snapshot(described.constraints.region)
     options, refused, said = _answer(described, where)
+    refused += list(unpriced(described, where))
     asked = [*refusals(described, where), *_endpoint_refused(described, where, options)]
     names = {each.subject.lower() for each in asked}
     kept = [each for each in options if each.instance_type not in names]
     shown = tuple(kept[:MOST])
-    clashes = (*contradictions(described), *budget_note(described, shown), *_nothing(described, shown, refused))
+    missed = (*budget_note(described, shown), *deadline_note(described, shown))
+    clashes = (*contradictions(described), *missed, *_nothing(described, shown, refused))
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
@@ -113,4 +115,7 @@ def _nothing(workload: Workload, options: Iterable[AdvisedOption], refused: Iter
         size = f"{workload.model.size / 1e9:g} billion parameters" if workload.model.size else "a model of that size"
         ruled = " without accelerator" if workload.constraints.no_gpu or workload.model.cpu_only else ""
         where = workload.constraints.region
-        yield f"no type{ruled} that is sold in {where} holds {size} within the objectives and limits"
+        yield (
+            f"no type{ruled} that is sold in {where} holds {size} within the objectives and limits: take a smaller"
+            " precision or model, or a server that spreads one copy over several hosts, which is not sized here"
+        )

@@ -6,7 +6,9 @@ from rightsizer.advice.answer import AdviceReason, HardwareClass, Refused
 from rightsizer.advice.describe import nearest
 from rightsizer.advice.fitting import need_of, place
 from rightsizer.advice.hosting import lambda_refusal, needs_queue, serverless_refusal
-from rightsizer.advice.market import LEGACY, Market, class_of
+from rightsizer.advice.market import LEGACY, NO_ON_DEMAND, Market, class_of, without_price
+from rightsizer.advice.memory import training_memory
+from rightsizer.advice.plans import training_model
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
 from rightsizer.advice.training import too_small
@@ -23,6 +25,22 @@ def refusals(workload: Workload, market: Market) -> Iterator[Refused]:
         reason = _type_refusal(name, workload, market) if name.startswith("ml.") else _word_refusal(name, workload)
         if reason is not None:
             yield Refused(asked, reason)
+
+
+def unpriced(workload: Workload, market: Market) -> Iterator[Refused]:
+    """Trainium that would hold the model and has no price; nothing where one chip is enough."""
+    task, model = workload.task, workload.model
+    language = model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER) and model.size is not None
+    if not language or not may_compile(workload) or task is Task.BATCH_INFERENCE or workload.running is not None:
+        return
+    training = training_memory(training_model(model)).total_gib if task.is_training else need_of(model).gib
+    for each in market.types:
+        chip = each.accelerator
+        if each.family in NO_ON_DEMAND and chip is not None and class_of(each) is HardwareClass.TRN:
+            whole = chip.usable_gib * each.accelerator_count
+            if chip.usable_gib < training <= whole:
+                text = f"{without_price(each, market.region)}; its {whole:,.0f} GiB hold the {training:,.0f} GiB needed"
+                yield Refused(each.name, AdviceReason(text, Rule.NO_ON_DEMAND_PRICE))
 
 
 def _word_refusal(name: str, workload: Workload) -> AdviceReason | None:
@@ -140,7 +158,8 @@ def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason
         return AdviceReason(f"{name} is no {kind} type{near}", "the API's ProductionVariantInstanceType")
     offer = market.find(name)
     if offer is None:
-        return AdviceReason(f"no price of {name} is known in {market.region}", "price snapshot")
+        source = Rule.NO_ON_DEMAND_PRICE if found.family in NO_ON_DEMAND else "price snapshot"
+        return AdviceReason(without_price(found, market.region), source)
     if not offer.price.listed or found.family in LEGACY:
         text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
         return AdviceReason(text, Rule.LEGACY_FAMILIES)

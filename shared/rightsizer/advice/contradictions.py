@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from rightsizer.advice.hosting import ASYNC_MB, ASYNC_S, REAL_TIME_MB, REAL_TIME_S
 from rightsizer.advice.memory import Method
-from rightsizer.advice.models import architectures, networks
+from rightsizer.advice.models import architectures, is_closed, networks
 from rightsizer.advice.workload import ModelKind, Shape, Task, Workload
 
 
@@ -17,7 +17,9 @@ def contradictions(workload: Workload) -> tuple[str, ...]:
 def _of_model(workload: Workload) -> Iterator[str]:
     model = workload.model
     found = model.architecture or model.network
-    if model.name and found is None and model.size is None and model.memory_gib is None:
+    if found is None and is_closed(model.name):
+        yield f"the weights of {model.name} are not published, so only its vendor serves it: name one that you can host"
+    elif model.name and found is None and model.size is None and model.memory_gib is None:
         near = get_close_matches(model.name.lower(), [*architectures(), *networks()], n=3)
         hint = f"; near are {', '.join(near)}" if near else ""
         yield f"model.name {model.name!r} is no known model: give model.parameters or model.memory_gib{hint}"

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from rightsizer.advice.models import find_algorithm
 from rightsizer.advice.workload import Model, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment, environment_of_word
 from rightsizer.errors import InputError
@@ -38,14 +39,27 @@ def workload_of(described: Mapping[str, Any]) -> Workload:
     whole = _joined(described, known) if known else described
     made = _object(Workload, whole, "workload")
     assert isinstance(made, Workload)
+    made = replace(made, model=_with_algorithm(made.model))
     model = whole.get("model")
     given = model if isinstance(model, Mapping) else {}
-    kind, precision = _kind_of(made.model), made.model.published_precision
+    kind, precision = kind_of(made.model), made.model.published_precision
     if kind is not None and given.get("kind") is None:
         made = replace(made, model=replace(made.model, kind=kind))
     if precision is not None and given.get("precision") is None and made.task.is_inference:
         made = replace(made, model=replace(made.model, precision=precision))
     return made
+
+
+def _with_algorithm(model: Model) -> Model:
+    """The model with its name as the framework, where it names an algorithm and nothing else."""
+    known = model.architecture or model.network or model.framework or model.size_of_name
+    word = model.name.lower().split("-")[0].split(" ")[0]
+    names = [each for each in (model.name, word) if _is_classical(each) or find_algorithm(each)]
+    return replace(model, name="", framework=names[0]) if names and not known else model
+
+
+def _is_classical(name: str) -> bool:
+    return re.sub(r"[^a-z]", "", name.lower()) in CLASSICAL
 
 
 CLASSICAL = (
@@ -62,16 +76,24 @@ CLASSICAL = (
     "pca",
     "randomcutforest",
     "factorizationmachines",
+    "randomforest",
+    "decisiontree",
+    "gradientboosting",
+    "linearregression",
+    "logisticregression",
+    "isolationforest",
+    "naivebayes",
+    "svm",
 )
 """Frameworks and algorithms that train no network, in small letters without signs."""
 
 
-def _kind_of(model: Model) -> ModelKind | None:
+def kind_of(model: Model) -> ModelKind | None:
     """The kind that the name or the framework tells; None where neither does. Sizes in billions are language models."""
     found = model.architecture or model.network
     if found:
         return ModelKind(found.kind)
-    if re.sub(r"[^a-z]", "", model.framework.lower()) in CLASSICAL:
+    if _is_classical(model.framework):
         return ModelKind.CLASSICAL
     return ModelKind.LLM if (model.size_of_name or 0) >= 1e9 else None
 

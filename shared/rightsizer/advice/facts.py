@@ -5,10 +5,10 @@ from decimal import Decimal
 
 from rightsizer.advice.answer import AdviceReason, AdvisedOption
 from rightsizer.advice.describe import nearest
-from rightsizer.advice.market import Market, Offer, class_of, dollars
+from rightsizer.advice.market import Market, Offer, class_of, dollars, without_price
 from rightsizer.advice.models import precision_in_name
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Model, Task, TrackedRun, Workload
+from rightsizer.advice.workload import Model, ModelKind, Task, TrackedRun, Workload
 
 
 def notes(workload: Workload, market: Market) -> Iterator[AdviceReason]:
@@ -41,8 +41,9 @@ def _unused(workload: Workload) -> Iterator[tuple[str, object]]:
     goals, traffic, task = workload.objectives, workload.traffic, workload.task
     if task in (Task.REAL_TIME, Task.ASYNCHRONOUS):
         yield "objectives.deadline_hours", goals.deadline_hours
-    if not task.is_training:
+    if workload.trained_tokens is None or not task.is_training:
         yield "data.tokens", workload.data.tokens
+    if not task.is_training:
         yield "constraints.checkpoints", workload.constraints.checkpoints
     if not task.is_inference:
         yield "traffic.requests_per_second", traffic.requests_per_second
@@ -85,7 +86,9 @@ def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:
             continue
         chip = found.accelerator
         card = f", {found.accelerator_count} x {chip.model} with {chip.usable_gib:g} GiB usable each" if chip else ""
-        price = f"USD {dollars(offer.hourly)} an hour in {market.region}" if offer else f"no price in {market.region}"
+        price = (
+            f"USD {dollars(offer.hourly)} an hour in {market.region}" if offer else without_price(found, market.region)
+        )
         host = f"{found.cpu_arch}, {found.vcpu} vCPUs, {found.memory_gib:g} GiB host"
         yield AdviceReason(f"{name} is {class_of(found).value} ({host}{card}), {price}", "catalogue and price snapshot")
         if offer is not None:
@@ -131,8 +134,10 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
     model = workload.model
     if not model.has_size and workload.task not in (Task.PREPROCESSING, Task.NOTEBOOK):
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
-    if workload.task.is_training and workload.data.tokens is None and workload.data.known_hours is None:
-        yield "the duration of a run: give data.tokens, or run a hundred steps and read the seconds a step"
+    network = model.kind is not ModelKind.CLASSICAL and workload.task.is_training
+    if network and workload.trained_tokens is None and workload.data.known_hours is None:
+        give = "give data.tokens, or " if model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER) else ""
+        yield f"the duration of a run: {give}run a hundred steps and read the seconds a step"
     if workload.task is Task.REAL_TIME and workload.running is None:
         if not any(each.estimates for each in options):
             yield "latency and requests a second: deploy the first option and send your own requests for an hour"
@@ -151,7 +156,17 @@ def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterato
     costs = [cost for each in options if (cost := _cost(each)) is not None]
     if budget is not None and costs and min(costs) > Decimal(str(budget)):
         what = "a run" if workload.task.is_training else "a month"
-        yield f"objectives.budget_usd is {budget:g}, and the cheapest option costs {min(costs):.2f} {what}"
+        yield f"objectives.budget_usd is {budget:,.0f}, and the cheapest option costs {min(costs):,.2f} {what}"
+
+
+def deadline_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
+    """A deadline that no option meets even at the hopeful end of its duration, as a contradiction."""
+    deadline = workload.objectives.deadline_hours
+    hours = [each.interval for option in options for each in option.estimates if each.name == "duration of a run"]
+    quickest = min(hours, key=lambda each: each.low, default=None)
+    if deadline is not None and quickest is not None and quickest.low > deadline:
+        took = f"{quickest.middle:,.0f} h, {quickest.low:,.0f} at best"
+        yield f"objectives.deadline_hours is {deadline:g}, and the quickest option takes {took}"
 
 
 def _cost(option: AdvisedOption) -> Decimal | None:

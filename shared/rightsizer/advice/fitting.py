@@ -82,10 +82,13 @@ def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
         if need.host_gib > offer.type.memory_gib:
             return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, the model needs {need.host_gib:.1f} GiB"
         return (Placement(offer, 0, 1, _shown(need, offer.type.memory_gib, HOST_GIB)),)
+    number = offer.type.accelerator_count
+    have = f"{number} x {chip.usable_gib:g} GiB usable" if number > 1 else f"{chip.usable_gib:g} GiB usable"
+    if number * chip.usable_gib < need.gib:
+        return f"{name} offers {have} on {chip.model}, the model needs {need.gib:,.1f} GiB"
     if need.memory.weights_gib * LOADING > offer.type.memory_gib:
         weights = f"loading {need.memory.weights_gib:.1f} GiB of weights fills it"
         return f"{name} has {offer.type.memory_gib:.0f} GiB of host memory, and {weights}: a larger size of the family"
-    number = offer.type.accelerator_count
     found = tuple(
         Placement(offer, together, number // together, _shown(need, together * chip.usable_gib))
         for together in sorted({1, 2, 4, 8, 16, number})
@@ -96,10 +99,8 @@ def placements(offer: Offer, need: Need) -> tuple[Placement, ...] | str:
     )
     if found:
         return found
-    have = f"{number} x {chip.usable_gib:g} GiB usable" if number > 1 else f"{chip.usable_gib:g} GiB usable"
-    if number * chip.usable_gib >= need.gib and need.architecture:
-        return f"{name}: {need.architecture.heads} attention heads cannot be shared over enough of {have}"
-    return f"{name} offers {have} on {chip.model}, the model needs {need.gib:.1f} GiB"
+    heads = need.architecture.heads if need.architecture else 0
+    return f"{name}: {heads} attention heads cannot be shared over enough of {have}"
 
 
 def _divides(together: int, need: Need, offer: Offer) -> bool:

@@ -19,7 +19,7 @@ from rightsizer.domain.price import HOURS_PER_MONTH
 from rightsizer.recommender.serverless import SERVERLESS_GB, serverless_usd, whole_gigabytes
 
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
-SERVERLESS_MB = 4.0
+SERVERLESS_MB, SERVERLESS_AT_ONCE = 4.0, 200
 ASYNC_S, ASYNC_MB = 3600.0, 1000.0
 LAMBDA_S, LAMBDA_GIB, LAMBDA_MB = 900.0, 10.0, 6.0
 LAMBDA_USD_PER_GB_S, LAMBDA_USD_PER_CALL = 0.0000166667, 0.0000002
@@ -59,10 +59,21 @@ def needs_accelerator(workload: Workload) -> bool:
     model = workload.model
     if model.answers_on_cpu or model.cpu_only or workload.constraints.no_gpu:
         return False
-    limit = workload.objectives.p95_ms
-    if limit is not None and model.operations is not None and model.operations / SMALL_CPU_FLOPS * 1000 > limit:
+    if _too_slow_on_six_vcpus(workload):
         return True
     return model.kind is ModelKind.LLM or model.size is None or model.size > 2e8
+
+
+def _too_slow_on_six_vcpus(workload: Workload) -> str | None:
+    """Why the vCPUs of a function miss the objective at the hopeful end; None where they may meet it."""
+    model, limit = workload.model, workload.objectives.p95_ms
+    operations = model.operations
+    if operations is None and model.kind is ModelKind.TRANSFORMER and model.size is not None:
+        operations = 2 * model.size * model.tokens_in
+    if limit is None or operations is None or operations / SMALL_CPU_FLOPS * 1000 <= limit:
+        return None
+    least = operations / SMALL_CPU_FLOPS * 1000
+    return f"six vCPUs take {least:.0f} ms at the hopeful end of the estimate, the objective is {limit:g} ms"
 
 
 def serverless_refusal(workload: Workload) -> str | None:
@@ -70,6 +81,11 @@ def serverless_refusal(workload: Workload) -> str | None:
     data = workload.data
     if needs_accelerator(workload):
         return "a serverless endpoint has no GPU, and the model needs one"
+    if slow := _too_slow_on_six_vcpus(workload):
+        return f"a serverless endpoint is no faster than a CPU: {slow}"
+    at_once = (workload.traffic.peak or 0) * (data.seconds_per_request or 0)
+    if at_once > SERVERLESS_AT_ONCE:
+        return f"a serverless endpoint answers {SERVERLESS_AT_ONCE} requests at once, the peak has {at_once:,.0f}"
     need = need_of(workload.model).host_gib
     if need > SERVERLESS_GB:
         return f"a serverless endpoint has 6 GB of memory at most, the model needs {need:.1f} GiB"
@@ -85,6 +101,8 @@ def lambda_refusal(workload: Workload) -> str | None:
     data = workload.data
     if needs_accelerator(workload):
         return "Lambda has no GPU, and the model needs one"
+    if slow := _too_slow_on_six_vcpus(workload):
+        return f"Lambda is no faster than a CPU: {slow}"
     if (data.seconds_per_request or 0) > LAMBDA_S:
         return f"Lambda ends after 15 minutes, a request takes {(data.seconds_per_request or 0) / 60:.0f} minutes"
     need = need_of(workload.model).host_gib
@@ -262,6 +280,7 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
     yield as_asynchronous(workload, best)
     yield replace(
         best,
+        purchase=Purchase.AUTOSCALE,
         action=Action.PROPOSE,
         cost=_for_hours(best.cost, hours),
         estimates=(*best.estimates, _cold_start(best)),
@@ -330,6 +349,7 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
         return replace(each, hosting=Hosting.CONTAINERS, reasons=(AdviceReason(text, Rule.EDGE), *each.reasons))
+    each = _with_second(each, limits)
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
@@ -351,14 +371,15 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         reasons.insert(
             0, AdviceReason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST)
         )
-    if needs_two(limits) and each.count == 1:
-        reasons.append(
-            AdviceReason(
-                "production wants two instances for guarded updates and a lost zone: twice the price",
-                Rule.PRODUCTION_TWO,
-            )
-        )
     return replace(each, reasons=tuple(reasons))
+
+
+def _with_second(each: AdvisedOption, limits: Constraints) -> AdvisedOption:
+    """The option that says what production wants beside its one instance; itself where it has more, or need not."""
+    if not needs_two(limits) or each.count > 1:
+        return each
+    text = "production wants two instances for guarded updates and a lost zone: twice the price"
+    return replace(each, reasons=(*each.reasons, AdviceReason(text, Rule.PRODUCTION_TWO)))
 
 
 def needs_two(limits: Constraints) -> bool:

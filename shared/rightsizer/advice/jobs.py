@@ -1,19 +1,34 @@
 """Work that ends: batch transform, preprocessing, classical training on CPU, notebooks."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
-from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, HardwareClass, Hosting, Memory, Purchase
+from rightsizer.advice.answer import (
+    Action,
+    AdviceReason,
+    AdvisedOption,
+    Cost,
+    Estimate,
+    HardwareClass,
+    Hosting,
+    Memory,
+    Purchase,
+)
 from rightsizer.advice.market import TRAINING, Market, Offer, dollars
-from rightsizer.advice.memory import Sharding, TrainingModel, training_memory
+from rightsizer.advice.memory import Sharding, training_memory
+from rightsizer.advice.plans import training_model
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
-from rightsizer.advice.training import purchase_of, run_cost
+from rightsizer.advice.training import purchase_of, run_cost, verdict
 from rightsizer.advice.workload import ModelKind, Task, Workload
 
 SMALL_TABLE_GIB = 8
 """Memory of the smallest compute-optimised type that is advised; a table within it leaves arithmetic to decide."""
+MOST_TRANSFORM = 100
+"""Instances of one transform job beyond which a plan is no advice; an assumption."""
 DEAREST = 2.0
 """A type may cost so many times the cheapest one by the hour, where its vCPUs are cheaper."""
 
@@ -40,15 +55,17 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     elif hourly is not None and (rate := _rate(each)):
         thousand = rate.inverse(float(hourly) / each.count / 3600 * 1000)
         cost = replace(cost, usd_per_1000_requests=replace(thousand, reasons=("at full load", *thousand.reasons)))
-        requests = workload.traffic.monthly_requests
+        requests = _requests_of_run(workload)
         if requests:
-            cost = replace(cost, usd_per_run=thousand.scaled(requests / (runs or 1) / 1000))
+            run_of_all = thousand.scaled(requests / 1000)
+            monthly = Decimal(f"{run_of_all.middle * (runs or 1):.2f}")
+            cost = replace(cost, usd_per_run=run_of_all, usd_per_month=monthly)
     elif hourly is not None:
         reasons.append(
             AdviceReason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot")
         )
-    kept = [reason for reason in each.reasons if "requests a second" not in reason.text]
-    return replace(
+    kept = [reason for reason in each.reasons if reason.source != Rule.SPARE_CAPACITY]
+    made = replace(
         each,
         hosting=Hosting.BATCH,
         purchase=Purchase.ON_DEMAND,
@@ -56,6 +73,40 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         reasons=(*reasons, *kept),
         measure="run the job once on a tenth of the data and measure records a second",
     )
+    return _within_deadline(made, workload)
+
+
+def _within_deadline(each: AdvisedOption, workload: Workload) -> AdvisedOption:
+    """The transform job with its duration, and as many instances as the deadline asks for; the price of a run stays."""
+    deadline, known, requests = (
+        workload.objectives.deadline_hours,
+        workload.data.known_hours,
+        _requests_of_run(workload),
+    )
+    rate, hourly = _rate(each), each.cost.usd_per_hour
+    if known:
+        alone = Interval(known, known, known, ("the duration was given",))
+    elif rate and requests:
+        alone = rate.inverse(requests / 3600)
+    else:
+        return each
+    count = 1 if deadline is None else max(1, min(MOST_TRANSFORM, math.ceil(alone.high / deadline)))
+    hours = alone.scaled(1 / count)
+    made = replace(each, count=count, estimates=(*each.estimates, Estimate("duration of a run", "h", hours)))
+    if hourly is not None:
+        made = replace(made, cost=replace(made.cost, usd_per_hour=hourly / each.count * count))
+    if deadline is None:
+        return made
+    text = f"{verdict(hours, deadline)} the deadline of {deadline:g} h"
+    late = hours.high > deadline and made.action is Action.APPLY
+    reasons = (AdviceReason(text, "arithmetic"), *made.reasons)
+    return replace(made, reasons=reasons, action=Action.TEST if late else made.action)
+
+
+def _requests_of_run(workload: Workload) -> float | None:
+    """Records of one run: those of the month over its runs; one run where nobody says how many."""
+    requests = workload.traffic.monthly_requests
+    return None if requests is None else requests / (workload.traffic.runs_per_month or 1)
 
 
 def _rate(each: AdvisedOption) -> Interval | None:
@@ -71,8 +122,10 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
         for offer in market.offers(CPU, TRAINING)
         if offer.type.cpu_arch == "x86_64" and offer.type.memory_gib >= needed and offer.type.vcpu >= LEAST_VCPU
     ]
+    spread = workload.task is Task.PREPROCESSING and needed > MAY_SPREAD_GIB
+    several = list(_spread(workload, market, needed)) if spread or not offers else []
     if not offers:
-        return _distributed(workload, market, needed)
+        return several
     limit = DEAREST * offers[0].hourly
     smallest: dict[str, Offer] = {}
     for offer in offers:
@@ -85,29 +138,41 @@ def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
         return (bound and each.hardware is HardwareClass.CPU_COMP, each.hourly / each.type.vcpu, each.hourly)
 
     ranked = sorted(smallest.values(), key=order)
-    return [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
+    alone = [_as_job(workload, each, Memory(parts, needed, each.type.memory_gib)) for each in ranked[:4]]
+    return [*several, *alone] if needed > SPREAD_FROM_GIB else [*alone, *several]
 
 
-def _distributed(workload: Workload, market: Market, needed: float) -> list[AdvisedOption]:
-    """Data beyond the memory of any type, spread over several instances; nothing for a model that must be in one."""
+def _spread(workload: Workload, market: Market, needed: float) -> Iterator[AdvisedOption]:
+    """Data over several instances; nothing for a model that must be in one."""
     if workload.model.size and workload.task.is_training:
-        return []
+        return
     offers = [each for each in market.offers((HardwareClass.CPU_GEN,), TRAINING) if each.type.memory_gib >= SPREAD_GIB]
     if not offers:
-        return []
-    offer = min(offers, key=lambda each: each.hourly / each.type.memory_gib)
-    count = -int(-needed // offer.type.memory_gib)
-    part = needed / count
+        return
+    size, training = workload.data.size_gib or 1.0, workload.task.is_training
+    whole = needed if training else size * SPREAD_FACTOR
+    offer = next((each for each in offers if whole <= FEW * each.type.memory_gib), offers[-1])
+    count = max(2, min(MOST_PROCESSING, math.ceil(whole / offer.type.memory_gib)))
+    part = min(whole / count, offer.type.memory_gib)
     memory = Memory((("its share of the data in memory", part),), part, offer.type.memory_gib)
     made = _as_job(workload, offer, memory)
-    text = f"{needed:.0f} GiB of data in memory fit no single type: process it in parts, or with Spark over {count}"
-    cost = replace(offer.cost(count), usd_per_month=None)
-    reasons = (AdviceReason(text, "arithmetic"), *made.reasons)
-    return [replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)]
+    how = f"train over {count} instances" if training else f"shard the input by S3 key over {count}, or run Spark"
+    text = f"{size:,.0f} GiB of data take {needed:,.0f} GiB as one table in memory: {how}"
+    if whole > count * offer.type.memory_gib:
+        text += f"; a job has {MOST_PROCESSING} instances at most, so go through the data in several jobs"
+    reasons = (AdviceReason(text, Rule.DATA_SPREAD), *made.reasons)
+    cost = replace(offer.cost(count), usd_per_month=None, usd_per_run=made.cost.usd_per_run)
+    yield replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)
 
 
 SPREAD_GIB = 64
 """Memory of an instance from which spreading data over several is worth its overhead; an assumption."""
+MAY_SPREAD_GIB, SPREAD_FROM_GIB = 384, 768
+"""Memory of the largest m5 and of the largest r5: above the first data may be spread, above the second it should."""
+SPREAD_FACTOR = 1.25
+"""Memory of all instances over the data that they go through in parts; an assumption (rule C13)."""
+FEW, MOST_PROCESSING = 20, 100
+"""Instances up to which the smaller type is taken, an assumption; and the API's greatest ProcessingInstanceCount."""
 
 
 def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:
@@ -115,7 +180,7 @@ def _needed(workload: Workload) -> tuple[float, tuple[tuple[str, float], ...]]:
     table = (workload.data.size_gib or 1.0) * TABLE_FACTOR
     size = workload.model.size
     if workload.task.is_training and size:
-        made = training_memory(TrainingModel(size, workload.model.method, workload.model.precision), Sharding())
+        made = training_memory(training_model(workload.model), Sharding())
         return made.total_gib, (("model, gradients and optimiser", made.states_gib), ("overhead", made.context_gib))
     return table, ((f"data in memory, {TABLE_FACTOR} times its size on disk", table),)
 

@@ -21,6 +21,8 @@ BY_LETTER = {
 }
 LEGACY = frozenset({"inf1", "p2", "p3", "m4", "c4"})
 """Families that are withdrawn or legacy (rule C7): never proposed."""
+NO_ON_DEMAND = frozenset({"trn2", "p5e", "p6e-gb200"})
+"""Families that no price list of any Region shows On-Demand (rule P9)."""
 TRAINING = frozenset(
     {
         "c5",
@@ -141,6 +143,15 @@ def snapshot(region: str) -> Market:
         for row in catalog.prices(region)
     }
     return Market(region, known_types(), prices)
+
+
+def without_price(instance: InstanceType, region: str) -> str:
+    """The sentence that no price of a type is known, with where one can be had."""
+    if instance.family in NO_ON_DEMAND:
+        text = f"{instance.name} has no On-Demand price: its capacity is sold as a training plan"
+        return f"{text}, and SearchTrainingPlanOfferings names the price of an offer"
+    text = f"no price of {instance.name} is known in {region}, and the type may not be sold there"
+    return f"{text}: look at https://aws.amazon.com/sagemaker/ai/pricing/"
 
 
 def dollars(value: Decimal | float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rightsizer.advice.answer import Action, AdvisedOption, Hosting, Measurement, Purchase
-from rightsizer.advice.workload import Task, Workload
+from rightsizer.advice.workload import ModelKind, Task, Workload
 
 CANDIDATES = 3
 """Instance types that one recommendation job compares."""
@@ -26,7 +26,7 @@ def _requests(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[
     if workload.task.is_training:
         first = next((each for each in options if each.hosting is Hosting.JOB and each.instance_type), None)
         if first is not None:
-            yield _short_run(first)
+            yield _short_run(first, workload.model.kind is not ModelKind.CLASSICAL)
     elif workload.running is not None:
         moved = next((each for each in options if each.action in (Action.TEST, Action.PROPOSE)), None)
         if moved is not None and moved.instance_type not in ("", workload.running.instance_type):
@@ -37,15 +37,15 @@ def _requests(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[
             yield _recommendation_job(workload, types)
 
 
-def _short_run(option: AdvisedOption) -> Measurement:
-    """A training job of a hundred steps on the advised type."""
+def _short_run(option: AdvisedOption, in_steps: bool) -> Measurement:
+    """A training job on the advised type: a hundred steps of a network, a tenth of the data of a classical model."""
     spot = option.purchase is Purchase.SPOT
     stop = {"MaxRuntimeInSeconds": SHORT_RUN_S, **({"MaxWaitTimeInSeconds": 2 * SHORT_RUN_S} if spot else {})}
     parameters: dict[str, Any] = {
         "TrainingJobName": "<name of the job>",
         "RoleArn": ROLE,
         "AlgorithmSpecification": {"TrainingImage": "<image of your framework>", "TrainingInputMode": "File"},
-        "HyperParameters": {"max_steps": "100"},
+        **({"HyperParameters": {"max_steps": "100"}} if in_steps else {}),
         "OutputDataConfig": {"S3OutputPath": "s3://<bucket>/advice/"},
         "ResourceConfig": {
             "InstanceType": option.instance_type,
@@ -57,7 +57,10 @@ def _short_run(option: AdvisedOption) -> Measurement:
     if spot:
         parameters["EnableManagedSpotTraining"] = True
         parameters["CheckpointConfig"] = {"S3Uri": "s3://<bucket>/checkpoints/"}
-    return Measurement("CreateTrainingJob", "seconds a step, memory and loss of the plan", parameters)
+    settles = (
+        "seconds a step, memory and loss of the plan" if in_steps else "duration and memory on a tenth of the data"
+    )
+    return Measurement("CreateTrainingJob", settles, parameters)
 
 
 def _shadow_test(today: str, count: int, option: AdvisedOption) -> Measurement:

@@ -3,7 +3,8 @@
 Sources: weights and the factor 1.2 of serving, rule M1; KV cache, the sizes of keys and values of grouped-query
 attention (Ainslie et al., arXiv 2305.13245; rule M2); 16 bytes a parameter and the stages of ZeRO, Rajbhandari et al.,
 arXiv 1910.02054 (rule M3); activations, Korthikanti et al., arXiv 2205.05198 (rule M4); LoRA, Hu et al., arXiv
-2106.09685; 4.127 bits a parameter of QLoRA, Dettmers et al., arXiv 2305.14314 (rule M5).
+2106.09685; 4.127 bits a parameter of QLoRA, Dettmers et al., arXiv 2305.14314 (rule M5); optimisers of eight bits,
+arXiv 2110.02861 (rule M10).
 """
 
 from collections.abc import Mapping
@@ -51,6 +52,20 @@ class Method(StrEnum):
     FULL = "full"
     LORA = "lora"
     QLORA = "qlora"
+
+
+class Optimiser(StrEnum):
+    """The optimiser, by how its states are stored."""
+
+    ADAMW = "adamw"
+    ADAMW_8BIT = "adamw-8bit"
+    """Both states in a byte each (rule M10)."""
+
+
+STATE_BYTES: Mapping[Optimiser, float] = {Optimiser.ADAMW: 8.0, Optimiser.ADAMW_8BIT: 2.0}
+"""Bytes of both states of one trained parameter, beside master weights."""
+MASTER_BYTES = 4.0
+"""Bytes of the FP32 copy of a weight that mixed precision keeps."""
 
 
 def weights_gib(parameters: float, precision: Precision) -> float:
@@ -164,6 +179,7 @@ class TrainingModel:
     """Tokens of one sequence."""
     micro_batch: int = 1
     """Sequences on each accelerator at once."""
+    optimiser: Optimiser = Optimiser.ADAMW
     recompute: bool = True
     """Activation checkpointing: keep the input of each layer and compute the rest again."""
 
@@ -186,14 +202,14 @@ def _states_gib(model: TrainingModel) -> tuple[float, float, float]:
     single = model.precision is Precision.FP32
     if model.method is Method.FULL:
         weight = 4 if single else 2
-        adam = 8 if single else 12
+        adam = STATE_BYTES[model.optimiser] + (0 if single else MASTER_BYTES)
         return model.parameters * weight / GIB, model.parameters * weight / GIB, model.parameters * adam / GIB
     trainable = model.parameters * ADAPTER_SHARE
     base = model.parameters * BYTES[model.precision]
     if model.method is Method.QLORA:
         whole = model.architecture.embedding_parameters if model.architecture else 0
         base = (model.parameters - whole) * QLORA_BYTES + whole * 2
-    return (base + trainable * 4) / GIB, trainable * 4 / GIB, trainable * 8 / GIB
+    return (base + trainable * 4) / GIB, trainable * 4 / GIB, trainable * STATE_BYTES[model.optimiser] / GIB
 
 
 def activations_gib(model: TrainingModel) -> float:

@@ -145,6 +145,17 @@ def find_algorithm(framework: str) -> Algorithm | None:
     return ALGORITHMS.get(re.sub(r"[^a-z]", "", framework.lower()))
 
 
+CLOSED = re.compile(
+    r"(openai[/ ])?(gpt|chatgpt)[- ]?(3\.5|4|5)|o[134]-|(anthropic[/. ])?claude|(google[/ ])?gemini[- ]|amazon[./ ]nova"
+)
+"""Beginnings of names of models whose weights nobody can have."""
+
+
+def is_closed(name: str) -> bool:
+    """Whether the name is that of a model that only its vendor serves."""
+    return CLOSED.match(name.strip().lower()) is not None
+
+
 def size_in_name(name: str) -> float | None:
     """Parameters that a name tells, as ``falcon-40b`` and ``GPT-Neo-2.7B`` do; None where it tells none for certain.
 

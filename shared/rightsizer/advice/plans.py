@@ -106,7 +106,8 @@ def training_model(model: Model) -> TrainingModel:
     shape = model.architecture
     if shape is None and model.kind is ModelKind.LLM:
         shape = estimated_architecture(size, model.active)
-    return TrainingModel(size, model.method, model.precision, shape, model.context_tokens or 2048)
+    sequence = model.context_tokens or 2048
+    return TrainingModel(size, model.method, model.precision, shape, sequence, optimiser=model.optimiser)
 
 
 SMALL = 100e6

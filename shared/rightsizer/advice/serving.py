@@ -107,7 +107,7 @@ def _candidates(workload: Workload, market: Market, need: Need) -> tuple[list[Ca
         family = offer.type.family
         if not isinstance(made, Candidate):
             why = AdviceReason(made, Rule.SERVING_MEMORY) if isinstance(made, str) else made
-            refused.setdefault(family, Refused(offer.type.name, why))
+            refused[family] = Refused(offer.type.name, why)  # of the dearest size: no other holds or serves more
         elif family not in best or _worth(made, workload) < _worth(best[family], workload):
             best[family] = made
     left = [reason for family, reason in refused.items() if family not in best]
@@ -163,6 +163,8 @@ def _best_placement(placed: Sequence[Placement], workload: Workload, need: Need)
 
 LEAST_VCPU = 4
 """vCPUs from which a network, or a batch of data, is worth trying on a CPU type; an assumption."""
+MANY = 10
+"""Instances from which one is measured before the others are bought; an assumption."""
 MOST_INSTANCES = 1000
 """Instances of one endpoint beyond which an option is no advice."""
 TABLE_FACTOR = 5
@@ -306,7 +308,8 @@ def _action(each: Candidate, workload: Workload) -> Action:
     if each.offer.hardware.is_neuron:
         return Action.PROPOSE
     untried = each.offer.hardware.is_cpu and workload.model.kind is not ModelKind.CLASSICAL
-    return Action.TEST if has_limit or untried or _unpacks_fp8(each, workload) else Action.APPLY
+    untried = untried or each.count >= MANY or _unpacks_fp8(each, workload)
+    return Action.TEST if has_limit or untried else Action.APPLY
 
 
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
@@ -326,9 +329,9 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
         )
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
         yield AdviceReason(f"{kind.words} is matrix arithmetic, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
-    price = (
-        f"USD {dollars(offer.hourly)} an hour, {offer.hourly * 730:.2f} a month of 730 hours, in {offer.price.region}"
-    )
+    month = "" if workload.task is Task.BATCH_INFERENCE else f", {offer.hourly * 730:,.2f} a month of 730 hours"
+    each_of = "" if each.count == 1 else " each"
+    price = f"USD {dollars(offer.hourly)} an hour{each_of}{month}, in {offer.price.region}"
     yield AdviceReason(f"{price}; {offer.price.basis} of {offer.price.as_of}", "price snapshot")
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0) and workload.model.size:
@@ -339,8 +342,10 @@ def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
     if each.speed and not each.speed.meets:
         yield AdviceReason("the middle of the estimate misses the objective, its hopeful end meets it", Rule.ROOFLINE)
     if each.speed and workload.traffic.peak:
-        instances = "1 instance" if each.count == 1 else f"{each.count} instances"
-        use = f"{instances} for {workload.traffic.peak:.3g} requests a second at 70 % of the estimated capacity"
+        instances = "1 instance" if each.count == 1 else f"{each.count:,} instances"
+        peak = workload.traffic.peak
+        rate = "1 request" if peak == 1 else f"{peak:,.0f} requests" if peak >= 100 else f"{peak:.3g} requests"
+        use = f"{instances} for {rate} a second at 70 % of the estimated capacity"
         yield AdviceReason(use, Rule.SPARE_CAPACITY)
     elif workload.traffic.peak:
         yield AdviceReason("one instance is assumed; measure how many requests it serves", Rule.MEASURE_FIRST)

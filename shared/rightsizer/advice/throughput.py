@@ -2,7 +2,7 @@
 
 Prefill is bound by compute, decode by memory bandwidth or by compute, whichever takes longer (the roofline model; Pope
 et al., arXiv 2211.05102; rule S1). Continuous batching keeps as many sequences as are sent and as the memory holds
-(rule S2). The constants are set by the benchmarks of benchmarks.csv that are not held out; docs/advise.md prints all
+(rule S2). The constants are set by the benchmarks of scripts/published that are not held out; docs/advise.md prints all
 deviations.
 """
 

@@ -14,7 +14,7 @@ from rightsizer.advice.answer import (
     Refused,
 )
 from rightsizer.advice.market import TRAINING, Market, dollars
-from rightsizer.advice.memory import Method
+from rightsizer.advice.memory import Method, Optimiser, training_memory
 from rightsizer.advice.plans import TrainingPlan, joins_nodes, operations, plan_of, smallest_plan, training_model
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import may_compile
@@ -59,7 +59,7 @@ def _is_tied(first: TrainingPlan, plans: Sequence[TrainingPlan], workload: Workl
 def _hour_decides(workload: Workload) -> bool:
     """Whether the price of an hour ranks the plans: small models, and adapters over data of unknown size (rule T3)."""
     goals = workload.objectives
-    adapters = workload.model.method is not Method.FULL and workload.data.tokens is None
+    adapters = workload.model.method is not Method.FULL and workload.trained_tokens is None
     return (workload.model.size or 0) < SMALL_MODEL or (adapters and goals.deadline_hours is None)
 
 
@@ -98,8 +98,7 @@ def _too_small(name: str, market: Market, workload: Workload) -> str:
     chip = offer.type.accelerator if offer else None
     if offer is None or chip is None:
         return f"{name} has no accelerator"
-    model = training_model(workload.model)
-    need = model.parameters * 16 / 2**30
+    need = training_memory(training_model(workload.model)).states_gib
     have = f"{offer.type.accelerator_count} x {chip.usable_gib:g} GiB" if offer.type.accelerator_count > 1 else ""
     offers = have or f"{chip.usable_gib:g} GiB"
     if workload.model.method.value != "full":
@@ -117,7 +116,7 @@ def too_small(name: str, market: Market, workload: Workload) -> str | None:
 
 def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
     """The plan with as many nodes as the deadline asks for; itself where it cannot be met or nothing is asked."""
-    deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
+    deadline, tokens = workload.objectives.deadline_hours, workload.trained_tokens
     if deadline is None or tokens is None:
         return plan
     needed = operations(workload.model, tokens)
@@ -130,7 +129,7 @@ def _within_deadline(plan: TrainingPlan, workload: Workload) -> TrainingPlan:
 
 def _rank_key(workload: Workload) -> Callable[[TrainingPlan], tuple[float, ...]]:
     """Sort key of single plans: those surely within the deadline, those that may be, late ones; then the goal."""
-    deadline, tokens, objective = workload.objectives.deadline_hours, workload.data.tokens, workload.objectives.goal
+    deadline, tokens, objective = workload.objectives.deadline_hours, workload.trained_tokens, workload.objectives.goal
     small = _hour_decides(workload)
 
     def key(plan: TrainingPlan) -> tuple[float, ...]:
@@ -173,9 +172,9 @@ def _baseline(plans: Sequence[TrainingPlan]) -> TrainingPlan | None:
 
 
 def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | None) -> AdvisedOption:
-    offer, tokens = plan.offer, workload.data.tokens
+    offer, tokens = plan.offer, workload.trained_tokens
     hours = plan.hours(operations(workload.model, tokens)) if tokens else _known_hours(workload)
-    estimates = (Estimate("duration of a run", "h", hours),) if hours else ()
+    estimates = (Estimate("duration of a run", "h", _with_start(hours)),) if hours else ()
     purchase, bought = purchase_of(workload, hours)
     if purchase is Purchase.SPOT and offer.hardware is not HardwareClass.GPU_G:
         scarce = "Spot capacity of P and Trainium types is scarce: a run may wait the whole MaxWaitTimeInSeconds"
@@ -211,6 +210,11 @@ def _action(plan: TrainingPlan, workload: Workload, hours: Interval | None) -> A
     return Action.TEST if deadline and hours and hours.high > deadline else Action.APPLY
 
 
+def _with_start(hours: Interval) -> Interval:
+    """The duration with what it leaves out."""
+    return replace(hours, reasons=(*hours.reasons, "the start of instances and loading data and weights come on top"))
+
+
 def _known_hours(workload: Workload) -> Interval | None:
     hours = workload.data.known_hours
     return Interval(hours / 3, hours, hours * 2, ("the duration was measured on other hardware",)) if hours else None
@@ -230,6 +234,9 @@ def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     offer = plan.offer
     held = f"{workload.model.kind.value}: {plan.shown.words}; plan: {plan.sharding.words}"
     yield AdviceReason(held, f"{Rule.TRAINING_MEMORY}, {Rule.SHARDING}")
+    if workload.model.optimiser is Optimiser.ADAMW_8BIT:
+        text = "an optimiser of eight bits: 10 bytes a trained parameter in place of 16; compare the loss with 32 bits"
+        yield AdviceReason(text, Rule.OPTIMISER_STATES)
     price = f"USD {dollars(offer.hourly)} an hour each in {offer.price.region}, {offer.price.basis}"
     yield AdviceReason(f"{price} of {offer.price.as_of}", "price snapshot")
     if workload.model.method is not Method.FULL and _hour_decides(workload):
@@ -240,15 +247,16 @@ def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     chip = offer.type.accelerator
     if chip and chip.compute_capability and chip.compute_capability < (8, 0):
         yield AdviceReason(f"{chip.model} has no BF16: train in FP16 with loss scaling", Rule.NO_BF16)
-    deadline, tokens = workload.objectives.deadline_hours, workload.data.tokens
+    deadline, tokens = workload.objectives.deadline_hours, workload.trained_tokens
     if deadline and tokens:
         hours = plan.hours(operations(workload.model, tokens))
-        yield AdviceReason(f"{_verdict(hours, deadline)} the deadline of {deadline:g} h")
+        yield AdviceReason(f"{verdict(hours, deadline)} the deadline of {deadline:g} h")
     elif deadline:
         yield AdviceReason("the number of tokens is not given, so the duration is not known", "not known")
 
 
-def _verdict(hours: Interval, deadline: float) -> str:
+def verdict(hours: Interval, deadline: float) -> str:
+    """Whether a run ends in time, with its hours, in words that the deadline follows."""
     if hours.high <= deadline:
         return f"{hours.high:.1f} h at the slow end of the range: within"
     if hours.middle <= deadline:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from rightsizer.advice.answer import Action, AdviceReason, HardwareClass
-from rightsizer.advice.market import TRAINING, Market, Offer
+from rightsizer.advice.market import TRAINING, Market, Offer, dollars
 from rightsizer.advice.rules import Rule
 from rightsizer.advice.running import MARGIN
 from rightsizer.advice.training import SHORT_H, SPOT_SHARE
@@ -22,7 +22,6 @@ from rightsizer.domain.account_finding import (
     FindingItem,
     waits_for_nobody,
 )
-from rightsizer.domain.job import base_name
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.training_run import TrainingRun
@@ -65,7 +64,7 @@ class TrainingFinding:
 
 @dataclass(frozen=True, slots=True)
 class WorkAdvice:
-    """The runs of one work: jobs whose names differ in a stamp only."""
+    """The runs of one work: of one experiment, or jobs whose names differ in a stamp only."""
 
     name: str
     is_processing: bool
@@ -87,10 +86,13 @@ class WorkAdvice:
 
 
 def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice, ...]:
-    """Each work with its frontier of cost and time and its findings, the most expensive first."""
+    """Each work with its frontier of cost and time and its findings, the most expensive first.
+
+    Runs of one experiment are one work whatever their names; else those whose names differ in a stamp only.
+    """
     named: dict[tuple[str, bool], list[TrainingRun]] = defaultdict(list)
     for run in runs:
-        named[base_name(run.job.name), run.is_processing].append(run)
+        named[run.work, run.is_processing].append(run)
     found = [_work(name, each, market) for (name, _), each in named.items()]
     return tuple(sorted(found, key=lambda each: (-each.usd, each.name)))
 
@@ -107,8 +109,11 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
             continue
         best = max(changes, key=lambda one: one.usd_per_run)
         month = Decimal(str(best.usd_per_run * each.runs)) * HOURS_PER_MONTH / 24 / Decimal(str(days))
-        named = f" on {best.instance_type}" if best.instance_type else ""
-        said = f"{best.action.value}{named} for the next of {each.runs} runs: {best.reason.text}"
+        verb = "try" if best.action is Action.TEST else "use"
+        named = "the next run"
+        if best.instance_type:
+            named = f"{verb} {best.instance_type} for the next run, of {each.runs}"
+        said = f"{named}: {best.reason.text}"
         items.append(FindingItem(each.name, said, usd_per_month=month.quantize(CENT)))
     total = sum((item.usd_per_month or Decimal(0) for item in items), Decimal(0))
     if total < LEAST_USD:
@@ -127,7 +132,7 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
 
 def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
     done = [each for each in runs if each.job.status == "Completed" and each.hours > 0]
-    findings = list(_findings(done, market))
+    findings = [*_lacking(runs, market), *_findings(done, market)]
     return WorkAdvice(
         name,
         runs[0].is_processing,
@@ -178,6 +183,25 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     if not newest.is_processing:
         yield from _spot(last, offer)
         yield from _warm_pool(last, offer)
+
+
+def _lacking(runs: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:
+    """A type with more memory where runs on the type that was used last ran out of it."""
+    newest = max(runs, key=lambda each: each.job.created_at)
+    last = [each for each in runs if _placement(each) == _placement(newest)]
+    failed, offer = [each for each in last if each.lacked_memory], market.find(newest.job.instance_type)
+    if not failed or offer is None:
+        return
+    chip, classes = offer.type.accelerator, (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
+    wanted = (HardwareClass.GPU_G, HardwareClass.GPU_P) if chip else classes
+    for other in market.offers(wanted, TRAINING):
+        card = other.type.accelerator
+        more = card.usable_gib > chip.usable_gib if card and chip else other.type.memory_gib > offer.type.memory_gib
+        if more and (not chip or other.type.accelerator_count >= offer.type.accelerator_count):
+            text = f"{len(failed)} of {len(last)} runs on {offer.type.name} failed for lack of memory;"
+            text += f" USD {dollars(other.hourly)} an hour in place of {dollars(offer.hourly)}"
+            yield TrainingFinding(Action.TEST, other.type.name, 0.0, AdviceReason(text, Rule.TRAINING_MEMORY))
+            return
 
 
 def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rightsizer.advice.memory import Method, Precision
+from rightsizer.advice.memory import Method, Optimiser, Precision
 from rightsizer.advice.models import (
     Algorithm,
     Architecture,
@@ -113,6 +113,7 @@ class Model:
     precision: Precision = Precision.BF16
     framework: str = ""
     method: Method = Method.FULL
+    optimiser: Optimiser = Optimiser.ADAMW
     memory_gib: float | None = None
     """Size of the loaded weights or of the artefact, where parameters say nothing."""
     tokens_in: float = 512
@@ -251,8 +252,8 @@ class Traffic:
 
     @property
     def peak(self) -> float | None:
-        """Highest rate, as given or the mean."""
-        return self.peak_requests_per_second if self.peak_requests_per_second is not None else self.rate
+        """Highest rate, as given or the mean; never below the mean."""
+        return max((each for each in (self.peak_requests_per_second, self.rate) if each is not None), default=None)
 
     @property
     def monthly_requests(self) -> float | None:
@@ -377,3 +378,8 @@ class Workload:
     """Types, services or purchase options that somebody has in mind; each gets a verdict."""
     compare: tuple[str, ...] = ()
     """Instance types to set side by side."""
+
+    @property
+    def trained_tokens(self) -> float | None:
+        """Tokens that training passes; None for a vision network, which has none."""
+        return None if self.model.kind is ModelKind.VISION else self.data.tokens

@@ -17,7 +17,7 @@ from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 
-__all__ = ["DueSteps", "is_over", "last_fired", "steps_due_now", "unreadable_actions"]
+__all__ = ["DueSteps", "is_over", "last_firing", "steps_due_now", "unreadable_actions"]
 
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 SUSPENDED = "ScheduledScalingSuspended"
@@ -45,7 +45,7 @@ def unreadable_actions(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
     for target in targets:
         for action in () if target.suspended.get(SUSPENDED) else target.scheduled:
             try:
-                _last_firing(action, datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
+                last_firing(action, datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC))
             except CronError as error:
                 text = f"the scheduled action {action.get('ScheduledActionName')} of {target.resource_id} has the "
                 text += f"schedule {action.get('Schedule')}, which is not understood ({error}); were it due while "
@@ -103,7 +103,7 @@ def _move_bounds(
     firings, unknown = [], []
     for action in actions:
         try:
-            at = _last_firing(action, since, now)
+            at = last_firing(action, since, now)
         except CronError:
             unknown.append(str(action.get("ScheduledActionName")))
             continue
@@ -129,15 +129,11 @@ def _move_bounds(
     return replace(register, params=params), "; ".join(filter(None, (moved, sentence)))
 
 
-def last_fired(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | Reason | None:
-    """When a scheduled action fired last after `since` and not after `until`; None: it did not; a reason: not known."""
-    try:
-        return _last_firing(action, since, until)
-    except CronError as error:
-        return Reason(Code.UNKNOWN_FIELD, f"the schedule {action.get('Schedule')} is not understood: {error}")
+def last_firing(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | None:
+    """When a scheduled action fired last after `since` and not after `until`; None: it did not.
 
-
-def _last_firing(action: Mapping[str, Any], since: datetime, until: datetime) -> datetime | None:
+    CronError where its schedule or its time zone is not understood.
+    """
     schedule, zone = str(action.get("Schedule", "")), _zone(action)
     begin, end = parse_time(action.get("StartTime")), parse_time(action.get("EndTime"))
     since = max(since, begin - timedelta(microseconds=1)) if begin is not None else since

@@ -88,7 +88,7 @@ def _kept_scores(row: Row) -> tuple[int, Mapping[str, int]]:
 
 
 def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetime, end: datetime) -> SpotPrice:
-    """The price now and the mean over the window, weighted by how long each price held."""
+    """The mean over the window, weighted by how long each price held."""
     total = seconds = 0.0
     ends = [at for at, _ in changes[1:]] + [end]
     for (at, usd), until in zip(changes, ends, strict=True):
@@ -96,7 +96,7 @@ def _price(pool: Pool, changes: Sequence[tuple[datetime, float]], start: datetim
         if held > 0:
             total, seconds = total + usd * held, seconds + held
     last_at, last = changes[-1]
-    return SpotPrice(pool, last, total / seconds if seconds else last, last_at)
+    return SpotPrice(pool, total / seconds if seconds else last, last_at)
 
 
 def is_sold(ec2: "EC2Client", instance_type: str, subnets: Sequence[str]) -> bool | None:

@@ -2,7 +2,7 @@
 
 For each endpoint DescribeEndpointConfig (cached); endpoints and models by the hundred (`search`), and DescribeEndpoint
 and DescribeModel where that does not tell; tags by the hundred, scalable targets by fifty. What cannot be read of one
-endpoint never stops the others. The parts that AWS keeps apart are put together to one `Endpoint`.
+endpoint never stops the others.
 """
 
 import threading
@@ -12,35 +12,24 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rightsizer.aws.configuration import (
-    ConfigurationReader,
-    ConfiguredVariant,
-    EndpointConfiguration,
-    InMemoryConfigurations,
-    kinds_of_model,
-    order_kinds,
-)
+from rightsizer.aws.configuration import ConfigurationReader, EndpointConfiguration, InMemoryConfigurations
 from rightsizer.aws.endpoint_memory import EndpointMemory, KnownEndpoint, known_endpoint
+from rightsizer.aws.endpoint_parts import EndpointParts, endpoint_from
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.aws.models import ModelFacts, ModelReader, framework_of, weights_size
+from rightsizer.aws.models import ModelFacts, ModelReader, weights_size
 from rightsizer.aws.scaling import ScalingReader
 from rightsizer.aws.search import ApiAnswer, SearchReader
 from rightsizer.aws.session import Session, request_threads
 from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.domain.endpoint import (
     Endpoint,
-    EndpointKind,
     EndpointRef,
-    Image,
-    Mode,
     Observation,
     ScalableTarget,
     Unobserved,
-    Variant,
     variant_resource_id,
 )
 from rightsizer.domain.reason import Code, Reason, reason_of
-from rightsizer.domain.tags import parse_tags
 from rightsizer.domain.trigger import ListedEndpoint
 from rightsizer.errors import ReadError, RightsizerError, VanishedError
 from rightsizer.ports.evaluation import EndpointSummary
@@ -94,6 +83,8 @@ class SageMakerFleet:
         self._described: dict[str, ApiAnswer] = {}
         self._recalled: set[str] = set()
         """ARNs of those in `_described` that come from the memory or a search."""
+        self._stood: set[str] = set()
+        """ARNs of those whose state a cache told, since a listing has their times unchanged."""
         self._lock = threading.Lock()
 
     def list_endpoints(self) -> Iterator[EndpointSummary]:
@@ -153,12 +144,22 @@ class SageMakerFleet:
         """Each endpoint with configuration, tags, autoscaling and models; Unobserved where that failed."""
         self._models.forget()
         if self._memory is not None and not self._memory.tells_state:
-            self._recall_known([ListedEndpoint(one.ref.name, one.created_at, one.modified_at) for one in summaries])
+            self._recall_state(summaries)
         for start in range(0, len(summaries), CHUNK):
             yield from self._chunk(summaries[start : start + CHUNK])
 
+    def _recall_state(self, summaries: Sequence[EndpointSummary]) -> None:
+        """Take what a cache tells of endpoints that stand as they were listed; none that a policy may move."""
+        self._recall_known([ListedEndpoint(one.ref.name, one.created_at, one.modified_at) for one in summaries])
+        self._stood.clear()
+        for one in summaries:
+            known = self._known.get(one.ref.name)
+            if known is not None and known.described and not known.scaled and one.status == "InService":
+                self._hold(one, known.answer, recalled=True)
+                self._stood.add(one.ref.arn)
+
     def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
-        self._search_listed([one for one in summaries if one.ref.arn not in self._described])
+        self._search_listed([one for one in summaries if one.ref.arn not in self._described and not self._moves(one)])
         with request_threads(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
             self._search_models(known, summaries)
@@ -168,6 +169,11 @@ class SageMakerFleet:
         if self._memory is not None:
             self._memory.keep([one for _, one in joined if one is not None])
         yield from (observation for observation, _ in joined)
+
+    def _moves(self, summary: EndpointSummary) -> bool:
+        """Whether a policy moved its instances when it was kept: then no search spares its description."""
+        known = self._known.get(summary.ref.name)
+        return known is not None and known.scaled
 
     def _search_listed(self, summaries: Sequence[EndpointSummary]) -> None:
         """Search for endpoints that were listed and not looked at since."""
@@ -221,6 +227,8 @@ class SageMakerFleet:
             return read
         names = [variant["VariantName"] for variant in read.endpoint["ProductionVariants"]]
         scaled = any(shared.scaling.get(variant_resource_id(summary.ref.name, name)) for name in names)
+        if scaled:
+            self._stood.discard(summary.ref.arn)
         return self._read_configuration(summary) if scaled else read
 
     def _read_shared(self, summaries: Sequence[EndpointSummary], known: Sequence[_Read]) -> _Shared:
@@ -261,7 +269,8 @@ class SageMakerFleet:
         except (KeyError, TypeError, ValueError) as error:
             sentence = f"{summary.ref.name}: AWS's description lacks or garbles a field ({error!r})"
             return Unobserved(summary.ref, Reason(Code.READ_FAILED, sentence)), None
-        fresh = None if read.models else known_endpoint(endpoint, read.endpoint, configuration, models)
+        anew = self._memory is not None and not self._memory.tells_state and summary.ref.arn not in self._stood
+        fresh = known_endpoint(endpoint, read.endpoint, configuration, models) if anew or not read.models else None
         return self._with_model_size(endpoint, facts), fresh
 
     def _with_model_size(self, endpoint: Endpoint, models: Sequence[ModelFacts]) -> Endpoint:
@@ -287,111 +296,3 @@ def _summary(row: Mapping[str, Any]) -> EndpointSummary:
         row["CreationTime"],
         row["LastModifiedTime"],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointParts:
-    """Parts read of one endpoint."""
-
-    ref: EndpointRef
-    described: Mapping[str, Any]
-    configuration: EndpointConfiguration
-    models: tuple[ModelFacts, ...]
-    tags: Mapping[str, str] | Reason
-    """Why the tags could not be read, in place of them: then nobody allowed anything."""
-    scaling: Mapping[str, tuple[ScalableTarget, ...]] | None
-    """None when autoscaling could not be read: then the kind is unknown, so that nobody acts against it."""
-
-
-def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
-    """The endpoint as a whole. `notes` tell what could not be read."""
-    described, configuration = parts.described, parts.configuration
-    unread = parts.tags if isinstance(parts.tags, Reason) else None
-    tags = parts.tags if not isinstance(parts.tags, Reason) else {}
-    said = parse_tags(tags)
-    variants = _variants(described, configuration)
-    images = tuple(image.specified for variant in variants for image in variant.images)
-    images += tuple(image for model in parts.models for image in model.images)
-    applicable = order_kinds(_kinds(parts, variants))
-    return Endpoint(
-        ref=parts.ref,
-        status=described["EndpointStatus"],
-        config_name=configuration.name,
-        created_at=described["CreationTime"],
-        modified_at=described["LastModifiedTime"],
-        kind=applicable[0],
-        kinds=applicable,
-        variants=variants,
-        tags=dict(tags),
-        tags_unread=unread,
-        mode=said.mode if unread is None else Mode.REPORT,
-        mode_declared=said.mode_declared,
-        objective=said.objective,
-        owner=said.owner,
-        owned_by=said.owned_by,
-        scaling=tuple(
-            target
-            for variant in variants
-            for target in (parts.scaling or {}).get(variant_resource_id(described["EndpointName"], variant.name), ())
-        ),
-        unknown_fields=configuration.unknown_fields,
-        configuration_replaced=configuration.created_at > described["LastModifiedTime"],
-        framework=framework_of(images),
-        failure_reason=described.get("FailureReason", ""),
-        bad_tags=said.bad,
-        asks_because=said.asks_because,
-        kms_key=configuration.kms_key,
-        enhanced_metrics=configuration.enhanced_metrics,
-        detailed_observability=configuration.detailed_observability,
-        publish_s=configuration.publish_s,
-        deploying=bool(described.get("PendingDeploymentSummary")),
-        models=configuration.models,
-        elastic_inference=configuration.elastic_inference,
-        notes=notes,
-    )
-
-
-def _kinds(parts: EndpointParts, variants: tuple[Variant, ...]) -> frozenset[EndpointKind]:
-    found = set(parts.configuration.kinds)
-    for model in parts.models:
-        found |= kinds_of_model(model)
-    if parts.described.get("ShadowProductionVariants"):
-        found.add(EndpointKind.SHADOW)
-    if parts.described.get("AsyncInferenceConfig"):
-        found.add(EndpointKind.ASYNC)
-    named = {variant.model_name for variant in variants if variant.model_name}
-    if len(parts.models) < len(named) or parts.scaling is None:
-        found.add(EndpointKind.UNKNOWN)
-    return frozenset(found)
-
-
-def _variants(described: Mapping[str, Any], configuration: EndpointConfiguration) -> tuple[Variant, ...]:
-    live = {variant["VariantName"]: variant for variant in described.get("ProductionVariants") or ()}
-    return tuple(_variant(live.get(asked.name, {}), asked) for asked in configuration.variants)
-
-
-def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
-    current = int(live.get("CurrentInstanceCount", 0))
-    return Variant(
-        name=asked.name,
-        model_name=asked.model_name,
-        instance_type=asked.instance_type,
-        current_count=current,
-        desired_count=int(live.get("DesiredInstanceCount", current)),
-        weight=float(live.get("DesiredWeight", live.get("CurrentWeight", asked.weight))),
-        images=tuple(
-            Image(image.get("SpecifiedImage", ""), image.get("ResolvedImage", ""))
-            for image in live.get("DeployedImages") or ()
-        ),
-        routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
-        least_instances=_least_instances(live.get("ManagedInstanceScaling") or {}),
-        consolidates=_is_consolidating(live.get("ManagedInstanceScaling") or {}),
-    )
-
-
-def _least_instances(managed: Mapping[str, Any]) -> int | None:
-    return int(managed.get("MinInstanceCount", 1)) if managed.get("Status") == "ENABLED" else None
-
-
-def _is_consolidating(managed: Mapping[str, Any]) -> bool:
-    return (managed.get("ScaleInPolicy") or {}).get("Strategy") == "CONSOLIDATION"

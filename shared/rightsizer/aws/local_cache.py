@@ -1,8 +1,10 @@
 """What a scan need not ask twice, in a folder of the user: configurations, models and closed days of metrics.
 
-None of these can change. States, counts, tags, autoscaling, prices and permissions are never kept. The folder belongs
-to one account, Region and role; its files are readable by the user alone. One that others own or can write, that is no
-plain file, or that was written later than now is not believed. Every failure is a cache miss.
+None of these can change. How an endpoint stands is believed for a day while a listing has its times unchanged, as the
+stack's own memory does, and never of one whose instances a policy may move. Tags, autoscaling, prices and permissions
+are never kept. The folder belongs to one account, Region and role; its files are readable by the user alone. One that
+others own or can write, that is no plain file, or that was written later than now is not believed. Every failure is a
+cache miss.
 """
 
 import hashlib
@@ -25,6 +27,10 @@ from rightsizer.errors import RightsizerError
 from rightsizer.settings import user_cache
 from rightsizer.telemetry import logger
 
+STANDS = timedelta(days=1)
+"""How long the state of an endpoint is believed whose times stay as they were listed."""
+LAYOUT = 2
+"""Raised where the file around a document changes."""
 OTHERS = 0o022
 """Write permission of the group and of everybody."""
 IS_POSIX = os.name == "posix"
@@ -42,10 +48,10 @@ def cache_folder(account: str, region: str, role: str) -> Path:
 
 
 class LocalCache:
-    """Keeps endpoints (without their state) and daily usage (port `DailyUsageStore`) as private files of a folder."""
+    """Keeps endpoints and daily usage (port `DailyUsageStore`) as private files of a folder."""
 
     tells_state: ClassVar[bool] = False
-    """What is loaded says nothing of how an endpoint stands now."""
+    """What is loaded may say nothing of how an endpoint stands: then its description is empty."""
 
     def __init__(self, folder: Path, clock: Callable[[], datetime], *, refresh: bool = False) -> None:
         self.folder = folder
@@ -55,11 +61,13 @@ class LocalCache:
         """Endpoints whose configuration was not asked for."""
         self.oldest: datetime | None = None
         """When the oldest of them was read."""
+        self._read_at: dict[str, datetime] = {}
+        """When the configuration of each loaded endpoint was read, by name."""
         self._told: set[str] = set()
         self._forget_old()
 
     def load_known(self, names: Collection[str]) -> Mapping[str, KnownEndpoint]:
-        """Configuration and models of these endpoints by name, under the times of their endpoint."""
+        """Kept endpoints by name, under the times of their endpoint; without their state where that is too old."""
         found: dict[str, KnownEndpoint] = {}
         for name in names:
             body = self._read(f"endpoints/{name}.json") if SAFE.fullmatch(name) else None
@@ -69,24 +77,28 @@ class LocalCache:
                 outer = json.loads(body)
                 kept_at = datetime.fromisoformat(outer["kept_at"])
                 age = self._clock() - kept_at
-                if outer["format"] != row_format() or not timedelta(0) <= age <= timedelta(days=KEPT_DAYS):
+                if outer["format"] != _format() or not timedelta(0) <= age <= timedelta(days=KEPT_DAYS):
                     continue
+                stood = self._clock() - datetime.fromisoformat(outer["stood_at"])
                 known = wire.load_stored(KnownEndpoint, outer["doc"])
             except (ValueError, KeyError, TypeError, RecursionError, RightsizerError) as error:
                 self._warn("local cache corrupt", self.folder / f"endpoints/{name}.json", error)
                 continue
             if known.ref.name != name:
                 continue
-            found[name] = known
+            found[name] = known if timedelta(0) <= stood <= STANDS else replace(known, described={})
+            self._read_at[name] = kept_at
             self.used += 1
             self.oldest = min(self.oldest or kept_at, kept_at)
         return found
 
     def keep(self, known: Sequence[KnownEndpoint]) -> None:
-        """Keep configuration and models of these endpoints."""
+        """Keep these endpoints; one that was loaded keeps the age of its configuration."""
+        now = self._clock()
         for one in known:
-            bare = wire.dump_stored(replace(one, described={}, scaled=True))
-            body = {"format": row_format(), "kept_at": self._clock().isoformat(), "doc": bare}
+            read_at = self._read_at.get(one.ref.name, now)
+            body = {"format": _format(), "kept_at": read_at.isoformat(), "stood_at": now.isoformat()}
+            body["doc"] = wire.dump_stored(one)
             self._write(f"endpoints/{one.ref.name}.json", json.dumps(body).encode())
 
     def load(self, page: str) -> Sequence[KeptUsage]:
@@ -147,6 +159,11 @@ class LocalCache:
                     path.unlink()
             except OSError as error:
                 self._warn("local cache not cleared", path, error)
+
+
+def _format() -> str:
+    """Names what a file holds; another text where an earlier release kept other things."""
+    return f"{LAYOUT}-{row_format()}"
 
 
 def _is_ours_alone(seen: os.stat_result) -> bool:

@@ -129,7 +129,7 @@ class CloudWatchMetrics:
     def __init__(self, session: Session, workers: int = 4, pace: RateLimiter | None = None) -> None:
         self._session = session
         self._pace = pace or RateLimiter()
-        self._client: CloudWatchClient = session.client("cloudwatch")
+        self._client: CloudWatchClient = session.client("cloudwatch", validated=False)
         read_fast(self._client)
         self._workers = workers
 

@@ -113,7 +113,7 @@ class Session:
             max_pool_connections=16,
             user_agent=f"rightsizer Botocore/{botocore_version}",  # botocore's own is put together for each request
         )
-        self._clients: dict[tuple[str, str, float | None], Any] = {}
+        self._clients: dict[tuple[str, str, float | None, bool], Any] = {}
         self._lock = threading.Lock()
         if not self.region:
             raise SettingsError("no AWS Region is set: pass --region or set AWS_REGION")
@@ -132,12 +132,16 @@ class Session:
                 f"Known are {', '.join(sorted(known))}; a newer one needs a newer boto3"
             )
 
-    def client(self, service: str, region: str | None = None, *, seconds: float | None = None) -> Any:
+    def client(
+        self, service: str, region: str | None = None, *, seconds: float | None = None, validated: bool = True
+    ) -> Any:
         """The client of a service; of the session's Region unless another is named.
 
-        `seconds`: give an answer up after so many and try twice more at most, for what cannot wait.
+        `seconds`: give an answer up after so many and try twice more at most, for what cannot wait. `validated`: False
+        where requests are long and written by the program alone, such as 500 queries of ten fields of GetMetricData;
+        botocore then does not hold their parameters against its model, which takes longer than to send them.
         """
-        key = (service, region or self.region, seconds)
+        key = (service, region or self.region, seconds, validated)
         with self._lock:
             if key not in self._clients:
                 self._clients[key] = self._make(*key)
@@ -170,13 +174,11 @@ class Session:
         role = arn.rpartition("/")[0] if ":assumed-role/" in arn else arn
         return answer["Account"], f"{role} {self._endpoint_url or ''}".strip()
 
-    def _make(self, service: str, region: str, seconds: float | None) -> Any:
+    def _make(self, service: str, region: str, seconds: float | None, validated: bool) -> Any:
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
 
-        config = self._config
-        if service == "cloudwatch":
-            config = config.merge(Config(parameter_validation=False))  # a request has up to 500 queries of ten fields
+        config = self._config if validated else self._config.merge(Config(parameter_validation=False))
         if seconds is not None:
             retries = {"mode": "standard", "total_max_attempts": 3}
             config = config.merge(Config(read_timeout=seconds, connect_timeout=2, retries=retries))  # type: ignore[arg-type]

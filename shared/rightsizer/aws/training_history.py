@@ -48,7 +48,7 @@ class TrainingHistory:
 
     def __init__(self, session: Session) -> None:
         self._sagemaker: SageMakerClient = session.client("sagemaker")
-        self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
+        self._cloudwatch: CloudWatchClient = session.client("cloudwatch", validated=False)
 
     def runs(
         self, since: datetime, now: datetime, most: int, progress: JobProgress = _quiet

@@ -157,7 +157,7 @@ def hindsight(
     service = sum(value * share for value, share in found.at.service_times) * found.bound.slower
     goal = found.at.objective.p95_s
     then, ran = ReplayResult(requests, late, max(d.worst_p95_s for d in served)), ReplayResult(requests, before, 0.0)
-    strain = replay_of(days, service, found.bound, then, ran, 1, goal, margin)
+    strain = replay_of(days, service, found.bound, (then, ran), goal, margin)
     return Hindsight(len(days), requests, late, likely, before, goal, strain, saved, verdict, why)
 
 

@@ -52,8 +52,11 @@ def require_decider(table: RowSource, proposal_id: str, by: str, lists: Lists, *
 
 
 def refusal_by_document(table: RowSource, proposal_id: str, by: str, lists: Lists) -> str:
-    """Why the policy document's list of a proposal does not let `by` decide; empty where the stack's list says it."""
-    row = decisions.find(table, proposal_id)
+    """Why the policy document's list of a proposal does not let `by` decide; empty where the stack's list says it.
+
+    Without a proposal, as of a wake, the list of `defaults` answers.
+    """
+    row = decisions.find(table, proposal_id) if proposal_id else None
     subject = subject_of_row(row) if row is not None else Subject()
     approvers = effective_approvers(*lists, subject)
     refusal = approver_refusal(by, approvers) if approvers.place else None

@@ -123,8 +123,8 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def tell(click: Click, text: str, link: str) -> None:
         urls.post(click.response_url, blocks.answer(text, link), click.sent_at)
 
-    def show_details(click: Click, page: str) -> None:
-        views.show_details(click, stored_page(light, known.bucket, f"pages/{click.proposal_id}.json"), page)
+    def show_details(click: Click, proposal: str, page: str) -> None:
+        views.show_details(click, stored_page(light, known.bucket, f"pages/{proposal}.json"), page)
 
     def wake(name: str, stay: timedelta, user: str, at: datetime) -> str:
         from rightsizer.bootstrap.waking import wake_by_click

@@ -73,7 +73,7 @@ __all__ = [
 MEMORY_LIMIT = 97.0
 ON_TARGET = 0.5
 """Of the instance hours of a fleet with pools, the share that may run elsewhere while the first pool is proven."""
-WEEK = timedelta(days=7)
+PROBATION_OF_WEEKDAYS = timedelta(days=7)
 """A schedule by days of the week is watched for this long at least: each of its counts has to have run."""
 STILL_LATE = 0.05
 """Share of the periods whose p95 may miss the objective after growth: an objective for the p95 lets as many pass."""
@@ -114,7 +114,7 @@ def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimi
             return ProofVerdict("not-yet", Reason(Code.UNPROVEN, text))
         text = f"not all could be read for {hours / 24:.0f} days: {missed.sentence}; applied, unproven"
         return ProofVerdict("given-up", Reason(Code.UNPROVEN, text))
-    probation = max(limits.probation, WEEK) if change.option.target.day_counts else limits.probation
+    probation = max(limits.probation, PROBATION_OF_WEEKDAYS) if change.option.target.day_counts else limits.probation
     if enough and now - since >= probation:
         text = f"{requests:,.0f} requests served well in {hours:.1f} h on {change.option.target.instance_type}"
         text += wake_text(change, parts)

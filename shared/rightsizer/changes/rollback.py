@@ -11,7 +11,7 @@ change had settled is then as foreign to them as what it had stored.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from rightsizer.autoscaling import policies
 from rightsizer.autoscaling.scheduled_actions import DueChange, change_due_now, steps_due_now
@@ -219,8 +219,8 @@ def _named_variants(step: Step | None) -> frozenset[str]:
     return frozenset(row["VariantName"] for row in rows)
 
 
-def _note_plan(change: Change, plan: Plan, status: str, text: str, now: datetime) -> Change:
-    entry = Entry(now, JournalEvent.WAY_BACK, "failed" if status == "failed" else "noted", text[:500])
+def _note_plan(change: Change, plan: Plan, status: Literal["failed", "noted"], text: str, now: datetime) -> Change:
+    entry = Entry(now, JournalEvent.WAY_BACK, status, text[:500])
     return replace(change, plan=plan, journal=(*change.journal, entry))
 
 

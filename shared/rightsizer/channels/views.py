@@ -13,7 +13,7 @@ from typing import Any
 import urllib3
 
 from rightsizer.channels.response_url import seconds_left
-from rightsizer.domain.trigger import Click
+from rightsizer.domain.trigger import Click, DecisionAsked
 from rightsizer.errors import InputError, ReadError, ThrottledError, WriteRefusedError
 from rightsizer.render import blocks
 
@@ -29,9 +29,9 @@ class Views:
         self._endpoint = endpoint.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
 
-    def open_reason_form(self, click: Click) -> None:
+    def open_reason_form(self, click: Click, asked: DecisionAsked) -> None:
         """Open the form that asks why. WriteRefusedError or ThrottledError where Slack did not open it."""
-        value = f"{click.proposal_id}~{click.revision}"
+        value = f"{asked.proposal_id}~{asked.revision}"
         self._open(click, blocks.reason_form(_kept(click, value)))
 
     def show_details(self, click: Click, stored: bytes, page_link: str) -> None:

@@ -74,6 +74,8 @@ class Load:
     hourly_known: bool
     peak_busy_gpus: float | None
     """Planned GPUs at work in the busiest hour, of the type that runs now."""
+    weekly_growth: float = 1.0
+    """Requests of a day over those of the same weekday a week before, where they grow; else 1."""
 
 
 @dataclass(frozen=True, slots=True)

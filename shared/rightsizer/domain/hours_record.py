@@ -25,6 +25,8 @@ KEPT_TIMES = 400
 """Stopped times that a record keeps: more than a year of nights."""
 KEPT_ENTRIES = 200
 KEPT_UNTOLD = 20
+UNTOLD_CHARS = 60_000
+"""Of all messages that wait together; the newest one waits whatever it has. A row holds 400 KB (DynamoDB)."""
 BEGINS = "begins"
 """The journal's line with which a stop or a start begins."""
 UNDONE_BY = {
@@ -186,6 +188,8 @@ class HoursRecord:
     """Messages that no channel took; each tick sends them again until one does."""
     is_unshown: bool = False
     """Whether the note of its state for people could not be written; each tick writes it again until it is."""
+    had_fallback: bool = False
+    """Whether the last creation was from the fallback, so that its own configuration has the next turn."""
     next_due: datetime | None = None
     lease_until: datetime | None = None
     version: int = 0
@@ -257,11 +261,39 @@ class HoursRecord:
         """The record with a message that is still to be sent; the same key once, the oldest ones go."""
         if any(known.key == message.key for known in self.untold):
             return self
-        return replace(self, untold=(*self.untold, message)[-KEPT_UNTOLD:])
+        waiting = (*self.untold, message)[-KEPT_UNTOLD:]
+        while len(waiting) > 1 and sum(len(each.text) for each in waiting) > UNTOLD_CHARS:
+            waiting = waiting[1:]
+        return replace(self, untold=waiting)
+
+    def with_stop_begun(self, before: EndpointBefore, now: datetime) -> "HoursRecord":
+        """The record at the beginning of a stop: everything stored, and nothing left of the last one."""
+        return replace(
+            self,
+            state=HoursState.STOPPING,
+            before=before,
+            journal=(Entry(now, BEGINS, "noted", "stop"),),
+            since=now,
+            serving_at=None,
+            remaining=(),
+            reason=None,
+        )
 
     def with_entry(self, entry: Entry) -> "HoursRecord":
         """The record with one more line; the oldest ones go."""
         return replace(self, journal=(*self.journal, entry)[-KEPT_ENTRIES:])
+
+    def with_intent(self, step: Step, now: datetime) -> "HoursRecord":
+        """The record with the line before the write of a step, and of a creation whose turn it was."""
+        known = self.with_entry(intent_of(step, now))
+        if step.kind is not StepKind.CREATE_ENDPOINT or self.before is None:
+            return known
+        return replace(known, had_fallback=step.params["EndpointConfigName"] == self.before.fallback_config)
+
+
+def intent_of(step: Step, now: datetime) -> Entry:
+    """The journal's line before a step."""
+    return Entry(now, step.key, "intended", step.kind.value)
 
 
 def ended_times(times: tuple[StoppedTime, ...], at: datetime) -> tuple[StoppedTime, ...]:

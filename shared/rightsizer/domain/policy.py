@@ -150,14 +150,10 @@ class Policy:
     """
     untested_requests: int = 200
     """Requests that must have been seen before: as many as for a day's worth of evidence."""
-    test_chance: float = 0.30
-    """Chance of success from which a test is worth its two deployments.
-
-    What is lower is mostly assumed: a quarter for a quick card however busy today's is, and a quarter of the word of a
-    datasheet beside sixty moves of the account that all went wrong.
-    """
+    test_chance: float = 0.10
+    """Chance of success below which no test is asked for: who hears nine times that it was in vain runs no tenth."""
     test_value: float = 5.0
-    """Times its cost that a test has to bring on average: a month of saving is a guess, the cost is not."""
+    """Times its cost that a test has to bring on average beyond that cost: a month of saving is a guess, it is not."""
     test_budget_share: float = 0.03
     """What all tests of a month may cost, as a share of what the account's GPU endpoints cost a month."""
     test_hours: float = 2.0

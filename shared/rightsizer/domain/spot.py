@@ -126,8 +126,3 @@ class SpotPlacement:
     on_demand: int
     """On-Demand instances to have, the base included."""
     reasons: tuple[Reason, ...]
-
-    @property
-    def spot_launches(self) -> int:
-        """How many Spot instances to start."""
-        return sum(self.launch.values())

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from rightsizer.domain.job import TrainingJob
+from rightsizer.domain.job import TrainingJob, base_name
+
+LACKS_MEMORY = ("outofmemory", "memoryerror", "exitcode:137", "exitcode137")
+"""How frameworks and containers say that memory ran out, in small letters without spaces; 137 is a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,17 @@ class TrainingRun:
     """Highest GPUMemoryUtilization, summed over the GPUs of a host."""
     is_processing: bool = False
     """Whether it is a processing job, which has no managed Spot, no checkpoints and no warm pool."""
+
+    @property
+    def work(self) -> str:
+        """The experiment that the run belongs to, else its name without the stamp."""
+        return str(self.job.raw.get("ExperimentConfig", {}).get("ExperimentName") or base_name(self.job.name))
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether it failed because it had too little memory, by the words of its FailureReason."""
+        said = str(self.job.raw.get("FailureReason", "")).lower().replace(" ", "")
+        return self.job.status == "Failed" and any(words in said for words in LACKS_MEMORY)
 
     @property
     def hours(self) -> float:

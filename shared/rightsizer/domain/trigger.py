@@ -1,7 +1,7 @@
 """Triggers: events that reached a door, reduced to their meaning for the program."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
@@ -260,16 +260,69 @@ class Received:
 
 REASON_FORM = "rightsizer_why"
 """Callback of the form that asks why a proposal is rejected."""
-type Verb = Literal["approve", "test", "reject", "snooze", "take", "details", "rollback", "report", "wake", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAsked:
+    """A decision on a proposal."""
+
+    verb: Literal["approve", "test", "reject", "snooze"]
+    proposal_id: str
+    revision: int = 0
+    """Revision of the proposal that the message showed."""
+    days: int = 0
+    """Of a snooze; 0 where none were chosen."""
+    comment: str = ""
+    """What the person wrote into the form."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTaken:
+    """Another option of a proposal, by its place, is to be the recommended one."""
+
+    proposal_id: str
+    revision: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackAsked:
+    """The change of a proposal is to be undone, or not to begin."""
+
+    proposal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakePressed:
+    """An endpoint that its office hours stopped is to serve for a while."""
+
+    endpoint: str
+    stay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class PageAsked:
+    """A page that anybody in the channel may read: details by a proposal's id, or a report by its name."""
+
+    page: Literal["details", "report"]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownButton:
+    """A button of ours that this release does not have."""
+
+    action: str
+
+
+type ButtonAsk = DecisionAsked | OptionTaken | RollbackAsked | WakePressed | PageAsked | UnknownButton
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
     """A verified click on a button of ours. The signature proves Slack, not that the person may decide."""
 
-    verb: Verb
-    proposal_id: str
-    """Of a wake the name of the endpoint."""
+    asked: ButtonAsk
     user: str
     """Slack user id, such as ``U0123``."""
     team: str
@@ -280,16 +333,10 @@ class Click:
     """Takes answers that only `user` sees: at most five, within 30 minutes. Whoever knows it may post there."""
     sent_at: datetime | None = None
     """When Slack signed the request, to the second; Slack waits three seconds for the answer."""
-    revision: int = 0
-    """Revision of the proposal that the message showed."""
-    number: int = 0
-    """Days of a snooze, minutes of a wake, or the place of the option that is taken; 0 where there is no number."""
     view_id: str = ""
     """The modal in which it was pressed; empty in a message."""
     is_form: bool = False
     """Whether a form was sent with it."""
-    comment: str = ""
-    """What the person wrote into the form."""
 
 
 @dataclass(frozen=True, slots=True)

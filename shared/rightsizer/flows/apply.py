@@ -137,10 +137,6 @@ class Apply:
         """
         return self.answer_to_approval(proposal).change
 
-    def approved_since(self, proposal: Proposal) -> datetime:
-        """Since when the approval waits for its change: the decision, or the end of the test or stage before it."""
-        return self.answer_to_approval(proposal).waits_since(proposal)
-
     def stage_hold(self, proposal: Proposal, now: datetime) -> Reason | None:
         """Reason that the next stage of an approved plan does not begin yet; None where it may.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from rightsizer import wire
 from rightsizer.changes.failure import error_detail
 from rightsizer.changes.hours import (
     HoursDemand,
@@ -54,6 +55,8 @@ from rightsizer.flows.sleep_message import show_again, show_state
 from rightsizer.flows.wake import WakeOrders, take_waiting_wake
 from rightsizer.telemetry import Failure, attempt, count, logger
 
+MOST_STORED = 150_000
+"""Bytes of a record at the beginning of a stop. A row holds 400 KB (DynamoDB), and one that is full starts nothing."""
 MOVES = 30
 """Moves of one invocation for one endpoint."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
@@ -231,16 +234,13 @@ class HoursKeeper:
             first = (lasting or refused)[0]
             rest = "; ".join(r.sentence for r in (lasting or refused))
             return self._keep_on(record, Reason(first.code, rest), now)
-        stopping = replace(
-            record,
-            state=HoursState.STOPPING,
-            before=reader.endpoint_before(inputs),
-            journal=(Entry(now, BEGINS, "noted", "stop"),),
-            since=now,
-            serving_at=None,
-            remaining=(),
-            reason=None,
-        )
+        stopping = record.with_stop_begun(reader.endpoint_before(inputs), now)
+        if (size := len(wire.dump_stored(stopping).encode())) > MOST_STORED:
+            text = (
+                f"{size / 1000:,.0f} kB had to be stored about it, and at most {MOST_STORED / 1000:,.0f} kB leave room"
+            )
+            text += " in its row for the messages and tries of a bad night; fewer alarms or scheduled actions help"
+            return self._keep_on(record, Reason(Code.NOT_APPLICABLE, text), now)
         return self._walk(self.ports.book.save(stopping), now)
 
     def _walk(self, record: HoursRecord, now: datetime) -> HoursRecord:
@@ -279,7 +279,7 @@ class HoursKeeper:
 
     def _do(self, record: HoursRecord, step: Step, now: datetime) -> HoursRecord:
         """Intent to the record, then the write, then what came of it."""
-        record = self.ports.book.save(record.with_entry(Entry(now, step.key, "intended", step.kind.value)))
+        record = self.ports.book.save(record.with_intent(step, now))
         try:
             self.ports.account.perform(step)
         except RightsizerError as error:

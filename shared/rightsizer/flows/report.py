@@ -45,8 +45,6 @@ from rightsizer.telemetry import Failure, attempt, count, logger, measure
 type ReportPeriod = Literal["weekly", "monthly"]
 ASKED_BEFORE = timedelta(days=TEACHES_DAYS)
 """Longer than from a proposal to the end of its change: an older one that ended did so before the window."""
-NOT_IN_FORCE = WENT_BACK | {PastEnd.HANDED_OVER}
-"""Ends after which a change saves nothing more."""
 PROMISES = timedelta(days=400)
 """How far back the promise of a change that is billed now may lie."""
 REPORTED_WEEK = timedelta(days=7)

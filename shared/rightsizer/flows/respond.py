@@ -14,7 +14,18 @@ from typing import Any, assert_never
 
 from rightsizer.domain.approvers import may_decide
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, DecidedBy, Decision, DecisionSource, ProposalState
-from rightsizer.domain.trigger import Click, Interaction, NotClicked, NotVerified
+from rightsizer.domain.trigger import (
+    Click,
+    DecisionAsked,
+    Interaction,
+    NotClicked,
+    NotVerified,
+    OptionTaken,
+    PageAsked,
+    RollbackAsked,
+    UnknownButton,
+    WakePressed,
+)
 from rightsizer.errors import ConflictError, NotApproverError, RightsizerError, VanishedError
 
 DECIDES: Mapping[str, ProposalState] = {
@@ -24,7 +35,7 @@ DECIDES: Mapping[str, ProposalState] = {
     "snooze": ProposalState.SNOOZED,
 }
 PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.html"}
-"""Buttons that ask for a page: anybody in the channel may read what the channel was told."""
+"""Where the pages are that a button asks for: anybody in the channel may read what the channel was told."""
 TAKEN = "Recorded: the proposal asks for that option now. The message shows it, and waits for Approve."
 UNKNOWN = (
     "Nothing was recorded: the release that runs now has no such button. Press a button of the newest message about "
@@ -48,6 +59,8 @@ type AskWake = Callable[[str, timedelta, str, datetime], str]
 """Leaves an order to wake an endpoint: its name, the stay, the Slack user, now. Returns what the person is told.
 
 ConflictError with the reason and what to do where it is not taken, NotApproverError where the person may not."""
+type Recorded = DecisionAsked | OptionTaken | RollbackAsked | WakePressed
+"""What only an approver may ask for."""
 type AskBack = Callable[[str, str, datetime], dict[str, Any]]
 """Records by a conditional write the order to undo or stop a change: proposal id, who asks, now. Returns the same."""
 
@@ -65,17 +78,19 @@ class RespondPorts:
     tell: Callable[[Click, str, str], None]
     """Tells the person who clicked: text, and a link or nothing. RightsizerError when it was not taken."""
     take: Take
-    open_reason_form: Callable[[Click], None]
+    open_reason_form: Callable[[Click, DecisionAsked], None]
     """Opens the form that asks why. RightsizerError where Slack did not open it."""
-    show_details: Callable[[Click, str], None]
-    """Opens the details as a modal, with a link to the page or nothing. RightsizerError where it did not open."""
+    show_details: Callable[[Click, str, str], None]
+    """Opens the details of a proposal as a modal: its id, and a link to the page or nothing.
+
+    RightsizerError where it did not open."""
     say_in_view: Callable[[Click, str], dict[str, Any]]
     """Says something in the modal in which was clicked; of a form that was sent, returns the answer that says it.
 
     RightsizerError where Slack did not take it."""
     wake: AskWake
     refusal: Callable[[str, str], str] = lambda *_: ""
-    """Why a list of the policy document lets a person not decide on a proposal: proposal id, who. Empty: none does."""
+    """Why a list of the policy document lets a person not decide: the proposal's id or none, who. Empty: none does."""
     freezer: Callable[[], str] = lambda: ""
     """Who froze all changes; empty where nobody did. RightsizerError."""
 
@@ -123,30 +138,47 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
 
 
 def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
-    if click.verb == "unknown":
+    asked = click.asked
+    if isinstance(asked, UnknownButton):
         return Answer(200, UNKNOWN, f"{_what(click)}: no button of this release")
-    if click.verb in PAGES:
-        return _details_answer(click, ports)
+    if isinstance(asked, PageAsked):
+        return _page_answer(click, asked, ports)
     approvers = ports.approvers()
     if not is_approver(click.user, approvers):
         whom = "nobody is on the list of approvers" if not approvers else "they are not on the list of approvers"
-        return Answer(403, _approver_refusal(click, approvers, ports), f"{_what(click)}: {whom}")
-    if click.verb == "reject" and not click.is_form:
-        return _open_reason_form(click, ports)
-    return _record(click, ports, now)
+        return Answer(403, _approver_refusal(click, asked, approvers, ports), f"{_what(click)}: {whom}")
+    if isinstance(asked, DecisionAsked) and asked.verb == "reject" and not click.is_form:
+        return _open_reason_form(click, asked, ports)
+    return _record(click, asked, ports, now)
 
 
-def _open_reason_form(click: Click, ports: RespondPorts) -> Answer:
-    what = f"{click.user} was asked why {click.proposal_id[:80]} is rejected"
+def _open_reason_form(click: Click, asked: DecisionAsked, ports: RespondPorts) -> Answer:
+    what = f"{click.user} was asked why {asked.proposal_id[:80]} is rejected"
     try:
-        ports.open_reason_form(click)
+        ports.open_reason_form(click, asked)
     except RightsizerError as error:
         return Answer(200, FORM_LOST, f"{what}: {error}")
     return Answer(200, "", what, is_told=True)
 
 
 def _what(click: Click) -> str:
-    return f"{click.user} clicked {click.verb} on {click.proposal_id[:80]}"
+    """Who clicked what, for the log."""
+    match click.asked:
+        case DecisionAsked(verb, subject):
+            said = f"clicked {verb} on {subject[:80]}"
+        case OptionTaken(subject, _, place):
+            said = f"clicked option {place} of {subject[:80]}"
+        case RollbackAsked(subject):
+            said = f"clicked rollback on {subject[:80]}"
+        case WakePressed(endpoint):
+            said = f"clicked wake on the endpoint {endpoint[:80]}"
+        case PageAsked(page, name):
+            said = f"asked for the page {page} {name[:80]}"
+        case UnknownButton(action):
+            said = f"clicked {action[:80]}"
+        case unreachable:
+            assert_never(unreachable)
+    return f"{click.user} {said}"
 
 
 def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
@@ -163,17 +195,17 @@ def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
     return replace(answer, status=200)
 
 
-def _details_answer(click: Click, ports: RespondPorts) -> Answer:
-    what = f"{click.user} asked for the page of {click.proposal_id[:80]}"
-    if not NAME.fullmatch(click.proposal_id):
+def _page_answer(click: Click, asked: PageAsked, ports: RespondPorts) -> Answer:
+    what = _what(click)
+    if not NAME.fullmatch(asked.name):
         return Answer(404, "There is no such page.", f"{what}: no name of a page")
     try:
-        link = ports.link(PAGES[click.verb].format(click.proposal_id))
+        link = ports.link(PAGES[asked.page].format(asked.name))
     except RightsizerError as error:
         return Answer(503, "The link could not be made; please try again in a minute.", f"{what}: {error}")
-    if click.verb == "details":
+    if asked.page == "details":
         try:
-            ports.show_details(click, link)
+            ports.show_details(click, asked.name, link)
         except RightsizerError as error:
             what = f"{what}; the modal did not open: {error}"
         else:
@@ -185,20 +217,10 @@ def _details_answer(click: Click, ports: RespondPorts) -> Answer:
     return Answer(200, text, what, link=link)
 
 
-def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
+def _record(click: Click, asked: Recorded, ports: RespondPorts, now: datetime) -> Answer:
     what = _what(click)
-    by = DecidedBy(DecisionSource.SLACK, click.user).text
     try:
-        if click.verb == "rollback":
-            stops = _is_stop(ports.ask_back(click.proposal_id, by, now))
-            said = STOP_RECORDED if stops else "Recorded: the endpoint goes back to what it ran before."
-        elif click.verb == "wake":
-            said = ports.wake(click.proposal_id, timedelta(minutes=click.number), click.user, now)
-        elif click.verb == "take":
-            ports.take(click.proposal_id, click.revision, click.number, by, now)
-            said = TAKEN
-        else:
-            said = _decide(click, ports, by, now)
+        said = _recorded(click.user, asked, ports, now)
     except (ConflictError, VanishedError, NotApproverError) as error:
         return Answer(200, _sentence(error), f"{what}: {error}")
     except RightsizerError as error:
@@ -210,12 +232,30 @@ def _record(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     return Answer(200, said, what, recorded=True)
 
 
-def _decide(click: Click, ports: RespondPorts, by: str, now: datetime) -> str:
+def _recorded(user: str, asked: Recorded, ports: RespondPorts, now: datetime) -> str:
+    """Record what was asked for; what the person is told."""
+    by = DecidedBy(DecisionSource.SLACK, user).text
+    match asked:
+        case RollbackAsked(proposal):
+            stops = _is_stop(ports.ask_back(proposal, by, now))
+            return STOP_RECORDED if stops else "Recorded: the endpoint goes back to what it ran before."
+        case WakePressed(endpoint, stay):
+            return ports.wake(endpoint, stay, user, now)
+        case OptionTaken(proposal, revision, place):
+            ports.take(proposal, revision, place, by, now)
+            return TAKEN
+        case DecisionAsked():
+            return _decide(asked, ports, by, now)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _decide(asked: DecisionAsked, ports: RespondPorts, by: str, now: datetime) -> str:
     """Record the decision; what the person is told."""
-    state, test_first = DECIDES[click.verb], click.verb == "test"
-    days = click.number if click.number in SNOOZE_DAYS else USUAL_SNOOZE
-    decision = Decision(state, by, now, click.comment, test_first, days, click.revision)
-    stops = _is_stop(ports.decide(click.proposal_id, decision, now))
+    state, test_first = DECIDES[asked.verb], asked.verb == "test"
+    days = asked.days if asked.days in SNOOZE_DAYS else USUAL_SNOOZE
+    decision = Decision(state, by, now, asked.comment, test_first, days, asked.revision)
+    stops = _is_stop(ports.decide(asked.proposal_id, decision, now))
     if state is ProposalState.SNOOZED:
         return f"Recorded: snoozed for {days} days."
     said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
@@ -245,9 +285,10 @@ def is_approver(user: str, approvers: frozenset[str]) -> bool:
     return may_decide(is_listed=user in approvers, has_list=bool(approvers), is_behind_iam=False)
 
 
-def _approver_refusal(click: Click, approvers: frozenset[str], ports: RespondPorts) -> str:
+def _approver_refusal(click: Click, asked: Recorded, approvers: frozenset[str], ports: RespondPorts) -> str:
+    proposal = "" if isinstance(asked, WakePressed) else asked.proposal_id
     try:
-        said = ports.refusal(click.proposal_id, DecidedBy(DecisionSource.SLACK, click.user).text)
+        said = ports.refusal(proposal, DecidedBy(DecisionSource.SLACK, click.user).text)
     except RightsizerError:
         said = ""  # the row could not be read: the stack's list is a beginning, and nobody decides anyway
     if said:

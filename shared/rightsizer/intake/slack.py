@@ -12,27 +12,30 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from rightsizer.domain.approvers import SlackKeys
-from rightsizer.domain.trigger import REASON_FORM, Click, Interaction, NotClicked, NotVerified, Verb
+from rightsizer.domain.trigger import (
+    REASON_FORM,
+    ButtonAsk,
+    Click,
+    DecisionAsked,
+    Interaction,
+    NotClicked,
+    NotVerified,
+    OptionTaken,
+    PageAsked,
+    RollbackAsked,
+    UnknownButton,
+    WakePressed,
+)
 
 WINDOW_S = 300
 """Slack's own advice: a request older than five minutes may be a replay."""
 LARGEST_BODY = 256 * 1024
 ACTION_PREFIX = "rightsizer_"
-VERBS: Mapping[str, Verb] = {
-    "approve": "approve",
-    "test": "test",
-    "reject": "reject",
-    "snooze": "snooze",
-    "details": "details",
-    "rollback": "rollback",
-    "report": "report",
-    "wake": "wake",
-}
 TAKE = re.compile(r"rightsizer_take_[0-9]{1,2}")
 OPENS_PAGE = "rightsizer_open"
 """Slack sends the press of a button with a link too; the browser answers it."""
@@ -154,25 +157,21 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
     action = payload.get("actions")
     first = action[0] if isinstance(action, list) and action else {}
     name = _at(first, "action_id")
-    verb = _verb(name)
-    if verb is None:
+    if not name.startswith(ACTION_PREFIX) or name == OPENS_PAGE:
         return NotClicked(f"the action {name[:80]!r} is not one of ours")
     value = VALUE.fullmatch(_at(first, "value") or _at(first, "selected_option", "value"))
     user = _at(payload, "user", "id")
     if value is None or not user:
         return NotClicked(f"the action {name} carries no proposal or no user")
     return Click(
-        verb,
-        value["id"],
+        _asked(name, value),
         user,
         _at(payload, "team", "id"),
         _at(payload, "channel", "id"),
         _at(payload, "trigger_id"),
         _at(payload, "response_url") or kept.get("response_url", ""),
         sent_at,
-        int(value["revision"] or 0),
-        int(value["number"] or 0),
-        view_id=_at(payload, "view", "id"),
+        _at(payload, "view", "id"),
     )
 
 
@@ -184,27 +183,34 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
         return NotClicked(f"the form {callback[:40]!r} is not one of ours, or names no proposal")
     said = _at(payload, "view", "state", "values", "why", "why", "value")
     return Click(
-        "reject",
-        value["id"],
+        DecisionAsked("reject", value["id"], int(value["revision"] or 0), comment=said[:LONGEST_REASON].strip()),
         user,
         _at(payload, "team", "id"),
         "",
         _at(payload, "trigger_id"),
         kept.get("response_url", ""),
         sent_at,
-        int(value["revision"] or 0),
-        view_id=_at(payload, "view", "id"),
+        _at(payload, "view", "id"),
         is_form=True,
-        comment=said[:LONGEST_REASON].strip(),
     )
 
 
-def _verb(name: str) -> Verb | None:
-    if TAKE.fullmatch(name):
-        return "take"
-    if not name.startswith(ACTION_PREFIX) or name == OPENS_PAGE:
-        return None
-    return VERBS.get(name.removeprefix(ACTION_PREFIX), "unknown")
+def _asked(action: str, value: re.Match[str]) -> ButtonAsk:
+    """What a button of ours asks for, by its action and by what it carries."""
+    subject, revision, number = value["id"], int(value["revision"] or 0), int(value["number"] or 0)
+    if TAKE.fullmatch(action):
+        return OptionTaken(subject, revision, number)
+    match action.removeprefix(ACTION_PREFIX):
+        case "approve" | "test" | "reject" | "snooze" as verb:
+            return DecisionAsked(verb, subject, revision, number)
+        case "rollback":
+            return RollbackAsked(subject)
+        case "wake":
+            return WakePressed(subject, timedelta(minutes=number))
+        case "details" | "report" as page:
+            return PageAsked(page, subject)
+        case unknown:
+            return UnknownButton(unknown)
 
 
 def _kept(text: str) -> dict[str, str]:

@@ -115,7 +115,6 @@ class SpotPrice:
     """Spot prices of one pool over a window."""
 
     pool: Pool
-    usd_now: float
     usd_mean: float
     """Time-weighted over the window."""
     as_of: datetime

@@ -32,11 +32,8 @@ def add_alternatives(
     if not options:
         return found
     if found.options:
-        asked = (
-            _prefer_closed_dimension(found, context, options)
-            if found.gate_reason.code is Code.SAVING_TOO_SMALL
-            else None
-        )
+        may_come_first = found.offers_test or found.gate_reason.code is Code.SAVING_TOO_SMALL
+        asked = _prefer_closed_dimension(found, context, options) if may_come_first else None
         return asked or replace(found, options=(*found.options, *options))
     if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
         later = [option for option in options if option.risk > Risk.MEDIUM and not option.in_place]
@@ -63,8 +60,12 @@ def _answers(
 def _prefer_closed_dimension(
     found: Recommendation, context: EvaluationContext, options: list[Option]
 ) -> Recommendation | None:
-    """A closed dimension in place of an open change that saves too little; None where it does too."""
-    closed = [o for o in options if o.kind in ADDABLE and gate_of(context, o)[1].code is not Code.SAVING_TOO_SMALL]
+    """A closed dimension in place of an open change that saves too little, or of a test that would save less than it
+    does for sure; None where it saves too little too.
+    """
+    least = found.saving_usd_per_month if found.offers_test else 0
+    better = (o for o in options if o.kind in ADDABLE and o.saving_usd_per_month > least)
+    closed = [o for o in better if gate_of(context, o)[1].code is not Code.SAVING_TOO_SMALL]
     others = (*found.options, *(o for o in options if o not in closed))
     return _with_options_first(replace(found, options=others), context, closed) if closed else None
 

@@ -68,7 +68,7 @@ def ask_about_test(
     """The recommendation that asks about the most promising uncertain option. None where a sure one comes first."""
     best = sure[0] if sure else None
     saving = max(best.saving_usd_per_month, Decimal(0)) if best is not None else Decimal(0)
-    asked = _asked_with_test(context, options, saving) or _asked_untested(context, options, saving)
+    asked = _asked_with_test(context, options, saving, base.fingerprint) or _asked_untested(context, options, saving)
     if asked is None:
         return None
     verdict, why = _decide(context, case(context, asked.option))
@@ -115,10 +115,14 @@ def _decide(context: EvaluationContext, case: GateCase) -> tuple[Gate, Reason]:
     return decide_gate(case, context.inputs.history, context.policy, context.inputs.now)
 
 
-def _asked_with_test(context: EvaluationContext, options: Options, saving: Decimal) -> AskedOption | None:
+def _asked_with_test(
+    context: EvaluationContext, options: Options, saving: Decimal, fingerprint: str
+) -> AskedOption | None:
     """The option with its test, where one can be run, tells enough and is worth its cost."""
-    policy, endpoint = context.policy, context.endpoint
-    found = choose_test(options.unsure, saving, context.inputs.history, policy)
+    policy, endpoint, before = context.policy, context.endpoint, context.inputs.history.asked
+    stays = before is not None and before.fingerprint == fingerprint and before.option.test_usd
+    asked_type = before.option.target.instance_type if before is not None and stays else ""
+    found = choose_test(options.unsure, saving, context.inputs.history, policy, asked_type)
     if found is None or _is_sparse(context):
         return None
     if impossible_test_reason(endpoint) is not None or declared_refusal(endpoint.tags) is not None:

@@ -23,11 +23,11 @@ from rightsizer.recommender.past_changes import (
 from rightsizer.recommender.slowdown import (
     Ratio,
     allowed_gpu_slowdown,
+    chance_weight,
     chance_within,
     expected_slowdown,
     host_factor,
     measured_slowdown,
-    outcome_weight,
     ratio_of,
     slowdown_bound,
     slowdown_middle,
@@ -106,7 +106,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
         room = allowed_gpu_slowdown(context.demand, host, context.allowed_slowdown)
         seen_here = context.outcomes
         fast = (
-            chance_within(room, ratio_phi, seen_here, outcome_weight(seen_here, context.policy))
+            chance_within(room, ratio_phi, seen_here, chance_weight(seen_here, context.policy))
             if guessed and not same_chip and not (ratio_phi > 1 and is_missed_today(context))
             else 0.0
         )

@@ -100,10 +100,12 @@ def choose_option(base: Recommendation, context: EvaluationContext, dimensions: 
     ends_shortage = growth_need(context) is not None  # the best option does, and a smaller step may not
     first = sure if not sure or ends_shortage else put_allowed_first(context, sure)
     waits = growing or late_budget_refusal(context) is not None
-    asked = None if waits else ask_about_test(base, context, options, first, gate_case)
+    within = _ask_within_objective(base, context) if best is None else None
+    known = first if within is None else within.options  # what is known to hold the objective is weighed against a test
+    asked = None if waits else ask_about_test(base, context, options, known, gate_case)
     if asked is not None:
         return _with_replay(asked, context)
-    if best is None and (within := _ask_within_objective(base, context)) is not None:
+    if within is not None:
         return within
     if best is None:
         reason = _keep_reason(options, context)
@@ -302,8 +304,7 @@ def replay_option(context: EvaluationContext, option: Option) -> Replay | None:
     service = sum(value * share for value, share in context.service_times) * ratio
     need, chip = context.demand.memory.need_gib, hardware.accelerator
     margin = chip.usable_gib - need if chip and need is not None else None
-    then, today = replay_plan(context, fleet)
-    return replay_of(context.days, service, fleet, then, today, 1, context.objective.p95_s, margin)
+    return replay_of(context.days, service, fleet, replay_plan(context, fleet), context.objective.p95_s, margin)
 
 
 def _keep_reason(options: Options, context: EvaluationContext) -> Reason:

@@ -34,17 +34,15 @@ def answers(
     if kind in context.policy.by_itself:
         offered = any(option.kind is kind for option in found.options)
         return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
-    no = skip_reason(found, context) or _no_use_reason(context) or saves_nothing(context)
+    no = skip_reason(context) or _no_use_reason(context) or saves_nothing(context)
     return [no or _answer(context, kind, found.saving_usd_per_month)]
 
 
-def skip_reason(found: Recommendation, context: EvaluationContext) -> Reason | None:
-    """Why no closed dimension is looked at: another kind, a test first, users who wait, a type not measured."""
+def skip_reason(context: EvaluationContext) -> Reason | None:
+    """Why no closed dimension is looked at: another kind, users who wait, a type not measured."""
     other = _kind_reason(context)
     if other is not None:
         return other
-    if found.offers_test:
-        return Reason(Code.TEST_WORTH_IT, "a shadow test of another type comes first")
     if context.runs.name != context.reference.name:
         text = f"it was measured on {context.reference.name}, whose days have to leave the look-back first"
         return Reason(Code.TOO_FEW_DAYS, text)

@@ -44,6 +44,7 @@ type Sizes = tuple[float, ...]
 NOT_CHECKED = (
     "which instance holds which copy: AWS does not show it",
     "what SageMaker keeps of an instance's memory for itself",
+    "whether AWS still has the instances that go, should the copies come back: without them a person is told",
 )
 CONSOLIDATE = "rightsizer components {} --scale-in consolidation"
 

@@ -138,10 +138,12 @@ class EvaluationContext:
     def load_margin(self) -> float:
         """Factor on the observed load that a fleet is sized for.
 
-        It covers few days of data and growth. Each point of extra margin adds 15 %.
+        It covers few days of data, and growth: that of the week to come, in which no change may follow, where the
+        load was seen to grow. Each point of extra margin adds 15 %.
         """
         policy = self.policy
         few = policy.load_small_sample / math.sqrt(max(len({d.day for d in self.days}), 1))
+        few = max(few, self.demand.load.weekly_growth - 1)
         growth = policy.down_with_growth
         if not self.extra_margin:
             return 1 + max(few, growth - ROUNDED / self.peak_count)

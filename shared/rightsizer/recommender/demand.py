@@ -1,8 +1,9 @@
 """Turn daily usage into demand: GPU seconds per request, load by hour, latency, host needs."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
@@ -25,6 +26,10 @@ THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
 IDLE_GPU, GPU_SKEW = 0.01, 3.0
 """Below the first a GPU does nothing; further apart than the second, one does the work of others (decision model)."""
+GROWS, GREW_ON = 1.1, 5
+"""Growth in a week from which it is more than chance, and the days of a week that have to be known for it."""
+GAPS, SEVEN_DAYS = 0.1, timedelta(days=7)
+"""Share of its slots without a datapoint up to which a day counts as whole."""
 LINE_SLOTS = 48
 """Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
 
@@ -149,7 +154,23 @@ def _load(days: Sequence[DailyUsage], policy: Policy) -> Load:
         hourly_rate=tuple(planned) if known else (peak,) * 24,
         hourly_known=known,
         peak_busy_gpus=max(worked, default=None),
+        weekly_growth=weekly_growth(days),
     )
+
+
+def weekly_growth(days: Sequence[DailyUsage]) -> float:
+    """Requests of a day over those of the same weekday a week before; 1 where they do not grow.
+
+    All but one of the last seven days grew by at least so much: one busy day is no growth, nor is a weekend. A day with
+    gaps, or on two types, tells nothing.
+    """
+    dates = Counter(usage.day for usage in days)
+    whole = (d for d in days if dates[d.day] == 1 and d.requests.count(None) <= GAPS * SLOTS)
+    calls = {usage.day: usage.request_count for usage in whole}
+    pairs = [(calls[day], calls.get(day - SEVEN_DAYS, 0.0)) for day in calls if day > max(calls) - SEVEN_DAYS]
+    ratios = sorted(now / before for now, before in pairs if before > 0)
+    grew = ratios[1] if len(ratios) >= GREW_ON else 1.0
+    return grew if grew >= GROWS else 1.0
 
 
 def _peak(spreads: Sequence[Spread | None], scale: float) -> float | None:

@@ -26,6 +26,8 @@ def evidence_of(
         "GPU memory": f"{demand.memory.kind.value}, peak {_held_memory(demand.memory):.1f} GiB per GPU",
         **_memory_figures(demand.memory),
     }
+    if demand.load.weekly_growth > 1:
+        figures["growth"] = f"{100 * (demand.load.weekly_growth - 1):.0f} % a week; fleets are sized for a week of it"
     if demand.gpu_mean is not None and demand.gpu_peak is not None:
         figures["GPU utilisation"] = f"mean {100 * demand.gpu_mean:.1f} %, peak {100 * demand.gpu_peak:.1f} % per GPU"
     if runs.accelerator_count > 1:

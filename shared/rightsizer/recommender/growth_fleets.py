@@ -17,7 +17,7 @@ from rightsizer.recommender.fleet_size import mean_instances, replayed_p95_s
 from rightsizer.recommender.growth_need import P95_LATE, GrowthNeed, NeedKind, scaled_targets, todays_count
 from rightsizer.recommender.latency_objective import allowed_latency_factor, share_of_late_requests
 from rightsizer.recommender.priced_option import price_fleet
-from rightsizer.recommender.slowdown import Ratio, allowed_gpu_slowdown, chance_within, host_factor, outcome_weight
+from rightsizer.recommender.slowdown import Ratio, allowed_gpu_slowdown, chance_weight, chance_within, host_factor
 
 OFTEN_FASTER = 0.95
 """The most that is believed of a faster card that nobody measured: 5 % of the measured moves to one were slower."""
@@ -243,7 +243,7 @@ def chance_of_speed(context: EvaluationContext, candidate: CandidateType) -> flo
     allowed = allowed_latency_factor(context.service_times, context.objective.p95_s, P95_LATE - late)
     host = host_factor(context.reference, candidate.hardware, context.demand)
     room, phi = allowed_gpu_slowdown(context.demand, host, allowed), candidate.speed.phi
-    weight = outcome_weight(context.outcomes, context.policy)
+    weight = chance_weight(context.outcomes, context.policy)
     return min(chance_within(room, phi, context.outcomes, weight), OFTEN_FASTER)
 
 

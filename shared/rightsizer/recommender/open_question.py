@@ -21,7 +21,7 @@ from rightsizer.recommender.priced_option import price_fleet
 BY_CHANCE = 1.5
 """Times the allowed late requests that chance makes of them: the replay serves 5,000 requests, of which 0.3 % are
 fifteen, and two standard deviations more are twenty-three."""
-KINDS = TYPE_AND_COUNT | {OptionKind.FEWER_GPUS, OptionKind.SCHEDULE}
+KINDS = TYPE_AND_COUNT | {OptionKind.SCHEDULE}
 
 
 def with_open_question(context: EvaluationContext, fingerprint: str, sure: Sequence[Option]) -> tuple[Option, ...]:
@@ -46,7 +46,14 @@ def with_open_question(context: EvaluationContext, fingerprint: str, sure: Seque
 
 
 def _may_stand(context: EvaluationContext, option: Option) -> bool:
-    """Whether it is a plain saving of a fleet that nothing scales; one that waits for a test is judged after it."""
+    """Whether it is a plain saving of a fleet that nothing scales; one that waits for a test is judged after it.
+
+    Nor one with another number of GPUs in an instance: one queue before four of them serves as several before one each
+    do not, so that what the replay says against such a fleet is more than chance.
+    """
+    hardware = context.inputs.catalogue.find(option.target.instance_type)
+    if hardware is None or hardware.accelerator_count != context.runs.accelerator_count:
+        return False
     plain = option.kind in KINDS and option.in_place and not option.target.day_counts and not option.target.others
     saves = not (option.restores or option.grows) and option.saving_usd_per_month > 0
     enough = min(option.target.week_counts) >= context.owner_minimum  # the owner's tag may be newer than the question

@@ -29,7 +29,7 @@ from rightsizer.recommender.late_share import with_late_share
 from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
 from rightsizer.recommender.pricing import risk_level
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
-from rightsizer.recommender.slowdown import Ratio
+from rightsizer.recommender.slowdown import Ratio, chance_weight, chance_within
 from rightsizer.recommender.target_tracking import with_tracking
 from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
@@ -38,10 +38,10 @@ GUESSED = 4
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
-MIDDLE, QUICK = 0.5, 0.25
-"""Chances of the middle slowdown or less, and of a quick one."""
-QUICKER = 0.8
-"""A quick slowdown over the middle one: the lower quartile over the median, 0.57 / 0.71 of phi (1,131 moves)."""
+SEVERAL_GPUS = 0.3
+"""Chance from which a type on which several GPUs work together is tested."""
+MIDDLE, QUICK = 1.0, 0.8
+"""Slowdowns that are tried, over the middle one: quick is the lower quartile, 0.57 / 0.71 of phi (1,131 moves)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,18 @@ def options_for(context: EvaluationContext) -> Options:
     sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
     excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
-    return Options(tuple(sure), (*test_candidates, *hopeful), tuple(excluded), tuple(certain[tried:]))
+    unsure = tuple(one for one in (*test_candidates, *hopeful) if _is_chance_known(context, one))
+    return Options(tuple(sure), unsure, tuple(excluded), tuple(certain[tried:]))
+
+
+def _is_chance_known(context: EvaluationContext, test: ShadowTestCandidate) -> bool:
+    """Whether a low chance means what it says: the measured moves are of one GPU, and where several work on a model
+    the links between them differ too.
+    """
+    hardware = context.inputs.catalogue.find(test.option.target.instance_type)
+    used = context.demand.gpus_used or context.reference.accelerator_count
+    together = min(used, hardware.accelerator_count if hardware is not None else 1)
+    return together <= 1 or test.chance >= SEVERAL_GPUS
 
 
 def _is_smaller_size(context: EvaluationContext, candidate: CandidateType) -> bool:
@@ -124,10 +135,10 @@ def _assume_test_passes(context: EvaluationContext, candidate: CandidateType) ->
     is likely, a quick one may.
     """
     ratio = min(candidate.ratio.mid, LIKELY * context.allowed_slowdown)
-    quick = min(_fast_latency_ratio(context, candidate), ratio)
-    for tried, chance in ((ratio, candidate.fast), (quick, min(candidate.fast, QUICK))):
+    quick, chance_of_quick = _ratio_and_chance(context, candidate, QUICK)
+    for tried, chance in ((ratio, candidate.fast), (min(quick, ratio), min(candidate.fast, chance_of_quick))):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
-        if isinstance(found, Option):
+        if isinstance(found, Option) and _has_gpu_room(context, candidate, found, tried):
             return test_candidate(context, candidate, found, chance)
         if not candidate.speed.source.is_guess:
             break
@@ -139,11 +150,23 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
     open_question = candidate.speed.source.is_guess and candidate.ratio.bound > candidate.ratio.mid
     if not open_question or candidate.hardware.name == context.runs.name:
         return None
-    for tried, chance in ((candidate.ratio.mid, MIDDLE), (_fast_latency_ratio(context, candidate), QUICK)):
+    for tried, chance in (_ratio_and_chance(context, candidate, share) for share in (MIDDLE, QUICK)):
         found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
-        if isinstance(found, Option):
+        if isinstance(found, Option) and _has_gpu_room(context, candidate, found, tried):
             return test_candidate(context, candidate, found, chance)
     return None
+
+
+def _has_gpu_room(context: EvaluationContext, candidate: CandidateType, option: Option, tried: float) -> bool:
+    """Whether its cards can do the work that is planned for the busiest hour: none is at work for longer than
+    the hour (utilisation law), whatever the latency lets hope.
+    """
+    busy, share = context.demand.load.peak_busy_gpus, context.demand.gpu_share
+    if busy is None or share <= 0:
+        return True
+    slower = max(candidate.speed.mid - max(candidate.ratio.mid - tried, 0.0) / share, 0.0)
+    cards = max(option.target.week_counts) * max(candidate.hardware.accelerator_count, 1)
+    return busy * slower <= cards
 
 
 def test_candidate(
@@ -161,9 +184,11 @@ def test_candidate(
     )
 
 
-def _fast_latency_ratio(context: EvaluationContext, candidate: CandidateType) -> float:
-    """The latency ratio where the GPU's part is as quick as one move in four is."""
-    return candidate.ratio.mid - (1 - QUICKER) * context.demand.gpu_share * candidate.speed.mid
+def _ratio_and_chance(context: EvaluationContext, candidate: CandidateType, share: float) -> tuple[float, float]:
+    """The latency ratio where the GPU's part is that share of its middle, and the chance that it is so quick."""
+    seen, speed = context.outcomes, candidate.speed
+    ratio = candidate.ratio.mid - (1 - share) * context.demand.gpu_share * speed.mid
+    return ratio, chance_within(share * speed.mid, speed.phi, seen, chance_weight(seen, context.policy))
 
 
 def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:

@@ -33,7 +33,7 @@ def policy_target_option(context: EvaluationContext, found: Recommendation) -> O
     the replay keeps busy, or where nothing more is saved than by what is found.
     """
     own = _only_target(context)
-    if own is None or skip_reason(found, context) is not None:
+    if own is None or skip_reason(context) is not None:
         return None
     config = own.policies[0][TRACKING]
     wanted = choose_metric(context.workers, service_s(context, 1.0), own.minimum)

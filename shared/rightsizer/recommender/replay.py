@@ -195,17 +195,15 @@ def replay_of(
     days: Sequence[DailyUsage],
     service_s: float,
     fleet: Fleet,
-    then: ReplayResult,
-    today: ReplayResult,
-    copies: int,
+    played: tuple[ReplayResult, ReplayResult],
     objective_s: float,
     memory_margin_gib: float | None,
 ) -> Replay:
-    """The replay of an option with `service_s` seconds a request: `then` by its plan, `today` by today's.
+    """The replay of an option with `service_s` seconds a request, `played` by its plan and by today's.
 
-    Each request was served `copies` times. Load is requests times service time over worker time, 0..1; an hour without
-    a datapoint has none.
+    Load is requests times service time over worker time, 0..1; an hour without a datapoint has none.
     """
+    then, today = played
     loads: list[float | None] = []
     for usage in days:
         counts = fleet.on(usage.day.weekday()).counts
@@ -220,10 +218,10 @@ def replay_of(
         hours_above_100=float(sum(1 for v in seen if v > 1.0)),
         worst_p95_s=round(then.worst_p95_s, 4) or None,
         memory_margin_gib=round(memory_margin_gib, 2) if memory_margin_gib is not None else None,
-        requests_over_objective=round(then.late / copies),
+        requests_over_objective=round(then.late),
         hourly_load=tuple(loads),
-        requests=round(then.requests / copies),
-        over_objective_today=round(today.late / copies),
+        requests=round(then.requests),
+        over_objective_today=round(today.late),
         objective_s=round(objective_s, 4),
     )
 
@@ -245,7 +243,9 @@ def stream_of(days: Sequence[DailyUsage], bins: Sequence[tuple[float, float]], l
     kept = [range(SLOTS)] * len(days) if whole else _heaviest_slots(calls, work, each)
     table = _table(bins)
     served = [
-        _scatter_arrivals(c, k, f, table, _seed(d, copy), each if not whole else math.inf, roughness(d))
+        _scatter_arrivals(
+            [(i, c[i], f[i]) for i in k], table, _seed(d, copy), each if not whole else math.inf, roughness(d)
+        )
         for copy in range(copies)
         for d, c, k, f in zip(days, calls, kept, factors, strict=True)
     ]
@@ -310,23 +310,20 @@ def _usual_requests(days: Sequence[DailyUsage]) -> list[float]:
 
 
 def _scatter_arrivals(
-    calls: Sequence[float],
-    slots: Sequence[int],
-    factors: Sequence[float],
-    table: Sequence[float],
-    seed: int,
-    most: float,
-    rough: float,
+    slots: Sequence[tuple[int, float, float]], table: Sequence[float], seed: int, most: float, rough: float
 ) -> tuple[list[float], list[float]]:
-    """Arrivals and service times of one day. A fixed congruential sequence stands in for chance."""
+    """Arrivals and service times of one day. A fixed congruential sequence stands in for chance.
+
+    `slots` are those of the day that count: the number of each, its requests and the work of one over the day's mean.
+    """
     state = (seed * 7919 + 12345) & 0x7FFFFFFF
     arrivals: list[float] = []
     services: list[float] = []
     carried = 0.0
     spread = math.sqrt(3 * rough)  # half the width of a uniform weight with that squared variation
-    for slot in slots:
-        length = SLOT_S * min(1.0, most / calls[slot]) if calls[slot] > 0 else SLOT_S
-        carried += calls[slot] * length / SLOT_S
+    for slot, calls, weight in slots:
+        length = SLOT_S * min(1.0, most / calls) if calls > 0 else SLOT_S
+        carried += calls * length / SLOT_S
         n = int(carried)
         carried -= n
         edges = [0.0]
@@ -338,7 +335,7 @@ def _scatter_arrivals(
         if spread:
             part = [_minutes_into(edges, at) for at in part]
         part.sort()
-        weight, begin = factors[slot], SLOT_S * slot
+        begin = SLOT_S * slot
         for at in part:
             state = (1103515245 * state + 12345) & 0x7FFFFFFF
             arrivals.append(begin + at * length / MINUTES)

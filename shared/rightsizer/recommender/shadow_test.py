@@ -139,11 +139,17 @@ def cost_of_test(option: Option, fleet_usd_per_hour: float, policy: Policy) -> f
 
 
 def choose_test(
-    test_candidates: Sequence[ShadowTestCandidate], sure: Decimal, history: History, policy: Policy
+    test_candidates: Sequence[ShadowTestCandidate],
+    sure: Decimal,
+    history: History,
+    policy: Policy,
+    asked_type: str = "",
 ) -> tuple[ShadowTestCandidate, Reason] | None:
     """The test with the largest expected gain over the `sure` saving, or None when none is worth its cost.
 
-    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure.
+    It goes before the sure change only when its prize beats what waiting loses: P x prize > (1 + P) x sure. That of the
+    type that was asked about the day before stays until another one brings the least share of the cost more: of two
+    that bring as much each new day names the other first, and no approval would find its test.
     """
     if history.tests_this_month >= policy.tests_per_month:
         return None
@@ -155,6 +161,9 @@ def choose_test(
     if not worth:
         return None
     gain, best = max(worth, key=lambda row: (row[0], row[1].option.target.instance_type))
+    asked = next((row for row in worth if row[1].option.target.instance_type == asked_type), None)
+    if asked is not None and gain - asked[0] < policy.minimum_saving_share * _cost_today(best):
+        gain, best = asked
     hours = policy.test_hours if best.option.test_hours is None else best.option.test_hours
     return best, Reason(
         Code.TEST_WORTH_IT,
@@ -178,10 +187,31 @@ def _worthwhile_tests(
     """Candidates whose test wins enough over the `sure` saving, each with what it wins, USD per month."""
     found = []
     for item in test_candidates:
-        gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
-        if item.chance >= policy.test_chance and gain - item.cost >= policy.test_value * item.cost:
+        gain = _expected_gain(item, sure)
+        likely = item.chance >= policy.test_chance and _saving_share(item) >= policy.minimum_saving_share
+        if likely and gain >= _least_gain(item, policy):
             found.append((gain, item))
     return found
+
+
+def _saving_share(item: ShadowTestCandidate) -> float:
+    """What the option saves, as a share of what the endpoint costs: no change is made for too little of it."""
+    cost = _cost_today(item)
+    return float(item.option.saving_usd_per_month) / cost if cost > 0 else 0.0
+
+
+def _cost_today(item: ShadowTestCandidate) -> float:
+    return float(item.option.saving_usd_per_month + item.option.usd_per_month)
+
+
+def _expected_gain(item: ShadowTestCandidate, sure: Decimal) -> float:
+    """What the test brings over the `sure` saving on average, USD per month."""
+    return item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
+
+
+def _least_gain(item: ShadowTestCandidate, policy: Policy) -> float:
+    """What a test has to bring on average: as much as any change has to save, and several times what it costs."""
+    return max((1 + policy.test_value) * item.cost, float(policy.minimum_saving_usd))
 
 
 def _budget_refusal(item: ShadowTestCandidate, history: History, policy: Policy) -> str | None:
@@ -210,12 +240,15 @@ def no_test_reason(
         return f"{history.tests_this_month} shadow tests ran this month, {policy.tests_per_month} are allowed"
     if item.chance < policy.test_chance:
         return f"a shadow test takes a chance of {100 * policy.test_chance:.0f} % at least"
+    if (share := _saving_share(item)) < policy.minimum_saving_share:
+        least = f"{100 * policy.minimum_saving_share:.0f} %"
+        return f"it would save {100 * share:.0f} % of the cost, and no change is made for less than {least}"
     if (spent := _budget_refusal(item, history, policy)) is not None:
         return spent
-    gain = item.share_of_wanted_requests * item.chance * (float(item.option.saving_usd_per_month) - float(sure))
     return (
-        f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring ${max(gain, 0.0):,.0f} a"
-        f" month on average; it has to bring {1 + policy.test_value:g} times its cost"
+        f"a shadow test is not worth its money: it would cost ${item.cost:,.2f} and bring"
+        f" ${max(_expected_gain(item, sure), 0.0):,.0f} a month on average; it has to bring"
+        f" ${_least_gain(item, policy):,.0f}"
     )
 
 

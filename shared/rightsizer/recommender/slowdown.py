@@ -47,7 +47,7 @@ def measured_slowdown(now: Accelerator, candidate: Accelerator, ratio: float, er
 def chance_within(limit: float, ratio: float, seen: Sequence[float] = (), weight: float = 0.0) -> float:
     """Probability that the true slowdown is at most `limit`, by the quantiles of slowdown over phi.
 
-    Those `seen` in the account have that `outcome_weight` beside the measured ones of other people's moves.
+    Those `seen` in the account have that `chance_weight` beside the measured ones of other people's moves.
     """
     if ratio <= 0:
         return 0.0
@@ -151,6 +151,14 @@ def _phi(old: InstanceType | None, new: InstanceType | None) -> float:
     if old is None or new is None or old.accelerator is None or new.accelerator is None:
         return 0.0
     return old.accelerator.phi(new.accelerator)
+
+
+def chance_weight(seen: Sequence[float], policy: Policy) -> float:
+    """How much they count for a chance: from as many on as a conformal bound takes, they alone.
+
+    The prior then only hides what the account knows: of sixty moves that were all too slow it leaves one in sixteen.
+    """
+    return 1.0 if len(seen) >= CONFORMAL else outcome_weight(seen, policy)
 
 
 def outcome_weight(seen: Sequence[float], policy: Policy) -> float:

@@ -130,8 +130,8 @@ def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
     ]
     if option.p95_s is not None:
         facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
-    if option.client_change:
-        facts.append(("For callers", one_line(option.client_change)))
+    if callers := effects.callers_text(option):
+        facts.append(("For callers", one_line(callers)))
     changes = with_older_facts(option).policy_changes
     return [*facts, *((one.title, one_line(one.effect)) for one in changes)]
 

@@ -20,6 +20,12 @@ def restart_text(option: Option) -> str:
     return dimension_of(option.kind).restart_of(option) if option.restart_needed else Restart.NOTHING
 
 
+def callers_text(option: Option) -> str:
+    """Duties of callers; of an option that sleeps also who waits or fails, and how long."""
+    sleeps = option.kind is OptionKind.SCALE_TO_ZERO
+    return "; ".join(part for part in (option.client_change, *(option.notes if sleeps else ())) if part)
+
+
 def way_back(option: Option, ours: bool = True) -> WayBack:
     """Who brings back what was there before; `ours` as of `rollback_text`."""
     if not dimension_of(option.kind).keeps:

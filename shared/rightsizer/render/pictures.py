@@ -26,6 +26,8 @@ ROOM = {"left": 0.14, "right": 0.945, "bottom": 0.06, "top": 0.865, "hspace": 0.
 """Parts of the picture around and between its panels: given, since finding them takes half of the drawing's time."""
 FEW = 12
 """Points of a line up to which each is marked."""
+AT_RIGHT, PLAIN = 3.0, 1e4
+"""Part of the widest value above which a name stands at the left; a value below which digits need no commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,16 @@ def line_chart_png(chart: LineChart) -> bytes:
     for line in chart.lines:
         mark = "o" if len(line.points) <= FEW else ""
         axes.plot([x for x, _ in line.points], [y for _, y in line.points], marker=mark, label=line.name)
+    widest = max((x for line in chart.lines for x, _ in line.points), default=1.0)
     for x, y, name in chart.marks:
-        axes.plot([x], [y], marker="o", color="black", linestyle="none")
-        axes.annotate(name, (x, y), xytext=(6, 8), textcoords="offset points", fontsize="small")
+        right = x > widest / AT_RIGHT  # a name there stands before its place, or it would leave the picture
+        axes.plot([x], [y], marker="o", markersize=9, markerfacecolor="none", markeredgecolor=INK, linestyle="none")
+        place = {"xytext": (-6, 8), "ha": "right"} if right else {"xytext": (6, 8), "ha": "left"}
+        axes.annotate(name, (x, y), textcoords="offset points", fontsize="small", **place)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}" if value < PLAIN else f"{value:,.0f}")
     axes.set_title(chart.title)
     axes.set_xlabel(chart.horizontal, loc="left")  # the foot stands at the right
     axes.set_ylabel(chart.vertical)

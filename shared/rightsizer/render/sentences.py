@@ -274,6 +274,10 @@ def days_of_evidence(confidence: float) -> str:
     return f"{confidence:.1f}".removesuffix(".0") + " days' worth"
 
 
+IN_A_NOTE = frozenset({"idle timeout", "asleep", "instances given back"})
+"""Figures that a note of the same option says too."""
+
+
 def option_facts(option: Option) -> list[tuple[str, str]]:
     """The figures of an option with their names, without what another row says or nothing follows from.
 
@@ -281,8 +285,7 @@ def option_facts(option: Option) -> list[tuple[str, str]]:
     """
     hours = with_older_facts(option).test_hours
     test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
-    asleep = {"idle timeout"} if option.target.idle_minutes else set[str]()
-    left_out = {HOURS_FACT, *asleep}
+    left_out = {HOURS_FACT, *(IN_A_NOTE if option.notes else ())}
     told = ((name, said) for name, said in option.facts.items() if name not in left_out and (name, said) != NO_PLAN)
     return [*test, *told]
 

@@ -216,7 +216,8 @@ def _pending_line(proposal: Proposal) -> str:
             f"{idle}Approve: rightsizer watches it for 7 more days, or as many as grace_days says, and sends the owner "
             "the command. It deletes nothing."
         )
-    return f"For callers: {one_line(option.client_change)}" if option.client_change else ""
+    callers = effects.callers_text(option)
+    return f"For callers: {one_line(callers)}" if callers else ""
 
 
 def _days(seen: Evidence) -> str:

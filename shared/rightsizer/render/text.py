@@ -28,7 +28,7 @@ def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
         ]
         lines += [f"Later:   {later}"] if (later := later_text(found)) else []
         lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(found)) else []
-        lines += [f"Callers: {option.client_change}"] if option.client_change else []
+        lines += [f"Callers: {callers}"] if (callers := effects.callers_text(option)) else []
     lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
     lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
     told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(found))

@@ -33,7 +33,7 @@ QUIET_SHARE = 0.15
 LEAST_SHARE = Decimal("0.10")
 """Of its cost that hours must save: less is what a bill differs by from month to month."""
 OF_KINDS: Mapping[EndpointKind, str] = {
-    EndpointKind.ASYNC: "it is asynchronous: it scales to zero by itself, and office hours would drop its queue",
+    EndpointKind.ASYNC: "it is asynchronous: it may scale to zero while its queue is empty; a delete drops the queue",
     EndpointKind.SERVERLESS: "it is serverless and costs nothing while nobody calls",
     EndpointKind.INFERENCE_COMPONENTS: "it holds inference components, which scale to zero without a delete",
     EndpointKind.RESERVED: "it runs on reserved capacity, which is paid at night too",

@@ -37,7 +37,10 @@ BATCH_SHARE = 0.995
 """Share of the requests that must lie in it: a health check or a try by hand is no caller."""
 START_H = 0.25
 """Hours that instances of a transform job take to start and load, and are billed here, a run; an assumption."""
-NIGHTS = "whether somebody deletes an endpoint at night and creates it again from it; a report knows rightsizer's own"
+NIGHTS = (
+    "whether somebody deletes an endpoint at night and creates it again from it; known is what the office hours of the"
+    " stack that was found stopped"
+)
 """Open question of every orphan: a stopped endpoint does not exist."""
 
 
@@ -76,7 +79,7 @@ def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountF
             " served by no endpoint",
             Decimal(0),
             "delete what nothing names any more (aws sagemaker delete-model), then its data in S3 and its image in ECR,"
-            " which are billed as storage",
+            " which are billed as storage; keep what an endpoint needs that is stopped for the night",
             evidence={"billed": "nothing by SageMaker", "listed from": f"{OLD_ENOUGH.days} days"},
             items=tuple(_item(each, now, False) for each in models),
             not_checked=(
@@ -167,7 +170,7 @@ def _batch_finding(one: Recommendation) -> AccountFinding | None:
             "today": f"USD {one.usd_per_month:,.2f} a month",
             "as a transform job": f"USD {cost:,.2f} a month, {daily:.2f} hours a day of"
             f" {one.instance_count} × {one.instance_type} with {60 * START_H:.0f} minutes to start",
-            "break-even": f"{one.usd_per_month / one.price.usd_per_hour / one.instance_count / 30:.1f} hours a day",
+            "break-even": "dearer than an endpoint only where the jobs run all day, for both pay by the hour",
         },
         not_checked=(
             "whether a caller waits for the answer",

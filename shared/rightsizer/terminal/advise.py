@@ -23,7 +23,7 @@ from rightsizer.terminal.app import Exit, app, check_picture, examples, print_js
 from rightsizer.terminal.break_even_chart import break_even_chart
 from rightsizer.terminal.cluster_page import advise_from_prometheus, cluster_page
 from rightsizer.terminal.dialogue import ask
-from rightsizer.terminal.workload import given_flags, is_empty, read_workload, with_flags
+from rightsizer.terminal.workload import ByPart, given_flags, is_empty, read_workload, with_flags
 
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
@@ -44,6 +44,7 @@ WRITERS: Mapping[Template, Callable[[Blueprint], str]] = {
 
 @app.command(
     name="advise",
+    cls=ByPart,
     epilog=examples(
         "rightsizer advise --task real-time --model llama-3-8b --rate 5 --first-token-ms 800",
         "rightsizer advise --file workload.yaml --json | jq '.advice.options[0]'",
@@ -75,9 +76,9 @@ def advise(
 ) -> None:
     """Choose hardware and endpoint type for a new workload.
 
-    Reads no account: prices are those of the dated snapshot. Only --from-prometheus asks a network.
-    Each figure comes with its interval, what is refused with its reason, and what only a measurement can tell with the
-    measurement.
+    Say what for and what you know; nothing but --task must be given, and what you leave out is assumed or named as not
+    known. The answer begins with what to buy, its price and the next step; figures have their interval, refusals their
+    reason. Reads no account: prices are those of the dated snapshot. Only --from-prometheus asks a network.
     """
     if all_rules:
         _print_rules(as_json)

@@ -1,7 +1,7 @@
 """The answer of `rightsizer advise` as a page for a person and as plain data."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer.advice.answer import Action, Advice, AdvisedOption, Hosting, Purchase, Refused
-from rightsizer.advice.environments import policy_of
-from rightsizer.advice.rules import Cited, cited_rules, rules
+from rightsizer.advice.environments import in_production, policy_of
+from rightsizer.advice.rules import Cited, Rule, cited_rules, rules
 from rightsizer.advice.throughput import Interval
+from rightsizer.domain.price import CENT
 
 WIDE = 110
 """Columns from which the table of options has the price of an hour and of a unit too."""
@@ -77,8 +78,12 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
     """The answer for a person: contradictions, then what to buy, then the options, the reasons and the rest."""
     parts: list[RenderableType] = [Text(f"! {text}", style="bold red") for text in answer.contradictions]
     if answer.options:
-        parts += [*_headline(answer.options[0]), Text(), table(answer, width), Text(), *_detail(answer.options[0])]
-    parts += list(_list("Not advised", [_refused(each) for each in answer.refused]))
+        parts += [*_headline(answer.options[0]), Text(), table(answer, width)]
+        if _wants_two(answer.options[1:SHOWN]) and not _wants_two(answer.options[:1]):
+            two = f"A row of one instance is ranked with the second one that production wants [{Rule.PRODUCTION_TWO}]."
+            parts.append(Text(two))
+        parts += [Text(), *_detail(answer.options[0])]
+    parts += list(_list("Not advised", list(_refusals(answer.refused))))
     parts += list(_list("Notes", [each.text for each in answer.notes]))
     parts += list(_list("Not known", list(answer.unknown)))
     if answer.costs_by_traffic:
@@ -87,11 +92,15 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
         parts += [Text(), Text("In each environment", style="bold"), *_environments(answer)]
         parts += [Text(), Text("Their policy document, for rightsizer policy check (docs/policy.md)", style="bold")]
         parts.append(
-            Padding(Text(yaml.safe_dump(policy_of(answer.environments), sort_keys=False).rstrip()), (0, 0, 0, 2))
+            Padding(
+                Text(yaml.safe_dump(policy_of(answer.environments), sort_keys=False).rstrip()),
+                (0, 0, 0, 2),
+                expand=False,
+            )
         )
     for each in answer.measurements:
         parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
-        parts.append(Padding(Text(json.dumps(document(each.parameters))), (0, 0, 0, 2)))
+        parts.append(Padding(Text(json.dumps(document(each.parameters))), (0, 0, 0, 2), expand=False))
     if cited := cited_rules(answer):
         sources = [f"{rule}: {rules()[rule].url}" for rule in cited]
         parts += [*_list("Sources of the rules; rightsizer advise --rules says what they are", sources)]
@@ -106,7 +115,16 @@ def _headline(each: AdvisedOption) -> Iterator[RenderableType]:
         return
     yield Text(f"Advised: {hardware(each)}, {SERVED[each.hosting]}, {BOUGHT[each.purchase]}", style="bold green")
     yield Text(f"Cost:    {_price(each)}")
+    if _wants_two((each,)) and each.cost.usd_per_month is not None:
+        both = in_production(each)
+        monthly = f"USD {both.cost.usd_per_month:,.2f} a month"
+        yield Text(f"Safer:   {hardware(both)}, {monthly}, as production wants [{Rule.PRODUCTION_TWO}]")
     yield Text(f"Next:    {NEXT[each.action]}; {MEANING[each.action]}")
+
+
+def _wants_two(options: Iterable[AdvisedOption]) -> bool:
+    """Whether production wants a second instance of one of the options."""
+    return any(reason.source == Rule.PRODUCTION_TWO for each in options for reason in each.reasons)
 
 
 def _price(each: AdvisedOption) -> str:
@@ -114,11 +132,17 @@ def _price(each: AdvisedOption) -> str:
     cost = each.cost
     parts = [
         "" if cost.usd_per_hour is None else f"USD {cost.usd_per_hour:,.2f} an hour",
-        "" if cost.usd_per_month is None else f"USD {cost.usd_per_month:,.2f} a month",
+        "" if cost.usd_per_month is None else f"{_money_of(cost.usd_per_month)} a month",
         f"USD {per_unit(each)}" if per_unit(each) else "",
     ]
     listed = " ".join(filter(None, ("list price", cost.region, cost.as_of)))
-    return f"{', '.join(filter(None, parts)) or 'not known'} ({listed})"
+    known = ", ".join(filter(None, parts))
+    return f"{known} ({listed})" if known else "not known"
+
+
+def _money_of(value: Decimal) -> str:
+    """US dollars in cents; what is below one is said so."""
+    return f"USD {value:,.2f}" if value >= CENT else f"less than USD {CENT}"
 
 
 def rules_page(known: Mapping[str, Cited]) -> RenderableType:
@@ -127,7 +151,7 @@ def rules_page(known: Mapping[str, Cited]) -> RenderableType:
     for name, each in known.items():
         parts.append(Text(f"{name}: {each.rule}", style="bold"))
         figure = f"{each.figure}; " if each.figure else ""
-        parts.append(Padding(Text(f"{figure}{each.source}, {each.url}"), (0, 0, 0, 2)))
+        parts.append(Padding(Text(f"{figure}{each.source}, {each.url}"), (0, 0, 0, 2), expand=False))
     return Group(*parts)
 
 
@@ -177,7 +201,7 @@ def per_unit(each: AdvisedOption) -> str:
 def span(figure: Interval) -> str:
     """An interval in three figures."""
     if figure.low == figure.high:
-        return f"{figure.middle:,.3g}"
+        return _short(figure.middle)
     return f"{_short(figure.middle)} ({_short(figure.low)} to {_short(figure.high)})"
 
 
@@ -190,12 +214,15 @@ def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
     if each.action is Action.UNKNOWN:
         return
     yield Text(f"Why {each.instance_type or SERVED[each.hosting]}", style="bold")
-    lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in each.reasons]
-    lines += [f"layout: {each.plan}"] if each.instance_type and each.plan else []
+    reasons = [reason for reason in each.reasons if reason.source != Rule.PRODUCTION_TWO]  # the headline has it
+    lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in reasons]
+    said = " ".join(lines)
+    lines += [f"layout: {each.plan}"] if each.instance_type and each.plan and each.plan not in said else []
     if each.memory:
         digits = 1 if each.memory.needed_gib >= 1 else 2
         parts = ", ".join(f"{name} {gib:.{digits}f}" for name, gib in each.memory.parts)
-        lines.append(f"memory: {parts} GiB; {each.memory.words}".rstrip("; "))
+        words = "" if each.memory.words in said else each.memory.words
+        lines.append(f"memory: {parts} GiB; {words}".rstrip("; "))
     lines += [f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() for figure in each.estimates]
     why = next((figure.interval.reasons for figure in each.estimates), ())
     lines += [f"the range: {'; '.join(why)}"] if why else []
@@ -203,20 +230,28 @@ def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
     lines += [f"phases: {'; '.join(each.phases)}"] if each.phases else []
     lines += [f"risk: {each.risk}"] + ([f"to be sure: {each.measure}"] if each.measure else [])
     for line in lines:
-        yield Padding(Text(f"- {line}"), (0, 0, 0, 2))
+        yield Padding(Text(f"- {line}"), (0, 0, 0, 2), expand=False)
 
 
-def _refused(each: Refused) -> str:
-    """What is not advised and why, with its name once."""
-    text = each.reason.text
-    return text if text.startswith(each.subject) else f"{each.subject}: {text}"
+def _refusals(refused: Iterable[Refused]) -> Iterator[str]:
+    """What is not advised and why: each name once, and types that fail for the same reason together."""
+    subjects: dict[str, list[Refused]] = {}
+    for each in refused:
+        text = each.reason.text
+        subjects.setdefault(text.removeprefix(each.subject), []).append(each)
+    for why, some in subjects.items():
+        names, begins_with_it = ", ".join(each.subject for each in some), why != some[0].reason.text
+        if len(some) > 1:
+            yield f"{names}: each {why.lstrip(' :')}"
+        else:
+            yield f"{names}{why}" if begins_with_it else f"{names}: {why}"
 
 
 def _list(title: str, lines: list[str]) -> Iterator[RenderableType]:
     if lines:
         yield Text()
         yield Text(title, style="bold")
-        yield from (Padding(Text(f"- {line}"), (0, 0, 0, 2)) for line in lines)
+        yield from (Padding(Text(f"- {line}"), (0, 0, 0, 2), expand=False) for line in lines)
 
 
 def by_traffic(answer: Advice) -> Table:
@@ -239,5 +274,5 @@ def _environments(answer: Advice) -> Iterator[RenderableType]:
         price = "" if monthly is None else f", USD {monthly:,.2f} a month"
         lines = [f"{reason.text} [{reason.source}]" for reason in each.differs]
         lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in each.tags.items()))
-        yield Padding(Text(f"{each.environment}: {what}{price}"), (0, 0, 0, 2))
-        yield from (Padding(Text(f"- {line}"), (0, 0, 0, 4)) for line in lines)
+        yield Padding(Text(f"{each.environment}: {what}{price}"), (0, 0, 0, 2), expand=False)
+        yield from (Padding(Text(f"- {line}"), (0, 0, 0, 4), expand=False) for line in lines)

@@ -4,11 +4,12 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +31,8 @@ from rightsizer.terminal.tables import Screen
 
 if TYPE_CHECKING:
     from rightsizer.aws.local_cache import LocalCache
+    from rightsizer.domain.hours_record import HoursRecord
+    from rightsizer.ports.hours import HoursBook
 
 
 def examples(*lines: str) -> str:
@@ -274,8 +277,9 @@ def _cache_line(cache: "LocalCache") -> str:
     hours = (bootstrap.now() - cache.oldest).total_seconds() / 3600
     age = f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.1f} hours"
     return (
-        f"configurations of {cache.used} endpoints, and closed days of their metrics, come from the cache "
-        f"{cache.folder}; the oldest was read {age} ago (--refresh reads all anew)"
+        f"configurations of {cache.used} endpoints, closed days of their metrics, and the counts of those that were not"
+        f" modified and that no policy moves, come from the cache {cache.folder}; the oldest was read {age} ago"
+        " (--refresh reads all anew)"
     )
 
 
@@ -283,11 +287,28 @@ def _survey(
     session: Session, obeyed: SurveyPolicy, zone: str, *names: str, cache: "LocalCache | None" = None
 ) -> Survey:
     ports, now = bootstrap.reading_ports(session, cache=cache), bootstrap.now()
-    ports = replace(ports, document=obeyed.document)
+    book = _stopped_by_hours(session, obeyed.table)
+    known = partial(_hours_records, book) if book is not None else ports.hours
+    ports = replace(ports, document=obeyed.document, hours=known)
     with progress_of("reading endpoints") as progress:
         found = survey(ports, session.region, obeyed.policy, now, progress, names)
-    bill = bootstrap.bill_ports(session, ports.prices, zone=zone)
+    bill = bootstrap.bill_ports(session, ports.prices, book, zone)
     return add_rest_of_bill(found, bill, is_whole=not names)
+
+
+def _stopped_by_hours(session: Session, table: str) -> "HoursBook | None":
+    """The records of what the stack's office hours stopped; None without a stack."""
+    if not table:
+        return None
+    from rightsizer.aws.hours import HoursTable
+    from rightsizer.aws.table import Table
+
+    return HoursTable(Table(session.client("dynamodb"), table))
+
+
+def _hours_records(book: "HoursBook", _names: Collection[str]) -> "Mapping[str, HoursRecord]":
+    """All of them: one query, however many endpoints are asked for."""
+    return {record.ref.name: record for record in book.records()}
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rightsizer.advice.describe import workload_of
+from rightsizer.advice.describe import kind_of, workload_of
 from rightsizer.advice.market import snapshot
-from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.advice.workload import Model, ModelKind, Task, Workload
 from rightsizer.errors import InputError
 from rightsizer.terminal.workload import FLAGS, SWITCHES, describe
 
@@ -26,12 +26,12 @@ class Question:
     """The switches for yes and for no, where the flag is one of two switches."""
 
 
-TASK = Question("--task", f"What is the hardware for? ({', '.join(each.value for each in Task)})", Task.REAL_TIME.value)
-KIND = Question("--kind", f"What kind of model? ({', '.join(each.value for each in ModelKind)})", ModelKind.LLM.value)
-MODEL = (
-    Question("--model", "Which model, such as llama-3-8b? (a name or a repository)"),
-    Question("--parameters", "How many parameters, such as 7B?"),
+MODEL = Question(
+    "--model", "What do you want to run? (a model or an algorithm, such as llama-3-8b, resnet-50, xgboost)"
 )
+TASK = Question("--task", f"What for? ({', '.join(each.value for each in Task)})", Task.REAL_TIME.value)
+KIND = Question("--kind", f"What kind of model? ({', '.join(each.value for each in ModelKind)})", ModelKind.LLM.value)
+SIZE = Question("--parameters", "How many parameters, such as 7B?")
 SERVICE = (
     Question("--rate", "How many requests a second, on average?"),
     Question("--peak", "And at the peak?"),
@@ -76,15 +76,14 @@ def command(given: Mapping[str, Any]) -> str:
 
 def _questions(given: Given) -> Iterator[Question]:
     """The questions in their order; later ones depend on earlier answers."""
+    yield MODEL
     yield TASK
     task = _workload(given).task
     if task not in (Task.PREPROCESSING, Task.NOTEBOOK):
-        if "--kind" not in given and _workload(given).model.kind is not ModelKind.CLASSICAL:
+        if not _tells_its_kind(_workload(given).model):
             yield KIND
-        if _workload(given).model.kind is not ModelKind.CLASSICAL:
-            yield MODEL[0]
-            if _workload(given).model.architecture is None:
-                yield MODEL[1]
+        if not _workload(given).model.has_size:
+            yield SIZE
     if task is Task.REAL_TIME:
         yield from SERVICE
     elif task in (Task.ASYNCHRONOUS, Task.BATCH_INFERENCE):
@@ -96,8 +95,14 @@ def _questions(given: Given) -> Iterator[Question]:
     yield from LAST
 
 
+def _tells_its_kind(model: Model) -> bool:
+    """Whether the kind of model need not be asked for."""
+    return kind_of(model) is not None or model.algorithm is not None or model.kind is ModelKind.CLASSICAL
+
+
 def _workload(given: Given) -> Workload:
-    return workload_of(describe({}, _keys(given)))
+    """What is understood so far; the task that is asked for next counts as the usual one."""
+    return workload_of(describe({"task": TASK.default}, _keys(given)))
 
 
 def _prompt(question: Question) -> str:

@@ -129,7 +129,7 @@ def _window(report: Report) -> str:
 def money_page(
     by: GroupBy, rows: Sequence[tuple[str, Totals]], whole: Totals, columns: Columns, console: Console
 ) -> RenderableType:
-    """The groups with their sum as a table, or as a list on a console that is too narrow for it."""
+    """The groups with their sum as a table, or as a list on a narrow console."""
     if not rows:
         return Text("Nothing is known of these days: no endpoint was evaluated, and nothing was saved.")
     grid = Grid(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")

@@ -11,7 +11,7 @@ from rightsizer.bootstrap.policy import StackPolicy
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.office_hours import DAYS
 from rightsizer.domain.policy import ChangeWindow
-from rightsizer.domain.policy_document import DEFAULTS, PolicyDocument, Subject, allowed_values, find_value
+from rightsizer.domain.policy_document import PolicyDocument, Subject, find_value
 from rightsizer.domain.policy_key import APPROVERS, CHANNEL, KEYS, OBJECTIVE, Fallback
 from rightsizer.policy_reader import AS_TODAY
 
@@ -138,11 +138,3 @@ def _limits(text: str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def key_lines() -> Iterator[str]:
-    """The table of keys in docs/policy.md."""
-    for key, known in KEYS.items():
-        where = f"`{DEFAULTS}` only" if known.is_of_account else "everywhere"
-        held = known.safest if known.fallback is Fallback.SAFE else known.fallback.value
-        yield f"| `{key}` | {known.about}: {allowed_values(key)} | {known.default} | {where} | {held} |"

@@ -1,19 +1,22 @@
 """One reading of the account, for `scan` and `explain`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.changes.hours.wake import ASLEEP
 from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.policy_document import policy_for_endpoint
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.errors import InputError
+from rightsizer.errors import InputError, RightsizerError
 from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
+from rightsizer.flows.read_usage import with_stopped_times
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import EndpointSummary
@@ -41,6 +44,8 @@ class Survey:
     """Endpoints whose configuration is not known for certain: not looked at, or being deployed."""
     resting: frozenset[str] = frozenset()
     """Endpoints with office hours."""
+    asleep: tuple[str, ...] = ()
+    """Endpoints that do not exist now, since office hours of the stack stopped them; empty where names were asked."""
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
     minimum_savings: Mapping[str, Decimal] = field(default_factory=dict)
@@ -94,7 +99,9 @@ def survey(
     names: Sequence[str] = (),
 ) -> Survey:
     """Read and judge the account, or the named endpoints. InputError when a named one does not exist."""
-    summaries = _named_endpoints(ports, names) if names else list(ports.fleet.list_endpoints())
+    hours, hours_unread = _hours_of(ports, names)
+    summaries = _named_endpoints(ports, names, hours) if names else list(ports.fleet.list_endpoints())
+    ports = replace(ports, history=with_stopped_times(ports.history, hours))
     incomplete: list[Reason] = []
     done = 0
 
@@ -109,6 +116,9 @@ def survey(
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
     incomplete.extend(each.gate_reason for each in found if each.gate_reason.code is Code.NO_PRICE)
+    if hours_unread is not None and any(HOURS_TAG in each.tags for each in endpoints):
+        incomplete.append(hours_unread)
+    there = {summary.ref.name for summary in summaries}
     minimums = {
         each.ref.name: policy_for_endpoint(each, policy, ports.document).minimum_saving_usd for each in endpoints
     }
@@ -124,6 +134,7 @@ def survey(
             frozenset(model for each in endpoints for model in each.models),
         ),
         resting=frozenset(each.ref.name for each in endpoints if HOURS_TAG in each.tags),
+        asleep=() if names else tuple(sorted(name for name in _asleep(hours) if name not in there)),
         minimum_savings={name: usd for name, usd in minimums.items() if usd != policy.minimum_saving_usd},
         to_describe=(
             *(each.ref.name for each in results if isinstance(each, Unobserved)),
@@ -149,10 +160,27 @@ def _survey_order(each: Recommendation) -> tuple[bool, Decimal, str]:
     return not each.is_short, -each.saving_usd_per_month, each.ref.name
 
 
-def _named_endpoints(ports: EvaluatePorts, names: Iterable[str]) -> list[EndpointSummary]:
+def _hours_of(ports: EvaluatePorts, names: Collection[str]) -> tuple[Mapping[str, HoursRecord], Reason | None]:
+    """The records of office hours by endpoint, or why they could not be read."""
+    try:
+        return ports.hours(names), None
+    except RightsizerError as error:
+        return {}, reason_of(error)
+
+
+def _asleep(hours: Mapping[str, HoursRecord]) -> Iterable[str]:
+    return (name for name, record in hours.items() if record.state in ASLEEP)
+
+
+def _named_endpoints(
+    ports: EvaluatePorts, names: Iterable[str], hours: Mapping[str, HoursRecord]
+) -> list[EndpointSummary]:
     wanted = list(names)
     found = ports.fleet.find(wanted)
     missing = set(wanted) - {summary.ref.name for summary in found}
+    if asleep := missing & set(_asleep(hours)):
+        name = min(asleep)
+        raise InputError(f"{name} is asleep by its office hours, so there is nothing to read; rightsizer wake {name}")
     if missing:
         raise InputError(f"no endpoint is named {', '.join(sorted(missing))} in this account and Region")
     return found

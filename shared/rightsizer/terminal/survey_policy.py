@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from rightsizer.aws.account import parameters_of
+from rightsizer.aws.account import stack_of
 from rightsizer.aws.policy_parameter import fetch_policy
 from rightsizer.aws.session import Session
 from rightsizer.bootstrap.policy import StackPolicy, policy_of_parameters, policy_with
@@ -13,7 +13,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.policy_document import PolicyDocument, Section, Subject, effective_limits
 from rightsizer.domain.policy_key import MINIMUM_SAVING
 from rightsizer.domain.recommendation import Recommendation
-from rightsizer.errors import InputError, ReadError
+from rightsizer.errors import InputError, ReadError, SettingsError
 from rightsizer.terminal.policy_file import read_file
 from rightsizer.terminal.policy_page import DEFAULT_SOURCE, PolicyRow, policy_rows
 
@@ -32,6 +32,8 @@ class SurveyPolicy:
     """For people: the stack and its document, or the document of the command line."""
     unread: str = ""
     """Why the stack's policy could not be read; empty where it was, or where nothing is deployed."""
+    table: str = ""
+    """The stack's table, which says what its office hours stopped; empty where no stack was found."""
     look_back: int | None = None
     minimum_saving: Decimal | None = None
     """What the command line says; it comes before the document. None where it says nothing."""
@@ -80,7 +82,7 @@ def survey_policy(
     Raises InputError, ReadError where the named document cannot be read. Where the stack's cannot, the defaults hold
     and `unread` says why.
     """
-    known, source, unread = _of_stack(session, stack)
+    known, source, table, unread = _of_stack(session, stack)
     above = "" if source == DEFAULTS_HOLD else f", in place of that of {source}"
     if named.startswith(PARAMETER):
         name = named.removeprefix(PARAMETER)
@@ -90,19 +92,20 @@ def survey_policy(
         known, source = policy_with(known, stored.text), f"the policy document {name}{above}"
     elif named:
         known, source = policy_with(known, read_file(named)), f"the policy document {named}{above}"
-    return SurveyPolicy(known, source, unread, look_back, minimum_saving)
+    return SurveyPolicy(known, source, unread, table, look_back, minimum_saving)
 
 
-def _of_stack(session: Session, stack: str) -> tuple[StackPolicy, str, str]:
+def _of_stack(session: Session, stack: str) -> tuple[StackPolicy, str, str, str]:
+    """The stack's policy, where it was said, the stack's table, and why nothing could be read."""
     try:
-        given = parameters_of(session, stack)
+        found = stack_of(session, stack)
     except ReadError as error:
-        return StackPolicy(), DEFAULTS_HOLD, f"the defaults hold, for the policy of the stack was not read: {error}"
-    if given is None:
-        return StackPolicy(), DEFAULTS_HOLD, ""
-    known = policy_of_parameters(session, given)
+        return StackPolicy(), DEFAULTS_HOLD, "", f"the defaults hold, for the policy of the stack was not read: {error}"
+    except SettingsError:  # nothing of that name is deployed, or it is another program's
+        return StackPolicy(), DEFAULTS_HOLD, "", ""
+    known = policy_of_parameters(session, found.parameters)
     also = f" with its policy document {known.name}" if known.name else ""
-    return known, f"the stack {stack}{also}", ""
+    return known, f"the stack {stack}{also}", found.table, ""
 
 
 def _without(document: PolicyDocument, keys: frozenset[str]) -> PolicyDocument:

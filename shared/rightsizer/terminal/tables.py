@@ -34,6 +34,8 @@ COLOURS = {
 NOT_READ_BELOW = "its metrics were not read: see “not read” below"
 MANY = 4
 """Types that one kind of reason rules out, from which on they share a line; --json has the reason of each."""
+ASLEEP_NAMED = 5
+"""Endpoints that a scan names as asleep; `doctor` lists them all."""
 SLIM = 100
 """Columns below which a table of few columns becomes a list."""
 NARROW, PIPED = 130, 160
@@ -76,7 +78,7 @@ def fits(console: Console, grid: Table) -> bool:
 
 
 def figures_list(rows: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> Group:
-    """Rows of named figures for a terminal that is too narrow for their table: a name, and its figures below it."""
+    """Rows of named figures on a narrow terminal: each name, and its figures below it."""
     parts: list[RenderableType] = []
     for name, figures in rows:
         said = ", ".join(f"{head.lower()} {figure}" for head, figure in figures)
@@ -159,7 +161,7 @@ def totals(found: Survey) -> Text:
     """The last line of a scan."""
     number = len(found.recommendations) + len(found.unobserved)
     if number == 0:
-        return Text("No endpoint exists in this account and Region.")
+        return Text(f"No endpoint exists in this account and Region.{_asleep_note(found)}")
     short = report_tables.shortage_text(sum(each.is_short for each in found.recommendations))
     needs = f"{short}; " if short else ""
     small = len(found.possible_savings) - len(found.large_enough)
@@ -167,8 +169,19 @@ def totals(found: Survey) -> Text:
     return Text(
         f"{sentences.count(number, 'endpoint')} in {found.region}: USD {found.spend:,.0f} per month; "
         f"{needs}{len(found.possible_savings)} could save USD {found.identified_saving:,.2f} per month{below} "
-        f"(On-Demand prices)",
+        f"(On-Demand prices){'.' if found.asleep else ''}{_asleep_note(found)}",
         style="bold",
+    )
+
+
+def _asleep_note(found: Survey) -> str:
+    """Who is in no line and no sum, since office hours stopped it."""
+    more = len(found.asleep) - ASLEEP_NAMED
+    rest = f" and {more:,} more" if more > 0 else ""
+    return (
+        f" Asleep by office hours, and in no sum: {', '.join(found.asleep[:ASLEEP_NAMED])}{rest}."
+        if found.asleep
+        else ""
     )
 
 
@@ -290,6 +303,7 @@ def _option(option: Option, ours: bool) -> dict[str, str]:
         "effort": f"{sentences.EFFORTS[option.effort]}; {effects.restart_text(option)}",
         "rollback": effects.rollback_text(option, ours),
         "callers": option.client_change,
+        "note": "; ".join(option.notes),
         **dict(sentences.option_facts(option)),
         **migration_phases(option),
     }

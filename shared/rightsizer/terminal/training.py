@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer import bootstrap
+from rightsizer.advice.answer import Action
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
 from rightsizer.aws.training_history import TrainingHistory
@@ -36,6 +37,8 @@ from rightsizer.terminal.app import (
 
 MOST_LINES = 8
 """Works in the chart, the most expensive ones."""
+TRY = {Action.TEST: "try", Action.PROPOSE: "use"}
+"""What to do with the type that a finding names."""
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
 
@@ -99,18 +102,27 @@ def training_chart(work: Sequence[WorkAdvice], region: str, days: int) -> LineCh
 
 def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> RenderableType:
     """Each work with its types and findings, the most expensive first."""
+    saved = [each for each in work if each.saving_usd > 0]
     parts: list[RenderableType] = [
         Text(f"{jobs} finished training and processing jobs of {days} days, On-Demand list prices")
     ]
+    if saved:
+        least, whole = sum(each.saving_usd for each in saved), sum(each.usd for each in work)
+        head = f"The next runs of {len(saved)} of {len(work)} works can cost less: with the best change of each,"
+        parts.append(Text(f"{head} USD {least:,.2f} less of USD {whole:,.2f} in these days.", style="bold green"))
     for each in work:
         kind = "processing, " if each.is_processing else ""
         counts = f"{kind}{each.runs} runs, {each.failed} failed, {each.interruptions} interruptions"
         parts += [Text(), Text(f"{each.name}: {counts}, USD {each.usd:,.2f}", style="bold")]
         if each.unpriced:
-            parts.append(Padding(Text(f"no price is known of {', '.join(each.unpriced)}, so no cost"), (0, 0, 0, 2)))
+            parts.append(
+                Padding(
+                    Text(f"no price is known of {', '.join(each.unpriced)}, so no cost"), (0, 0, 0, 2), expand=False
+                )
+            )
         if each.results:
-            parts.append(Padding(_results(each.results), (0, 0, 0, 2)))
-        parts += [Padding(line, (0, 0, 0, 2)) for line in _findings(each.findings)]
+            parts.append(Padding(_results(each.results), (0, 0, 0, 2), expand=False))
+        parts += [Padding(line, (0, 0, 0, 2), expand=False) for line in _findings(each.findings)]
     return Group(*parts)
 
 
@@ -119,7 +131,7 @@ def _results(results: Sequence[TypeResult]) -> Table:
     for name in ("Type", "Runs", "Hours", "USD/run", ""):
         rows.add_column(name, justify="right" if name in ("Runs", "Hours", "USD/run") else "left")
     for each in results:
-        mark = "no other is quicker and cheaper" if each.is_on_frontier else ""
+        mark = "no other is quicker and cheaper" if each.is_on_frontier and len(results) > 1 else ""
         figures = (str(each.runs), f"{each.hours:.2f}", f"{each.usd:,.2f}", mark)
         rows.add_row(*(Text(cell) for cell in (f"{each.count} x {each.instance_type}", *figures)))
     return rows
@@ -127,6 +139,7 @@ def _results(results: Sequence[TypeResult]) -> Table:
 
 def _findings(findings: Sequence[TrainingFinding]) -> Iterator[Text]:
     for each in findings:
-        named = f" {each.instance_type}" if each.instance_type else ""
-        saving = f", USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
-        yield Text(f"- {each.action.value}{named}{saving}: {each.reason.text} [{each.reason.source}]")
+        named = f"{TRY[each.action]} {each.instance_type}" if each.instance_type else ""
+        saving = f"save USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
+        what = ", ".join(filter(None, (named, saving)))
+        yield Text(f"- {what}{': ' if what else ''}{each.reason.text} [{each.reason.source}]")

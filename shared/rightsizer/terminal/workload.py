@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
@@ -16,37 +17,50 @@ FLAGS: Mapping[str, tuple[str, str]] = {
         "task",
         "training, fine-tuning, real-time, asynchronous, batch-inference, preprocessing, notebook, classical-ml.",
     ),
-    "--kind": ("model.kind", "classical, vision, transformer, llm or deep-learning."),
-    "--model": ("model.name", "A known model or repository, such as llama-3-8b or resnet-50."),
+    "--kind": (
+        "model.kind",
+        "classical, vision, transformer (encoders), llm or deep-learning; else what the name tells.",
+    ),
+    "--model": ("model.name", "A model, repository or algorithm: llama-3-8b, resnet-50, xgboost."),
     "--parameters": ("model.parameters", "Parameters, such as 7B."),
     "--active-parameters": ("model.active_parameters", "Of a mixture of experts: those that a token passes."),
-    "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4."),
+    "--precision": ("model.precision", "fp32, fp16, bf16, fp8, int8 or int4; else as published or named, else bf16."),
     "--framework": ("model.framework", "Such as pytorch or xgboost."),
-    "--method": ("model.method", "full, lora or qlora."),
+    "--method": ("model.method", "full, lora or qlora, in training; default full."),
+    "--optimiser": ("model.optimiser", "adamw or adamw-8bit, in training; default adamw."),
     "--gflop": ("model.gflop", "Operations of one request, in 10^9, of a network that is not known by name."),
     "--model-gib": ("model.memory_gib", "Size of the loaded model, where parameters say nothing."),
-    "--tokens-in": ("model.tokens_in", "Tokens of a prompt."),
-    "--tokens-out": ("model.tokens_out", "Tokens of an answer."),
-    "--context": ("model.context_tokens", "Longest context, or the length of a sequence in training."),
+    "--tokens-in": ("model.tokens_in", "Tokens of a prompt; default 512."),
+    "--tokens-out": ("model.tokens_out", "Tokens of an answer; default 256."),
+    "--context": (
+        "model.context_tokens",
+        "Longest context that is kept, default prompt and answer; in training the sequence, default 2048.",
+    ),
     "--rate": ("traffic.requests_per_second", "Mean requests a second."),
-    "--peak": ("traffic.peak_requests_per_second", "Highest requests a second."),
-    "--requests-per-month": ("traffic.requests_per_month", "Requests a month."),
+    "--peak": (
+        "traffic.peak_requests_per_second",
+        "Highest requests a second, which the fleet is sized for; default the mean.",
+    ),
+    "--requests-per-month": ("traffic.requests_per_month", "Requests a month, where no rate is given."),
     "--shape": ("traffic.shape", "steady, fluctuating, spiky or intermittent."),
     "--idle-share": ("traffic.idle_share", "Share of the time without requests, 0 to 1."),
-    "--hours-per-day": ("traffic.hours_per_day", "Hours of use a day."),
-    "--days-per-month": ("traffic.days_per_month", "Days of use a month."),
-    "--goal": ("objectives.goal", "cost, balanced, performance, experiment or flexibility."),
+    "--hours-per-day": ("traffic.hours_per_day", "Hours of use a day; default 24."),
+    "--days-per-month": ("traffic.days_per_month", "Days of use a month; default all."),
+    "--goal": ("objectives.goal", "cost, balanced, performance, experiment or flexibility; default balanced."),
     "--p95-ms": ("objectives.p95_ms", "p95 of the whole answer, milliseconds."),
     "--first-token-ms": ("objectives.first_token_ms", "Time to the first token, milliseconds."),
     "--tokens-per-second": ("objectives.tokens_per_second", "Tokens a second of each answer."),
-    "--deadline-hours": ("objectives.deadline_hours", "Hours that a run may take."),
-    "--budget": ("objectives.budget_usd", "US dollars a month, or for a run."),
-    "--data-gib": ("data.size_gib", "Size of the data."),
+    "--deadline-hours": ("objectives.deadline_hours", "Hours that a run may take: more instances where it needs them."),
+    "--budget": ("objectives.budget_usd", "US dollars a month of a service, or of a run."),
+    "--data-gib": ("data.size_gib", "Size of the data on disk."),
     "--training-tokens": ("data.tokens", "Tokens that training passes, over all epochs."),
-    "--seconds-per-request": ("data.seconds_per_request", "Duration of a request."),
+    "--seconds-per-request": ("data.seconds_per_request", "Duration of a request, where you measured one."),
     "--payload-mb": ("data.payload_mb", "Size of a request."),
     "--region": ("constraints.region", "AWS Region of the prices; default us-east-1."),
-    "--environment": ("constraints.environment", "development (dev), staging or production."),
+    "--environment": (
+        "constraints.environment",
+        "development (dev), staging or production; default production, which wants two instances.",
+    ),
     "--running": ("running.instance_type", "The instance type that serves today."),
     "--running-p95-ms": ("running.p95_ms", "Its p95, milliseconds."),
     "--running-gpu-gib": ("running.gpu_memory_max_gib", "Highest memory of one of its GPUs."),
@@ -57,13 +71,41 @@ SWITCHES: Mapping[str, tuple[str, bool, str]] = {
     "--cpu-only": ("model.cpu_only", True, "The software runs on CPU only."),
     "--no-compiled": ("constraints.compiled_models", False, "No chips that need a compiled model."),
     "--checkpoints": ("constraints.checkpoints", True, "The training script writes checkpoints."),
-    "--no-checkpoints": ("constraints.checkpoints", False, "It does not."),
+    "--no-checkpoints": ("constraints.checkpoints", False, "The training script writes none."),
 }
 """Options without a value."""
 LISTS: Mapping[str, tuple[str, str]] = {
     "--ask": ("ask", "A type, spot, serverless, lambda ...: say whether it fits; may be given again."),
     "--compare": ("compare", "An instance type to set beside others; may be given again."),
 }
+
+
+PARTS = {
+    "": "What for, and what you have in mind",
+    "model": "Model",
+    "traffic": "Traffic",
+    "objectives": "Objectives",
+    "data": "Data",
+    "constraints": "Constraints",
+    "running": "What serves today",
+}
+"""Headings of the help, by the part of the description that a flag sets."""
+
+
+class ByPart(TyperCommand):
+    """A command whose help lists its flags under the part of the description that they set."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options of the command itself, then a section for each part of a description."""
+        paths = {name: path for table in (FLAGS, SWITCHES, LISTS) for name, (path, *_) in table.items()}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in PARTS.values()}}
+        for param in self.get_params(ctx):
+            path, record = paths.get(param.opts[0]), param.get_help_record(ctx)
+            if record is not None:
+                sections["Options" if path is None else PARTS[path.rpartition(".")[0]]].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def with_flags[**P](command: Callable[P, None]) -> Callable[..., None]:

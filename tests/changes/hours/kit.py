@@ -9,7 +9,7 @@ from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
-from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, ModelBefore
+from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, ModelBefore, intent_of
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState, VariantSight
 from rightsizer.domain.plan import Step, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Switch
@@ -79,11 +79,11 @@ def record(state: HoursState = HoursState.STOPPING, *lines: Entry, **changes: An
 
 
 def done(step: Step, at: datetime = NIGHT) -> tuple[Entry, Entry]:
-    return Entry(at, step.key, "intended", step.kind.value), Entry(at, step.key, "done")
+    return intent_of(step, at), Entry(at, step.key, "done")
 
 
 def rejected(step: Step, at: datetime = NIGHT, detail: str = "refused:capacity:no") -> tuple[Entry, Entry]:
-    return Entry(at, step.key, "intended", step.kind.value), Entry(at, step.key, "failed", detail)
+    return intent_of(step, at), Entry(at, step.key, "failed", detail)
 
 
 def alarm(body: dict[str, Any] | None = None, **changes: Any) -> AlarmSight:

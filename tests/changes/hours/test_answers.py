@@ -7,7 +7,7 @@ from typing import Any
 from rightsizer.changes.hours import MOST_TRIES, HoursAction, Settle, next_hours_action, with_delete_seen
 from rightsizer.changes.hours.steps import LiveHours, create_step, delete_step, silence_steps, sound_steps
 from rightsizer.domain.change import Entry
-from rightsizer.domain.hours_record import HoursRecord, HoursState
+from rightsizer.domain.hours_record import HoursRecord, HoursState, Untold
 from rightsizer.domain.live_state import EndpointSight
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.policy import Switch
@@ -119,3 +119,12 @@ def test_the_deleted_endpoint_that_aws_shows_once_more_is_still_being_deleted() 
         (endpoint(created_at=MADE), NIGHT + 10 * MINUTE),  # AWS goes on showing it
     ):
         assert with_delete_seen(stopped, live(seen), at).state.endpoint == seen
+
+
+def test_messages_that_no_channel_takes_leave_room_in_the_row_and_the_newest_always_waits() -> None:
+    one = record()
+    for number in range(30):
+        one = one.with_untold(Untold(f"late#{number}", NIGHT, "late", "x" * 10_000))
+    assert [each.key for each in one.untold] == [f"late#{number}" for number in range(24, 30)]
+    one = one.with_untold(Untold("long", NIGHT, "late", "x" * 90_000))
+    assert [each.key for each in one.untold] == ["long"]

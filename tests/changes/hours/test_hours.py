@@ -25,7 +25,7 @@ from rightsizer.changes.hours.steps import (
 )
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.hours_record import HoursRecord, HoursState, Wake, take_wake
+from rightsizer.domain.hours_record import KEPT_ENTRIES, HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.live_state import Gone, VariantSight
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import HoursLimits
@@ -234,9 +234,28 @@ def test_the_named_fallback_is_tried_after_two_lost_tries_and_then_each_in_turn(
     at = EARLY + timedelta(minutes=10)
     assert decide(starting(*lost, before=spare), gone(fallback_exists=True), at) == Do(CREATE)
     assert decide(starting(*lost * 2, before=spare), gone(fallback_exists=True), at) == Do(other)
-    assert decide(starting(*lost * 3, before=spare), gone(fallback_exists=True), at) == Do(CREATE)
+    after = starting(*lost * 2, before=spare).with_intent(other, EARLY)
+    assert decide(after, gone(fallback_exists=True), at) == Do(CREATE)
+    assert decide(after.with_intent(CREATE, EARLY), gone(fallback_exists=True), at) == Do(other)
     assert decide(starting(*lost * 2, before=spare), gone(), at) == Do(CREATE), "the fallback is gone"
     assert decide(starting(before=spare), gone(config_exists=False, fallback_exists=True), at) == Do(other)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_the_own_type_and_the_fallback_still_have_their_turns_once_the_journal_is_full(refused: bool) -> None:
+    spare, now, tried = before(fallback_config="small"), EARLY, list[str]()
+    one, sight = starting(before=spare, let_go=LetGo(EARLY, "U1", "")), gone(fallback_exists=True)
+    for _ in range(KEPT_ENTRIES):
+        action = decide(one, sight, now)
+        assert isinstance(action, Do)
+        tried.append(action.step.params["EndpointConfigName"])
+        lines = rejected(action.step, now) if refused else (*done(action.step, now), *done(DELETE, now))
+        one = one.with_intent(action.step, now)
+        for line in lines[1:]:
+            one = one.with_entry(line)
+        now += timedelta(minutes=20)
+    assert set(tried[-4:]) == {"small", spare.config_name}
+    assert tried[-4:-2] == tried[-2:], "each in turn, also after a day without capacity"
 
 
 def test_a_configuration_that_was_deleted_at_night_is_handed_over_with_its_whole_content() -> None:
@@ -344,6 +363,9 @@ def test_a_delete_that_does_not_end_before_the_hour_is_told() -> None:
     )
     assert found is not None
     assert "chat had to serve at 2026-11-03 07:00 UTC and does not serve yet: it is Deleting" in found.text
+    again = late_notice(sent, live(endpoint(status="Creating")), demand(sent, now), now, "it is Creating")
+    assert again is not None
+    assert again.text.splitlines()[0].count("it is Creating") == 1
     assert late_notice(sent, live(), demand(sent, now), now, "its delete is not seen yet") is None, "it serves"
 
 

@@ -281,7 +281,8 @@ def _creating(
     if live.model_problem:
         text = f"{live.model_problem}, so it cannot be created as before"
         return Settle(HoursState.HANDED_OVER, Reason(Code.CONFIGURATION_REPLACED, text), tell=True)
-    if before.fallback_config and live.fallback_exists and (not usable or (lost >= 2 and lost % 2 == 0)):
+    has_turn = lost >= 2 and not record.had_fallback
+    if before.fallback_config and live.fallback_exists and (not usable or has_turn):
         config = before.fallback_config
     elif not usable:
         what = "made anew with other content" if live.config_exists else "deleted"
@@ -293,7 +294,8 @@ def _creating(
 def _lost_tries(record: HoursRecord) -> int:
     """Creations of this start that another type may not meet: AWS refused them, or they failed and were deleted.
 
-    A name that is still being deleted, a lost permission and a throttled call say nothing about the type.
+    A name that is still being deleted, a lost permission and a throttled call say nothing about the type. The journal
+    keeps the newest lines only, so whose turn it is hangs on the last creation and not on this number.
     """
     create, delete = (steps.step_key(kind, record.ref) for kind in (StepKind.CREATE_ENDPOINT, StepKind.DELETE_ENDPOINT))
     refused = (e for e in record.present if e.step == create and e.result is StepResult.REFUSED)
@@ -323,9 +325,9 @@ def late_notice(
         return None
     said = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
-    last = _last_answer(record)
+    last, seen = _last_answer(record), f"it is {status}"
     lines = (
-        f"{name} had to serve at {_at(demand)} and {said}: it is {status}; {why}.",
+        f"{name} had to serve at {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
         *((f"AWS answered: {last}",) if last else ()),
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now, live.state),

@@ -142,7 +142,8 @@ def _kind(inputs: StopInput) -> Iterator[Reason]:
     body = inputs.config.body if inputs.config else {}
     if inputs.endpoint.asynchronous or body.get("AsyncInferenceConfig"):
         yield Reason(
-            Code.OTHER_KIND, "an asynchronous endpoint scales to zero by itself; office hours would drop its queue"
+            Code.OTHER_KIND,
+            "an asynchronous endpoint may scale to zero while its queue is empty; a delete drops the queue",
         )
     if inputs.components or any(not row.get("ModelName") for row in inputs.rows):
         yield Reason(Code.OTHER_KIND, "it holds inference components, which scale to zero without a delete")

@@ -21,6 +21,11 @@ from rightsizer.domain.reason import Code, Reason
 RETRY_MIN = (1, 3, 10, 20, 30)
 """Minutes until a step that failed for a passing reason is tried again."""
 ATTEMPTS = 6
+NO_ROOM = (
+    "; where copies are missing, no instance has room for them and none came: AWS has no capacity of the type now, the"
+    " quota is used up, or the maximum of managed instance scaling is reached"
+)
+"""Why copies that AWS took on do not run; the command is handed over, for they may run later."""
 COPIES_LIMIT = timedelta(hours=4)
 """Twice what one copy may take: an hour to load, an hour to answer (InferenceComponentStartupParameters)."""
 LAG = timedelta(minutes=3)
@@ -97,7 +102,8 @@ def attempt_step(change: Change, step: Step, now: datetime, config_differs: bool
         done = sum(1 for e in change.journal if e.step == step.key and e.status == "done")
         if done < ATTEMPTS and tried < ATTEMPTS:
             return Do(step)
-        return give_up_step(change, step, FailureClass.UNKNOWN, "it never shows")
+        text = f"it never shows{NO_ROOM if step.kind is StepKind.SET_COPIES else ''}"
+        return give_up_step(change, step, FailureClass.UNKNOWN, text, said="was accepted")
     if last.result is StepResult.REFUSED or tried >= (1 if _is_hopeless(change) else ATTEMPTS):
         return give_up_step(change, step, last.failure, last.answer)
     due = last.at + timedelta(minutes=RETRY_MIN[min(tried, len(RETRY_MIN)) - 1])
@@ -133,9 +139,9 @@ def _was_registration_given_up(change: Change, step: Step) -> bool:
     return any(s.command in change.remaining for s in mine)
 
 
-def give_up_step(change: Change, step: Step, kind: FailureClass, text: str) -> NextAction:
-    """A step that AWS refuses for good. Before the turn nothing is lost; after it a person has to help."""
-    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} was refused: {text}{_remedy(step, text)}")
+def give_up_step(change: Change, step: Step, kind: FailureClass, text: str, said: str = "was refused") -> NextAction:
+    """A step that AWS refuses for good, or `said`. Before the turn nothing is lost; after it a person has to help."""
+    reason = Reason(Code.REFUSED_BY_AWS, f"{step.key} {said}: {text}{_remedy(step, text)}")
     forward = change.course is Course.FORWARD and change.turned_at is None
     if forward:
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
