@@ -16,8 +16,6 @@ WORDS = {
     "capacity-option": "advice",
 }
 """Kinds of occurrences in a word; the others keep their name."""
-TESTED = ": tested: "
-"""What the end of a shadow test has in its sentence: then what ran before runs again by plan."""
 
 
 def headline(report: Mapping[str, Any], rows: Sequence[Row]) -> str:
@@ -41,8 +39,7 @@ def _usd(text: str) -> str:
 def story(found: Iterable[Occurrence]) -> Iterator[str]:
     """What happened, a line each, in its order."""
     for one in found:
-        word = "tested" if TESTED in one.text else WORDS.get(one.kind, one.kind)
-        yield f"{one.at:%a %H:%M}  {word:9}  {one.text}"
+        yield f"{one.at:%a %H:%M}  {WORDS.get(one.kind, one.kind):9}  {one.text}"
 
 
 def files(written: Sequence[Path]) -> Iterator[str]:

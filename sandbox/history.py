@@ -19,10 +19,10 @@ from rightsizer.bootstrap.changes import desk
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
-from sandbox.seed import drive, seed, write_until
+from sandbox.seed import drive, residents, seed
 from sandbox.slack import CHANNEL, Workspace, listening
 from sandbox.spot import Spot, add_spot
-from sandbox.traffic import Workload, office_hours, write_past
+from sandbox.traffic import Workload, hardware, office_hours, write_past
 from sandbox.training_history import seed_training
 from sandbox.wiring import Stack
 
@@ -47,6 +47,8 @@ One is needed, one has a copy too many, one is called by nobody.
 OPEN_H, ASLEEP_H = 8, 5
 """Hours that the endpoint with office hours serves a day, and for which it has been asleep when the sandbox starts."""
 CHANGED = (PROVEN, RETURNED, BY_SLACK, BY_TERMINAL)
+WITHOUT = {one.name: one.without for one in residents()}
+"""Metrics that an endpoint does not publish."""
 DONE = frozenset({ProposalState.PROVEN, ProposalState.ROLLED_BACK, ProposalState.HANDED_OVER})
 
 type Say = Callable[[str], None]
@@ -148,7 +150,7 @@ class History:
         stack.quiet |= {schedule.name for schedule in stack.parts.schedules}
         for name in CHANGED:
             box.load(name, None)
-        write_until(box, self.works, (self.began, self.end), CHANGED)
+        self._write_days_until_end()
         last = self._opens + timedelta(hours=OPEN_H - 1)
         while not self._is_over() and box.clock.now < last:
             box.clock.advance(timedelta(hours=1))
@@ -187,6 +189,25 @@ class History:
         drive(box, self.works, *(name for name in self.works if name in box.world.fleet.endpoints))
         seed_training(box, self.jobs)
         stack.quiet.clear()
+
+    def _write_days_until_end(self) -> None:
+        """The metrics from now to the end, by what serves each endpoint since its change."""
+        box = self.box
+        for name, work in self.works.items():
+            variant = box.world.fleet.endpoint(name).variants.get("AllTraffic")
+            if variant is None or (variant.instance_type or "") not in hardware().types:
+                continue
+            since = box.clock.now if name in CHANGED else self.began
+            write_past(
+                box,
+                name,
+                work,
+                variant.desired_count,
+                days=(self.end - since) / timedelta(days=1),
+                kind=variant.instance_type or "",
+                end=self.end,
+                without=WITHOUT.get(name, frozenset()),
+            )
 
 
 def beginning(end: datetime) -> datetime:

@@ -4,7 +4,7 @@
 (`drive`). Each line says what the endpoint is there to show.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,6 @@ from sandbox.traffic import (
     Workload,
     around_the_clock,
     bursts,
-    hardware,
     month_end,
     nothing,
     office_hours,
@@ -214,31 +213,3 @@ def drive(box: Sandbox, works: Mapping[str, Workload], *names: str) -> None:
     """Let these endpoints go on serving as the clock advances, and so feed metrics and alarms."""
     for name in names:
         box.load(name, works[name].served)
-
-
-def write_until(
-    box: Sandbox, works: Mapping[str, Workload], days: tuple[datetime, datetime], driven: Collection[str]
-) -> None:
-    """Write the metrics of these days in five minutes at once, by what serves each endpoint now.
-
-    Endpoints that were `driven` have theirs until now already, and stop being driven.
-    """
-    without = {one.name: one.without for one in residents()}
-    for name in driven:
-        box.load(name, None)
-    for name, work in works.items():
-        found = box.world.fleet.endpoints.get(name)
-        variant = found.variants.get("AllTraffic") if found is not None else None
-        if variant is None or (variant.instance_type or "") not in hardware().types:
-            continue
-        since = box.clock.now if name in driven else days[0]
-        write_past(
-            box,
-            name,
-            work,
-            variant.desired_count,
-            days=(days[1] - since) / timedelta(days=1),
-            kind=variant.instance_type or "",
-            end=days[1],
-            without=without.get(name, frozenset()),
-        )

@@ -60,9 +60,3 @@ def test_the_pages_come_first_and_each_path_ends_its_line() -> None:
         "Data:",
         "  o/a.csv",
     ]
-
-
-def test_the_end_of_a_shadow_test_is_not_told_as_a_change_that_went_back() -> None:
-    text = "chat runs chat-config again: tested: the mean latency was 1.21 of today's; the change follows"
-    (line,) = story([Occurrence("k", datetime(2026, 11, 20, 4, 36, tzinfo=UTC), "change-rolled-back", "chat", text)])
-    assert line.startswith("Fri 04:36  tested     chat runs")
