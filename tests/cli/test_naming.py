@@ -80,6 +80,12 @@ def test_a_change_is_meant_by_its_endpoint_and_by_the_beginning_of_its_id() -> N
     assert naming.named_change("errand-of-a-group", "rolling back", lambda: KNOWN) == "errand-of-a-group"
 
 
+def test_an_endpoint_whose_change_has_not_begun_is_no_unknown_change() -> None:
+    waiting = replace(samples.proposal(), change_id="")
+    with pytest.raises(InputError, match=f"no change of {waiting.ref.name} has begun; rightsizer history"):
+        naming.named_change(waiting.ref.name, "rolling back", lambda: [waiting])
+
+
 def test_an_endpoint_is_approved_and_taken_back_by_its_name(asked: World, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["approve", NAME, "--json"]) == Exit.NOTHING_TO_DO
     assert json.loads(capsys.readouterr().out)["proposal"]["id"] == asked.proposal.id

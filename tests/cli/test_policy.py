@@ -253,3 +253,10 @@ def test_a_groups_policy_goes_back_by_the_list_of_the_defaults_that_apply_asks(s
     assert (code, "is not on the list defaults.approvers" in text) == (Exit.FAILED, True)
     code, text = said("rollback e-1", SRE)
     assert (code, "gets its old policy back" in text) == (Exit.NOTHING_TO_DO, True)
+
+
+def test_a_document_that_sets_nothing_is_told_from_one_that_is_right(said: Said, tmp_path: Path) -> None:
+    spoilt = tmp_path / "spoilt.yaml"
+    spoilt.write_bytes(b"\xff\xfe")
+    assert "sets nothing, so the defaults hold" in said(f"policy check {written(tmp_path, '')}")[1]
+    assert "is no text in UTF-8" in said(f"policy check {spoilt}")[1]

@@ -102,6 +102,7 @@ def test_stored_reports_are_merged_without_a_stack(
         (["--by", "owner", "--format", "html"], "--by is for the terminal, csv and json"),
         (["--monthly", "--merge", __file__], "--merge takes the window of the files"),
         (["--merge", __file__], "reading a Report"),
+        (["--since", "2999-01-01", "--until", "2999-02-01"], "nothing is known of days to come"),
     ],
 )
 def test_what_cannot_be_asked_together_is_refused_with_the_reason(

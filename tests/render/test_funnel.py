@@ -365,3 +365,10 @@ def test_what_is_right_is_not_under_what_could_be_saved() -> None:
     assert told.totals.identified == 0
     assert report_tables.could_be_saved(told) == []
     assert "right" in report(told).partition("Left alone, and why")[2]
+
+
+def test_a_window_without_an_evaluation_is_not_said_to_cost_nothing() -> None:
+    nothing = make_report(Records("1", "eu-west-1", [], [], [], []), NOW - timedelta(days=7), NOW, NOW)
+    lead = report_tables.lead_text(nothing)
+    assert lead.startswith("What you pay is not known: no endpoint was evaluated in these days.")
+    assert "You pay $0" not in lead

@@ -50,6 +50,8 @@ def lead_text(report: Report) -> str:
     """The first sentence of a report: what is paid and proven saved, who is waited for, and what that costs."""
     totals, waits = report.totals, report.money.waits
     paid = f"You pay {_whole_usd(totals.spend)} a month for {sentences.count(totals.endpoints, 'endpoint')}."
+    if not totals.endpoints:
+        paid = "What you pay is not known: no endpoint was evaluated in these days."
     proven = f"{_whole_usd(totals.proven)} a month is proven saved."
     if not totals.waiting:
         return f"{paid} {proven} Nothing waits for an answer."

@@ -52,12 +52,13 @@ def named_proposal(typed: str, doing: str, read: ReadProposals, preferred: Colle
 def named_change(typed: str, doing: str, read: ReadProposals) -> str:
     """The id of the one change that is meant.
 
-    What fits no endpoint and no change is returned as it is. Of an endpoint with several changes, those that can be
-    taken back count alone.
+    What fits no endpoint and no change is returned as it is; an endpoint without a change is an InputError. Of an
+    endpoint with several changes, those that can be taken back count alone.
     """
     if WHOLE_CHANGE.fullmatch(typed):
         return typed
-    known = sorted((one for one in read() if one.change_id), key=lambda one: one.created_at, reverse=True)
+    everything = read()
+    known = sorted((one for one in everything if one.change_id), key=lambda one: one.created_at, reverse=True)
     named = [one for one in known if one.ref.name == typed]
     if named:
         found = [one for one in named if one.state in STOPPABLE] or named[:1]
@@ -65,6 +66,8 @@ def named_change(typed: str, doing: str, read: ReadProposals) -> str:
         found = [one for one in known if len(typed) >= SHORTEST and one.change_id.startswith(typed)]
     if len(found) > 1:
         raise InputError(f"{doing}: {typed!r} fits several; give more of the id: {_listed(found, changes=True)}")
+    if not found and typed in {one.ref.name for one in everything}:
+        raise InputError(f"{doing}: no change of {typed} has begun; rightsizer history {typed} tells what was decided")
     return found[0].change_id if found else typed
 
 

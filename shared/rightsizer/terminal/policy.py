@@ -26,6 +26,7 @@ DOCUMENT_VERSION = 1
 """Of the JSON that these commands print."""
 TIER_USD = {"Standard": "0.00", "Advanced": "0.05"}
 """US dollars a month for storing one parameter (Systems Manager pricing)."""
+EMPTY = len("{}")
 UP_TO_NOW = "Nothing would change."
 
 policy = typer.Typer(
@@ -94,7 +95,8 @@ def _verdict(problems: int, size: int, tier: str) -> str:
     if tier == "Advanced":
         room += f"; with {STANDARD:,} bytes or less it is free"
     wrong = "1 value cannot be understood" if problems == 1 else f"{problems} values cannot be understood"
-    return f"{wrong if problems else 'The policy document is right'}: {room}."
+    right = "The policy document is right" if size > EMPTY else "The policy document sets nothing, so the defaults hold"
+    return f"{wrong if problems else right}: {room}."
 
 
 @policy.command(epilog=examples("rightsizer policy schema > policy.schema.json"))

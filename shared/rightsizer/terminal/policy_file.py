@@ -15,8 +15,12 @@ def read_file(name: str) -> str:
     """The document of a file as compact JSON. InputError names the file and the line that is wrong."""
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"reading the policy document {name}: {error}") from None
+    except OSError as error:
+        raise InputError(f"reading the policy document {name}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"reading the policy document {name}: it is no text in UTF-8 ({error.reason}); save it so"
+        ) from None
     if name.endswith(".json"):
         return text  # as it is: a key that is given twice shall be seen
     try:

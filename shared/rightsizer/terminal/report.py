@@ -128,6 +128,8 @@ def _window(monthly: bool, since: datetime | None, until: datetime | None, now: 
     start, end = since.replace(tzinfo=UTC), until.replace(tzinfo=UTC) if until is not None else now
     if start >= end:
         raise InputError(f"the window ends before it begins: {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC")
+    if start >= now:
+        raise InputError(f"nothing is known of days to come: the window begins {start:%Y-%m-%d %H:%M} UTC")
     return start, end
 
 

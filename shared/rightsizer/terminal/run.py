@@ -56,7 +56,8 @@ def run(arguments: Sequence[str]) -> int:
         return Exit.FAILED
     except RightsizerError as error:
         said = f"the stored row cannot be read: {error}; {READ_AGAIN}" if isinstance(error, UnreadableError) else error
-        Screen(stderr=True).print(Text.assemble(("error: ", "bold red"), str(said)))
+        screen = Screen(stderr=True)  # in a log an error is one line
+        screen.print(Text.assemble(("error: ", "bold red"), str(said)), soft_wrap=not screen.is_terminal)
         return Exit.FAILED
     except Exception as error:
         return _usage(error)
