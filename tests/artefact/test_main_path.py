@@ -43,6 +43,14 @@ NOT_SEEN: dict[tuple[str, str], str] = {
     ("sweep", "dynamodb:BatchGetItem"): "asked where a proposal expires or a message was lost; none did",
     ("report", "dynamodb:GetItem"): "reads the kept use of Savings Plans; tests/aws/test_plan_use.py has some",
     ("report", "ce:GetCostAndUsage"): "asked in a stack with a bill; tests/doors/test_report.py has one",
+    (
+        "sweep",
+        "events:PutEvents",
+    ): "asked where EventBridge refused a report's event; tests/doors/test_events_out.py has one",
+    (
+        "report",
+        "dynamodb:PutItem",
+    ): "asked where EventBridge refused a report's event; tests/doors/test_events_out.py has one",
     ("report", "tag:GetResources"): "asked where an endpoint is quiet at night; none was",
     **{
         (door, "ssm:GetParameter"): "asked in a stack with a policy document; tests/doors/test_policy.py has one"
