@@ -372,3 +372,21 @@ def test_a_window_without_an_evaluation_is_not_said_to_cost_nothing() -> None:
     lead = report_tables.lead_text(nothing)
     assert lead.startswith("What you pay is not known: no endpoint was evaluated in these days.")
     assert "You pay $0" not in lead
+
+
+@pytest.mark.parametrize(
+    ("owners", "whom"),
+    [
+        (("ml-search", "ml-chat"), "2 owners and costs"),
+        (("ml-search", ""), "1 owner, and for endpoints without an owner, and costs"),
+        (("", ""), "somebody: no owner is named and costs"),
+    ],
+)
+def test_the_first_sentence_names_all_who_are_waited_for(owners: tuple[str, str], whom: str) -> None:
+    found = [replace(found_at(number, NOW - DAY, 9_000_000), owner=owner) for number, owner in enumerate(owners)]
+    asked = [
+        proposal(f"p-{one.ref.name}", recommendation=one, created_at=NOW - DAY, expires_at=NOW + 13 * DAY)
+        for one in found
+    ]
+    told = make_report(Records("1", "eu-west-1", found, asked, [], []), NOW - timedelta(days=7), NOW, NOW)
+    assert f"waits for {whom}" in report_tables.lead_text(told)

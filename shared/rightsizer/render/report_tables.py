@@ -57,6 +57,8 @@ def lead_text(report: Report) -> str:
         return f"{paid} {proven} Nothing waits for an answer."
     named = sum(1 for one in waits if one.owner)
     people = sentences.count(named, "owner") if named else "somebody: no owner is named"
+    if 0 < named < len(waits):
+        people += ", and for endpoints without an owner,"
     cost = _whole_usd(usd_per_day(totals.waiting))
     return f"{paid} {proven} {_whole_usd(totals.waiting)} a month waits for {people} and costs {cost} a day."
 
