@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.paging import page
 from sandbox.refusals import AwsRefusal
 from sandbox.strict import on
+from sandbox.tagging import JOB
 
 if TYPE_CHECKING:
     from sandbox.world import World
@@ -35,7 +36,6 @@ class Jobs:
         self._world, self._inner = world, world.api("sagemaker")
         self.jobs: dict[str, Params] = {}
         self.processing: dict[str, Params] = {}
-        self.tags: dict[str, dict[str, str]] = {}
         self.clusters: dict[str, Params] = {}
 
     def __getattr__(self, operation: str) -> Any:
@@ -67,14 +67,18 @@ class Jobs:
             "SecondaryStatusTransitions": [{"Status": "Training", "StartTime": begun}],
             **over,
         }  # fmt: skip
-        self.tags[arn] = dict(tags or {})
+        self._world.tags.put(arn, dict(tags or {}))
         return self.jobs[name]
 
-    def process(self, name: str, begun: datetime, ended: datetime, **over: Any) -> Params:
+    def process(
+        self, name: str, begun: datetime, ended: datetime, *, tags: dict[str, str] | None = None, **over: Any
+    ) -> Params:
         """A processing job that ended; `over` replaces members of its description."""
+        arn = self._world.arn("sagemaker", f"processing-job/{name}")
+        self._world.tags.put(arn, dict(tags or {}))
         self.processing[name] = {
             "ProcessingJobName": name,
-            "ProcessingJobArn": self._world.arn("sagemaker", f"processing-job/{name}"),
+            "ProcessingJobArn": arn,
             "ProcessingJobStatus": "Completed",
             "ProcessingResources": {
                 "ClusterConfig": {"InstanceCount": 1, "InstanceType": "ml.m5.xlarge", "VolumeSizeInGB": 30}
@@ -93,7 +97,7 @@ class Jobs:
     def emit(self, name: str) -> None:
         """SageMaker says that the job moved."""
         job = self.jobs[name]
-        detail = _epoch(job) | {"Tags": self.tags[job["TrainingJobArn"]]}
+        detail = _epoch(job) | {"Tags": self._world.tags.of(job["TrainingJobArn"])}
         self._world.emit("aws.sagemaker", "SageMaker Training Job State Change", [job["TrainingJobArn"]], detail)
 
     # operations
@@ -155,8 +159,8 @@ class Jobs:
 
     def ListTags(self, p: Params) -> Params:
         """Tags of a job; of anything else as before."""
-        if p["ResourceArn"] in self.tags:
-            return {"Tags": [{"Key": key, "Value": value} for key, value in self.tags[p["ResourceArn"]].items()]}
+        if JOB.search(p["ResourceArn"]):
+            return {"Tags": self._world.tags.listed(p["ResourceArn"])}
         inner: Params = self._inner.ListTags(p)  # type: ignore[attr-defined]
         return inner
 

@@ -3,6 +3,7 @@
 API references: SageMaker AddTags, ListTags, DeleteTags; Resource Groups Tagging API GetResources (page of 100 at most).
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from sandbox.paging import page
@@ -11,6 +12,10 @@ from sandbox.strict import on
 
 if TYPE_CHECKING:
     from sandbox.world import World
+
+
+JOB = re.compile(r":(training|processing)-job/")
+"""In the ARN of a job that is simulated."""
 
 
 class Tags:
@@ -70,7 +75,7 @@ class Tagging:
         fleet = self._world.fleet
         if asked := p.get("ResourceARNList"):
             known = {*fleet.arns("endpoint"), *fleet.arns("endpoint-config"), *fleet.arns("model")}
-            return [arn for arn in asked if arn in known and self._world.tags.of(arn)]
+            return [arn for arn in asked if (arn in known or JOB.search(arn)) and self._world.tags.of(arn)]
         arns: list[str] = []
         for kind in p.get("ResourceTypeFilters") or ["*"]:
             if kind not in {"sagemaker:endpoint", "sagemaker:endpoint-config", "sagemaker:model"}:

@@ -39,17 +39,29 @@ class Work:
     failed: int = 0
     retained_s: int = 0
     """Seconds that a warm pool was billed for after each run."""
+    tags: Mapping[str, str] = field(default_factory=dict)
     over: Mapping[str, Any] = field(default_factory=dict)
 
 
 WORK = (
-    Work("churn-xgboost", 40, "ml.g5.xlarge", 0.8, 0.7, 0.30),  # a GPU that does nothing
+    Work("churn-xgboost", 40, "ml.g5.xlarge", 0.8, 0.7, 0.30, tags={"team": "growth"}),  # a GPU that does nothing
     Work("bert-finetune", 26, "ml.g5.2xlarge", 2.0, 0.4, 0.35, 0.90, 0.60, checkpoints=True, spot=True),
     Work("bert-finetune", 10, "ml.g5.12xlarge", 1.6, 0.2, 0.15, 0.30, 0.25, checkpoints=True, spot=True),  # dearer
     Work("bert-finetune", 8, "ml.g4dn.xlarge", 4.4, 0.5, 0.60, 0.95, 0.80, checkpoints=True, spot=True),
-    Work("resnet-train", 30, "ml.g5.12xlarge", 6.0, 0.5, 0.40, 0.85, 0.70, checkpoints=True),  # never on Spot
+    Work(
+        "resnet-train",
+        30,
+        "ml.g5.12xlarge",
+        6.0,
+        0.5,
+        0.40,
+        0.85,
+        0.70,
+        checkpoints=True,
+        tags={"rightsizer:owner": "vision"},
+    ),  # never on Spot
     Work("llm-sft", 16, "ml.p4d.24xlarge", 9.0, 0.2, 0.30, 0.75, 0.85, spot=True, checkpoints=True, interruptions=2),
-    Work("rank-nightly", 30, "ml.m5.4xlarge", 1.5, 0.10, 0.12),  # a host that is too large
+    Work("rank-nightly", 30, "ml.m5.4xlarge", 1.5, 0.10, 0.12, tags={"owner": "search"}),  # a host that is too large
     Work("segment-study", 24, "ml.g5.4xlarge", 0.4, 0.3, 0.2, 0.55, 0.4, retained_s=1800, failed=4),  # idle warm pools
     Work("speech-encoder", 16, "ml.g5.8xlarge", 3.0, 0.3, 0.25, 0.12, 0.18, failed=1),  # a GPU that is too large
 )
@@ -77,10 +89,13 @@ class Processing:
     cpu: float
     memory: float
     gpu: float = 0.0
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 PROCESSING = (
-    Processing("features-daily", 28, "ml.m5.12xlarge", 0.5, 0.08, 0.10),  # a host that is too large
+    Processing(
+        "features-daily", 28, "ml.m5.12xlarge", 0.5, 0.08, 0.10, tags={"team": "growth"}
+    ),  # a host that is too large
     Processing("embed-weekly", 4, "ml.g5.4xlarge", 2.0, 0.5, 0.20, 0.0),  # a GPU that does nothing
 )
 
@@ -95,7 +110,8 @@ def seed_processing(box: "Sandbox", jobs: "Jobs", seed: int = 7) -> int:
             hours = work.hours * dice.uniform(0.92, 1.08)
             cluster = {"InstanceCount": 1, "InstanceType": work.instance_type, "VolumeSizeInGB": 30}
             ended = begun + timedelta(hours=hours)
-            jobs.process(name, begun, ended, ProcessingResources={"ClusterConfig": cluster})
+            resources = {"ClusterConfig": cluster}
+            jobs.process(name, begun, ended, tags=dict(work.tags), ProcessingResources=resources)
             used = Work(work.name, 1, work.instance_type, work.hours, work.cpu, work.memory, work.gpu)
             _measure(box, used, name, begun, hours, dice, PROCESSING_NAMESPACE)
     return sum(work.runs for work in PROCESSING)
@@ -122,6 +138,7 @@ def _train(box: "Sandbox", jobs: "Jobs", work: Work, run: int, dice: random.Rand
     described = jobs.train(
         name,
         hours_ago=ago,
+        tags=dict(work.tags),
         TrainingJobStatus=status,
         SecondaryStatus=status,
         ResourceConfig=resources,

@@ -153,3 +153,50 @@ def test_without_the_right_to_read_processing_jobs_the_training_jobs_are_still_j
     assert json.loads(out)["jobs"] == 200
     assert "processing jobs are left out" in err
     assert action in err
+
+
+def test_the_owner_of_each_work_is_read_from_tags_a_hundred_jobs_a_request(
+    spot: Spot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed_training(spot.box, spot.jobs)
+    seed_processing(spot.box, spot.jobs)
+    _, found = work(capsys)
+    owners = {name: found[name]["owner"] for name in ("churn-xgboost", "resnet-train", "rank-nightly", "llm-sft")}
+    assert owners == {"churn-xgboost": "growth", "resnet-train": "vision", "rank-nightly": "search", "llm-sft": ""}
+    assert found["features-daily"]["owner"] == "growth"
+    assert len(spot.box.calls.of("resourcegroupstaggingapi", "GetResources")) == 3
+    assert run(["training", "--region", "eu-west-1"]) == Exit.SAVINGS_FOUND
+    page = capsys.readouterr().out
+    assert "resnet-train (owner vision): 30 runs" in page
+    assert "llm-sft: 16 runs" in page
+
+
+@pytest.mark.parametrize("word", ["off", "OFF "])
+def test_a_work_whose_newest_run_is_tagged_off_is_shown_and_proposed_nothing(
+    spot: Spot, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    seed_training(spot.box, spot.jobs)
+    ordered = sorted((name for name in spot.jobs.jobs if name.startswith("churn-xgboost")), reverse=True)
+    newest, oldest = (spot.jobs.jobs[name]["TrainingJobArn"] for name in (ordered[0], ordered[-1]))
+    spot.box.world.tags.put(oldest, {"rightsizer:mode": word})
+    assert work(capsys)[1]["churn-xgboost"]["findings"]
+    spot.box.world.tags.put(newest, {"rightsizer:mode": word})
+    _, found = work(capsys)
+    churn = found["churn-xgboost"]
+    assert (churn["is_opted_out"], churn["findings"], churn["saving_usd"], churn["runs"]) == (True, [], 0, 40)
+    assert found["resnet-train"]["findings"]
+    run(["training", "--region", "eu-west-1"])
+    assert "nothing is proposed: the tag rightsizer:mode of the newest run says off" in capsys.readouterr().out
+
+
+def test_tags_that_cannot_be_read_are_told_once_and_stop_nothing(
+    spot: Spot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed_training(spot.box, spot.jobs)
+    spot.box.deny("tag:GetResources")
+    assert run(["training", "--region", "eu-west-1", "--json"]) == Exit.SAVINGS_FOUND
+    out, err = capsys.readouterr()
+    assert {each["owner"] for each in json.loads(out)["work"]} == {""}
+    assert err.count("owners and opt-outs of some jobs are not known") == 1
+    assert "tag:GetResources" in err
+    assert spot.box.calls.of("sagemaker", "ListTags") == []

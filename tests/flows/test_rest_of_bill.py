@@ -14,11 +14,11 @@ from rightsizer.domain.account_finding import (
     StoredResource,
     WarmPoolUse,
 )
-from rightsizer.domain.endpoint import EndpointRef
+from rightsizer.domain.endpoint import EndpointRef, Mode
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.price import Commitment, PriceTable
-from rightsizer.domain.reason import Reason
+from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import PermissionMissingError
@@ -181,3 +181,20 @@ def test_a_scan_describes_no_training_job() -> None:
     account = Account(runs=(run(job(0), gpu=0.1),))
     assert "training-runs" not in read(account)[1]
     assert account.asked == []
+
+
+def test_a_report_names_the_owner_of_a_training_work_and_why_others_are_not_known() -> None:
+    owned = tuple(run(job(number, owner="vision"), cpu=150, gpu=0.1) for number in range(4))
+    reason = Reason(Code.PERMISSION_MISSING, "reading the tags of jobs needs tag:GetResources")
+    unknown = tuple(replace(each, tags_unread=reason) for each in owned[:2])
+    scope = BillScope("eu-west-1", (), reads_training_runs=True)
+    found, _ = read(Account(runs=owned), scope=scope)
+    (told,) = (each for each in found.findings if each.code.value == "training-runs")
+    assert [item.owner for item in told.items] == ["vision"]
+    assert found.unread == ()
+    assert read(Account(runs=(*unknown, *owned[2:])), scope=scope)[0].unread == (reason,)
+
+
+def test_a_report_proposes_nothing_for_a_training_work_that_is_tagged_off() -> None:
+    off = tuple(run(job(number, mode=Mode.OFF), cpu=150, gpu=0.1) for number in range(4))
+    assert "training-runs" not in read(Account(runs=off), scope=BillScope("eu-west-1", (), reads_training_runs=True))[1]

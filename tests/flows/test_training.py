@@ -162,7 +162,8 @@ def pooled(scene: Scene, mode: str = "auto") -> None:
         scene, "bert", ResourceConfig=resources | {"VolumeSizeInGB": 50},
         WarmPoolStatus={"Status": "Available", "ResourceRetainedBillableTimeInSeconds": 3600},
     )  # fmt: skip
-    scene.spot.jobs.tags[scene.spot.jobs.jobs["bert"]["TrainingJobArn"]] = {"rightsizer:mode": mode} if mode else {}
+    if mode:
+        scene.box.world.tags.put(scene.spot.jobs.jobs["bert"]["TrainingJobArn"], {"rightsizer:mode": mode})
 
 
 def flow(scene: Scene) -> Flow:

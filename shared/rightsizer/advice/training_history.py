@@ -22,6 +22,7 @@ from rightsizer.domain.account_finding import (
     FindingItem,
     waits_for_nobody,
 )
+from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.training_run import TrainingRun
@@ -67,6 +68,10 @@ class WorkAdvice:
     """The runs of one work: of one experiment, or jobs whose names differ in a stamp only."""
 
     name: str
+    owner: str
+    """Person or team that the tags of the newest run name; empty when nobody is."""
+    is_opted_out: bool
+    """Whether the tag `rightsizer:mode` of the newest run says off: nothing is proposed then."""
     is_processing: bool
     """Whether its runs are processing jobs."""
     runs: int
@@ -114,7 +119,7 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
         if best.instance_type:
             named = f"{verb} {best.instance_type} for the next run, of {each.runs}"
         said = f"{named}: {best.reason.text}"
-        items.append(FindingItem(each.name, said, usd_per_month=month.quantize(CENT)))
+        items.append(FindingItem(each.name, said, usd_per_month=month.quantize(CENT), owner=each.owner))
     total = sum((item.usd_per_month or Decimal(0) for item in items), Decimal(0))
     if total < LEAST_USD:
         return None
@@ -132,9 +137,13 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
 
 def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
     done = [each for each in runs if each.job.status == "Completed" and each.hours > 0]
-    findings = [*_lacking(runs, market), *_findings(done, market)]
+    newest = max(runs, key=lambda each: each.job.created_at).job
+    is_opted_out = newest.mode is Mode.OFF
+    findings = [] if is_opted_out else [*_lacking(runs, market), *_findings(done, market)]
     return WorkAdvice(
         name,
+        newest.owner,
+        is_opted_out,
         runs[0].is_processing,
         len(runs),
         sum(1 for each in runs if each.job.status == "Failed"),

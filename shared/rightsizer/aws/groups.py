@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of, translate_read_errors, translate_write_errors
 from rightsizer.domain.endpoint import MODE_TAG, Mode
-from rightsizer.domain.ownership import handler_of, owner_of
+from rightsizer.domain.ownership import handler_of, named_owner, owner_of
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.scaling_group import (
     AutoScalingGroup,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from types_boto3_ec2 import EC2Client
 
 DEAD = frozenset({"terminated", "shutting-down"})
-OWNER_TAG = "rightsizer:owner"
 FALLBACK_TAG = "rightsizer:fallback"
 
 
@@ -215,7 +214,7 @@ def group_of(
             arn=str(row.get("AutoScalingGroupARN", "")),
             region=region,
             mode=mode_of(tags, str(row["AutoScalingGroupName"])),
-            owner=tags.get(OWNER_TAG, tags.get("owner", "")),
+            owner=named_owner(tags),
             minimum=int(row["MinSize"]),
             maximum=int(row["MaxSize"]),
             desired=int(row["DesiredCapacity"]),

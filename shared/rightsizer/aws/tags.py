@@ -1,10 +1,10 @@
-"""Tags of endpoints in bulk. What ours mean is in `domain.tags`."""
+"""Tags of endpoints and jobs in bulk. What ours mean is in `domain.tags`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.domain.reason import Reason, reason_of
+from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.errors import RightsizerError
 from rightsizer.telemetry import logger
 
@@ -36,19 +36,40 @@ class TagReader:
             found |= self._chunk(arns[start : start + PAGE])
         return found
 
+    def read_only_in_bulk(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
+        """The same, and nothing is asked one by one: for things of which an account has thousands, such as jobs."""
+        found: dict[str, Tags | Reason] = {}
+        for start in range(0, len(arns), PAGE):
+            chunk = arns[start : start + PAGE]
+            try:
+                tagged, is_whole = self._tagged(chunk, "jobs")
+            except RightsizerError as error:
+                found |= dict.fromkeys(chunk, reason_of(error))
+                continue
+            left_out: Tags | Reason = (
+                {} if is_whole else Reason(Code.READ_FAILED, "tag:GetResources left some tags out")
+            )
+            found |= {arn: tagged.get(arn.lower(), left_out) for arn in chunk}
+        return found
+
     def _chunk(self, arns: Sequence[str]) -> dict[str, Tags | Reason]:
         try:
-            with translate_read_errors("tag:GetResources", "reading the tags of endpoints"):
-                answer = self._client.get_resources(ResourceARNList=list(arns))
+            tagged, is_whole = self._tagged(arns, "endpoints")
         except RightsizerError as error:
             logger.warning("tags are read one by one", extra={"endpoints": len(arns), "problem": str(error)})
             return {arn: self.list_tags(arn) for arn in arns}
+        return {
+            arn: tagged.get(arn.lower(), {}) if is_whole or arn.lower() in tagged else self.list_tags(arn)
+            for arn in arns
+        }
+
+    def _tagged(self, arns: Sequence[str], of: str) -> tuple[Mapping[str, Tags], bool]:
+        """Tags by the ARN in small letters, of what has any; and whether the answer is whole."""
+        with translate_read_errors("tag:GetResources", f"reading the tags of {of}"):
+            answer = self._client.get_resources(ResourceARNList=list(arns))
         rows = answer["ResourceTagMappingList"]
         tagged = {row["ResourceARN"].lower(): {tag["Key"]: tag["Value"] for tag in row["Tags"]} for row in rows}
-        whole = not answer.get("PaginationToken")
-        return {
-            arn: tagged.get(arn.lower(), {}) if whole or arn.lower() in tagged else self.list_tags(arn) for arn in arns
-        }
+        return tagged, not answer.get("PaginationToken")
 
     def list_tags(self, arn: str) -> Tags | Reason:
         """Tags of one endpoint or component by SageMaker's own ListTags; why they could not be read."""

@@ -9,9 +9,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.aws.groups import OWNER_TAG, mode_of
+from rightsizer.aws.groups import mode_of
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.job import TrainingJob, Transition, base_name
+from rightsizer.domain.ownership import named_owner
 from rightsizer.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def job_of(raw: Mapping[str, Any], tags: Mapping[str, str]) -> TrainingJob:
             name=name,
             arn=str(raw["TrainingJobArn"]),
             mode=mode_of(tags, name) if MODE_TAG in tags else Mode.REPORT,
-            owner=tags.get(OWNER_TAG, tags.get("owner", "")),
+            owner=named_owner(tags),
             status=str(raw["TrainingJobStatus"]),
             secondary=str(raw.get("SecondaryStatus", "")),
             spot=bool(raw.get("EnableManagedSpotTraining")),

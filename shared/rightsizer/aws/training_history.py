@@ -1,7 +1,9 @@
 """Finished training and processing jobs of an account with the use of their hosts, read.
 
 Sources: SageMaker API reference, List and Describe of training and processing jobs; SageMaker developer guide,
-"CloudWatch metrics for jobs": a namespace for each kind, dimension Host, ``job/algo-1`` for the first host.
+"CloudWatch metrics for jobs": a namespace for each kind, dimension Host, ``job/algo-1`` for the first host. Training
+and processing jobs are among the resource types of the Resource Groups Tagging API (``sagemaker:training-job``,
+``sagemaker:processing-job``; Tag Editor user guide, supported resources), and a job keeps its tags when it ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
+from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.aws.training import job_of, processing_job_of
 from rightsizer.domain.job import TrainingJob
+from rightsizer.domain.ownership import named_owner
+from rightsizer.domain.reason import Reason
+from rightsizer.domain.tags import parse_tags
 from rightsizer.domain.training_run import TrainingRun
 
 if TYPE_CHECKING:
@@ -44,9 +50,10 @@ def _quiet(done: int, of: int) -> None:
 
 
 class TrainingHistory:
-    """Reads jobs that ended. ReadError says what could not be read."""
+    """Reads jobs that ended. ReadError says what could not be read, but for tags: TrainingRun.tags_unread says it."""
 
     def __init__(self, session: Session) -> None:
+        self._session = session
         self._sagemaker: SageMakerClient = session.client("sagemaker")
         self._cloudwatch: CloudWatchClient = session.client("cloudwatch", validated=False)
 
@@ -83,7 +90,15 @@ class TrainingHistory:
         found: list[TrainingRun] = []
         for some in batched(ended, JOBS_AT_ONCE):
             found += self._with_use(some, namespace, since, now)
-        return tuple(found)
+        return self._with_tags(found)
+
+    def _with_tags(self, runs: Sequence[TrainingRun]) -> tuple[TrainingRun, ...]:
+        """The runs with tags, owner and mode of their jobs, a hundred with one request."""
+        if not runs:
+            return ()
+        reader = TagReader(self._session.client("resourcegroupstaggingapi"), self._sagemaker)
+        tags = reader.read_only_in_bulk([each.job.arn for each in runs])
+        return tuple(_tagged(each, tags[each.job.arn]) for each in runs)
 
     def _processing_names(self, since: datetime, now: datetime, most: int) -> list[str]:
         with translate_read_errors("sagemaker:ListProcessingJobs", "listing the processing jobs"):
@@ -127,6 +142,12 @@ class TrainingHistory:
                 for row in page["MetricDataResults"]:
                     values.setdefault(row["Id"], []).extend(row["Values"])
         return [_run(job, values, number) for number, job in enumerate(jobs)]
+
+
+def _tagged(run: TrainingRun, tags: Tags | Reason) -> TrainingRun:
+    if isinstance(tags, Reason):
+        return replace(run, tags_unread=tags)
+    return replace(run, job=replace(run.job, tags=tags, owner=named_owner(tags), mode=parse_tags(tags).mode))
 
 
 def _run(job: TrainingJob, values: Mapping[str, Sequence[float]], number: int) -> TrainingRun:

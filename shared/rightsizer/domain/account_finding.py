@@ -39,6 +39,8 @@ class FindingItem:
     last_used: str = ""
     """When it was last used, as far as AWS shows it; empty where nobody can tell."""
     usd_per_month: Decimal | None = None
+    owner: str = ""
+    """Person or team that its tags name; empty when nobody is."""
 
     def __post_init__(self) -> None:
         not_empty("FindingItem.name", self.name)

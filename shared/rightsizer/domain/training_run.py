@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rightsizer.domain.job import TrainingJob, base_name
+from rightsizer.domain.reason import Reason
 
 LACKS_MEMORY = ("outofmemory", "memoryerror", "exitcode:137", "exitcode137")
 """How frameworks and containers say that memory ran out, in small letters without spaces; 137 is a killed process."""
@@ -23,6 +24,8 @@ class TrainingRun:
     """Highest GPUMemoryUtilization, summed over the GPUs of a host."""
     is_processing: bool = False
     """Whether it is a processing job, which has no managed Spot, no checkpoints and no warm pool."""
+    tags_unread: Reason | None = None
+    """Why the tags of the job could not be read; its owner and its mode are then not known."""
 
     @property
     def work(self) -> str:

@@ -98,7 +98,7 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
     if scope.is_whole:
         parts += [lambda: _warm_pools(ports, scope, now), lambda: _savings_plan(ports, scope, unread)]
     if scope.is_whole and scope.reads_training_runs:
-        parts.append(lambda: _training_runs(ports, scope, now))
+        parts.append(lambda: _training_runs(ports, scope, now, unread))
     if scope.is_whole and scope.finds_orphans:
         parts.append(lambda: _orphans(ports, scope, now, unread))
     for read in parts:
@@ -167,10 +167,11 @@ def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
     return [] if found is None else [found]
 
 
-def _training_runs(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
+def _training_runs(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
     runs = ports.account.training_runs(now - timedelta(days=WARM_POOL_DAYS), now, MOST_RUNS)
     if not runs:
         return []
+    unread += dict.fromkeys(each.tags_unread for each in runs if each.tags_unread is not None)
     # Imported here: most accounts have no training jobs, and each start of the function would pay for the rules.
     from rightsizer.advice.market import snapshot
     from rightsizer.advice.training_history import advise_runs, training_finding

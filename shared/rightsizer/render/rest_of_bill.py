@@ -62,10 +62,11 @@ def short_lines(findings: Sequence[AccountFinding]) -> list[str]:
 
 
 def item_text(item: FindingItem) -> str:
-    """``bert: 0 of 24 taken over, USD 12.00 a month``."""
+    """``bert (owner nlp): 0 of 24 taken over, USD 12.00 a month``."""
+    owner = f" (owner {item.owner})" if item.owner else ""
     used = f", last used {item.last_used}" if item.last_used else ""
     usd = f", USD {item.usd_per_month:,.2f} a month" if item.usd_per_month else ""
-    return f"{item.name}: {item.detail}{used}{usd}"
+    return f"{item.name}{owner}: {item.detail}{used}{usd}"
 
 
 def unread_line(reason: Reason) -> str:

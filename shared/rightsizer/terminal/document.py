@@ -78,6 +78,7 @@ def finding_document(each: AccountFinding) -> dict[str, Any]:
         "items": [
             {
                 "name": item.name,
+                "owner": item.owner,
                 "detail": item.detail,
                 "created_at": item.created_at.isoformat() if item.created_at else None,
                 "last_used": item.last_used or None,

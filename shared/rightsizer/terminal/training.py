@@ -16,6 +16,7 @@ from rightsizer.advice.answer import Action
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
 from rightsizer.aws.training_history import TrainingHistory
+from rightsizer.domain.endpoint import MODE_TAG
 from rightsizer.errors import InputError, PermissionMissingError
 from rightsizer.render.pictures import Line, LineChart, line_chart_png
 from rightsizer.terminal import tables as show
@@ -76,6 +77,9 @@ def training(
             runs += history.processing_runs(since, now, most, progress)
     except PermissionMissingError as error:
         show.Screen(stderr=True).print(Text.assemble(("processing jobs are left out: ", "yellow"), str(error)))
+    for reason in dict.fromkeys(each.tags_unread for each in runs if each.tags_unread is not None):
+        said = ("owners and opt-outs of some jobs are not known: ", "yellow")
+        show.Screen(stderr=True).print(Text.assemble(said, reason.sentence))
     work = advise_runs(runs, market)
     if png is not None:
         write_picture(png, line_chart_png(training_chart(work, session.region, days)))
@@ -113,7 +117,8 @@ def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> Renderabl
     for each in work:
         kind = "processing, " if each.is_processing else ""
         counts = f"{kind}{each.runs} runs, {each.failed} failed, {each.interruptions} interruptions"
-        parts += [Text(), Text(f"{each.name}: {counts}, USD {each.usd:,.2f}", style="bold")]
+        owner = f" (owner {each.owner})" if each.owner else ""
+        parts += [Text(), Text(f"{each.name}{owner}: {counts}, USD {each.usd:,.2f}", style="bold")]
         if each.unpriced:
             parts.append(
                 Padding(
@@ -123,6 +128,9 @@ def training_page(work: Sequence[WorkAdvice], jobs: int, days: int) -> Renderabl
         if each.results:
             parts.append(Padding(_results(each.results), (0, 0, 0, 2), expand=False))
         parts += [Padding(line, (0, 0, 0, 2), expand=False) for line in _findings(each.findings)]
+        if each.is_opted_out:
+            text = f"nothing is proposed: the tag {MODE_TAG} of the newest run says off"
+            parts.append(Padding(Text(text), (0, 0, 0, 2), expand=False))
     return Group(*parts)
 
 
