@@ -188,7 +188,7 @@ def test_actions_that_stayed_registered_count_on_the_way_back_alone() -> None:
     back = steps_due_now(steps(), snapshot, since, MONDAY, all_actions=True)
     forward = steps_due_now(steps(), snapshot, since, MONDAY, all_actions=False)
     assert back.steps[0].params["MinCapacity"] == 4
-    assert "was due at 2026-11-02 07:00 UTC" in next(iter(back.said.values()))
+    assert "was due on Mon 2 Nov 2026, 07:00 UTC" in next(iter(back.said.values()))
     assert (forward.steps, dict(forward.said)) == (steps(), {})
 
 

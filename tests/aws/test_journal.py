@@ -138,7 +138,7 @@ def test_the_day_has_so_many_changes(journal: TableJournal) -> None:
     for number in (1, 2):
         journal.begin(journal.create(change(number, f"e{number}")), budget_share(DAY, Decimal(1), LIMITS))
     third = journal.create(change(3, "e3"))
-    with pytest.raises(ConflictError, match="the budget of 2026-11-02"):
+    with pytest.raises(ConflictError, match="the budget of 2 Nov 2026"):
         journal.begin(third, budget_share(DAY, Decimal(1), LIMITS))
     journal.begin(third, budget_share("2026-11-03", Decimal(1), LIMITS))
 

@@ -108,7 +108,7 @@ def test_a_decision_is_recorded_once_and_names_who_was_first(store: Recommendati
     decided = decide(store, PID, APPROVAL, NOW)
     assert decided.state is ProposalState.APPROVED
     assert decided.decision == APPROVAL
-    with pytest.raises(ConflictError, match=r"approved already by U1 at 2026-01-12 09:30 UTC"):
+    with pytest.raises(ConflictError, match=r"approved already by U1 on Mon 12 Jan 2026, 09:30 UTC"):
         decide(store, PID, replace(APPROVAL, by="slack:U2"), NOW)
     assert store.proposal(PID) == decided
 

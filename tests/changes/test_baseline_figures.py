@@ -191,7 +191,8 @@ def test_the_verdict_on_a_queue_names_its_length_its_wait_and_the_limit() -> Non
     found = queue_verdict(change(queue_s=40.0), queue([100.0] * 6, [30.0] * 6))
     assert found is not None
     said = (
-        "100 requests were in the queue (25.0 per instance) within 30 minutes from 2026-11-02 10:00 UTC and a request "
+        "100 requests were in the queue (25.0 per instance) within 30 minutes from Mon 2 Nov 2026, 10:00 UTC and"
+        " a request "
         "waited 1000 s; the limit is 80 s, the longest before was 40 s"
     )
     assert (found.judgement, found.failure) == ("bad", FailureClass.PERFORMANCE)

@@ -41,7 +41,7 @@ def test_silence_of_the_whole_wait_lets_the_owner_delete_it() -> None:
 
 
 def test_until_then_it_is_watched_and_the_end_is_named() -> None:
-    said = "marked for deletion; nobody called it yet, and it is watched until 2026-11-09 10:00 UTC"
+    said = "marked for deletion; nobody called it yet, and it is watched until Mon 9 Nov 2026, 10:00 UTC"
     almost = WEEK - timedelta(seconds=1)
     assert judged([SILENT], almost) == ("not-yet", Code.UNPROVEN, said, FailureClass.NONE)
 

@@ -32,7 +32,7 @@ from rightsizer.domain.history import PastEnd
 from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import Option, OptionKind, Target
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.errors import ReadError, RightsizerError, WriteRefusedError
 from tests import samples
 
@@ -135,7 +135,7 @@ def test_the_next_try_starts_from_nothing_and_keeps_what_was_done_under_its_numb
     change = lacking()
     due = NOW + timedelta(hours=6)
     said = (
-        "try 1 ended for want of capacity; the next is at 2026-11-02 16:00 UTC, "
+        "try 1 ended for want of capacity; the next is on Mon 2 Nov 2026, 16:00 UTC, "
         "from the pools ml.g5.xlarge and ml.g5.4xlarge"
     )
     pools = replace(CHOSEN, kind=OptionKind.INSTANCE_POOLS, target=replace(CHOSEN.target, pools=(NEW, OLD)))
@@ -176,7 +176,8 @@ def test_another_type_is_tried_after_an_hour_with_its_own_saving() -> None:
     assert (found.option, found.saving_usd_per_month) == (STAND_IN, Decimal(321))
     assert found.not_before == found.next_due == NOW + timedelta(hours=1)
     assert found.outcome == (
-        "try 1 ended for want of capacity; the next is at 2026-11-02 11:00 UTC, with the next option, 2 x ml.g5.2xlarge"
+        "try 1 ended for want of capacity; the next is on Mon 2 Nov 2026, 11:00 UTC, with the next option, 2 x"
+        " ml.g5.2xlarge"
     )
     alone = again(lacking(saving_usd_per_month=Decimal(7)))
     assert alone is not None
@@ -247,7 +248,7 @@ def test_where_the_old_type_cannot_be_a_second_pool_the_same_is_tried_later(
     found = again(lacking(option=option, before=replace(RAN, variants=ran)))
     assert found is not None
     assert found.option == option
-    assert found.outcome == "try 1 ended for want of capacity; the next is at 2026-11-02 16:00 UTC"
+    assert found.outcome == "try 1 ended for want of capacity; the next is on Mon 2 Nov 2026, 16:00 UTC"
 
 
 NO_QUOTA, NOT_SOLD = Reason(Code.NO_QUOTA, "the quota is 0"), Reason(Code.NOT_SOLD, "not sold here")
@@ -257,7 +258,7 @@ NO_QUOTA, NOT_SOLD = Reason(Code.NO_QUOTA, "the quota is 0"), Reason(Code.NOT_SO
 def test_a_stand_in_that_cannot_be_had_gives_way_to_the_chosen_type(tries: int, hours: int) -> None:
     change = lacking(option=STAND_IN, tries=tries, saving_usd_per_month=Decimal(321))
     due = NOW + timedelta(hours=hours)
-    said = f"the quota is 0; ml.g5.xlarge is tried again at {due:%Y-%m-%d %H:%M} UTC"
+    said = f"the quota is 0; ml.g5.xlarge is tried again on {time_text(due)}"
     assert retry_chosen_type(change, CHOSEN, [NO_QUOTA, NOT_SOLD], NOW) == replace(
         change,
         option=CHOSEN,

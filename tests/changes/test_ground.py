@@ -85,7 +85,7 @@ def test_a_window_that_closes_while_the_alarms_warm_up_is_waited_for() -> None:
     w.advance(timedelta(minutes=2))
     w.run(6)
     assert (w.account.config_name, bounds(w)) == (OLD, [(1, 6)])
-    assert "the change window opens at 2026-11-03 08:00 UTC" in w.change.outcome
+    assert "the change window opens on Tue 3 Nov 2026, 08:00 UTC" in w.change.outcome
     change = w.run(48)
     assert change.state is ChangeState.PROVEN
     assert change.turned_at is not None

@@ -64,8 +64,10 @@ def test_a_recommendation_that_cannot_be_read_is_named_with_the_cause() -> None:
 
 def test_a_recommendation_older_than_the_table_may_not_be_the_newest() -> None:
     said = (
-        "the newest recommendation of chat is of 2026-01-12 09:30 UTC and older than the table, which was restored or"
-        " copied on 2026-01-13 09:30 UTC: a later one may be lost; the next evaluation, within a day, writes a new one"
+        "the newest recommendation of chat is of Mon 12 Jan 2026, 09:30 UTC and older than the table, which was"
+        " restored or"
+        " copied on Tue 13 Jan 2026, 09:30 UTC: a later one may be lost; the next evaluation, within a day,"
+        " writes a new one"
     )
     for found in (DECIDED, None):
         assert against(change(), found, table_made=LATER) == Reason(Code.JUDGEMENT_UNKNOWN, said)
@@ -87,7 +89,8 @@ def test_a_change_after_a_shadow_test_waits_for_an_evaluation_that_knows_the_tes
     done = PassedTest("c-0", LATER, "the shadow answered in 0.4 s", 0.4)
     known = replace(change(), after=done)
     said = (
-        "the shadow test of chat ended at 2026-01-13 09:30 UTC (the shadow answered in 0.4 s); the change waits for an"
+        "the shadow test of chat ended on Tue 13 Jan 2026, 09:30 UTC (the shadow answered in 0.4 s); the change"
+        " waits for an"
         " evaluation that knows what it measured, within a day"
     )
     for found in (None, DECIDED, newest()):
@@ -109,7 +112,7 @@ def test_a_later_stage_waits_for_an_evaluation_of_what_runs_and_ends_where_nothi
     waits = against(known, DECIDED)
     assert waits is not None
     assert waits.sentence == (
-        "stage 1 of chat was proven at 2026-01-12 09:30 UTC; stage 2 waits for an evaluation of what runs now"
+        "stage 1 of chat was proven on Mon 12 Jan 2026, 09:30 UTC; stage 2 waits for an evaluation of what runs now"
     )
     assert against(known, newest()) is None
     gone = against(known, newest(option(target=Target("ml.g6.xlarge", 1))))

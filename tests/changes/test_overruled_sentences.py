@@ -25,7 +25,7 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Vari
 from tests import samples
 from tests.changes.test_overruled import DECIDED, SMALL, approved, covered, held, newest, saving, scaled_at, sized
 
-WHEN = "the recommendation of 2026-01-15 09:30 UTC"
+WHEN = "the recommendation of Thu 15 Jan 2026, 09:30 UTC"
 WHY = Reason(Code.ALREADY_RIGHT, "so it is")
 NEEDS_A_TEST = replace(approved(), test_usd=Decimal(20))
 RISKIER = replace(approved(), risk=Risk.HIGH)

@@ -15,7 +15,7 @@ from rightsizer.domain.plan import Plan, PlanKind, StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits, ChangeWindow
 from rightsizer.domain.preflight import Deferral
 from rightsizer.domain.proposal import Decision, ProposalState
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Gate
 from tests import samples
 from tests.changes.test_plan_config import BODY, NEW_TYPE, OLD_TYPE, OWN, approved
@@ -202,9 +202,7 @@ def test_a_shadow_test_waits_for_the_busiest_hour_for_six_days() -> None:
     found = waits(0)
     assert found is not None
     assert NOW < found.until < NOW.replace(hour=14)
-    assert found.sentence == (
-        f"the shadow test begins at {found.until:%Y-%m-%d %H:%M} to see the busiest hour, 14:00 UTC"
-    )
+    assert found.sentence == (f"the shadow test begins on {time_text(found.until)} to see the busiest hour, 14:00 UTC")
     begins = (found.until - NOW).total_seconds() / 60
     assert waits(begins) is None
     assert waits(6 * 24 * 60) is not None

@@ -215,7 +215,7 @@ def test_a_setting_that_cannot_be_understood_holds_before_the_window_and_the_win
     misread = Hold(HALF_AN_HOUR, Reason(Code.BAD_SETTING, text))
     opens = NOW + 5 * HOUR
     assert start_hold((PAGER,), NOW, opens, ["CAP is 'x'", "y"]) == misread
-    window = Hold(opens, Reason(Code.OUTSIDE_WINDOW, "the change window opens at 2026-11-02 14:00 UTC"))
+    window = Hold(opens, Reason(Code.OUTSIDE_WINDOW, "the change window opens on Mon 2 Nov 2026, 14:00 UTC"))
     assert start_hold((PAGER,), NOW, opens) == window
     assert start_hold((), NOW, NOW) is None
 
@@ -236,7 +236,7 @@ def test_a_wait_says_what_it_waits_for_and_until_when() -> None:
     held = preflight_deferral(preflight_input(incident_alarms=(PAGER,)), NOW, NOW)
     assert held == Deferral(HALF_AN_HOUR, "the incident alarm pager is firing")
     window = preflight_deferral(preflight_input(), NOW, NOW + HOUR)
-    assert window == Deferral(NOW + HOUR, "the change window opens at 2026-11-02 10:00 UTC")
+    assert window == Deferral(NOW + HOUR, "the change window opens on Mon 2 Nov 2026, 10:00 UTC")
     misread = preflight_deferral(preflight_input(limits=ChangeLimits(misread=("CAP is 'x'",))), NOW, NOW)
     assert misread is not None
     assert misread.sentence.endswith("CAP is 'x'")
@@ -244,7 +244,7 @@ def test_a_wait_says_what_it_waits_for_and_until_when() -> None:
 
 def test_an_endpoint_rests_after_its_last_change_unless_users_suffer_meanwhile() -> None:
     option, day = preflight_input().option, timedelta(days=1)
-    rests = Deferral(NOW - HOUR + day, "the last change of this endpoint was at 2026-11-02 08:00 UTC")
+    rests = Deferral(NOW - HOUR + day, "the last change of this endpoint was on Mon 2 Nov 2026, 08:00 UTC")
     assert cooldown_deferral(option, NOW - HOUR, day, NOW) == rests
     assert preflight_deferral(preflight_input(last_change_at=NOW - HOUR), NOW, NOW) == rests
     assert cooldown_deferral(option, NOW - day, day, NOW) is None

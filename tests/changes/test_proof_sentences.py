@@ -110,7 +110,7 @@ def test_half_the_usual_peak_of_an_hour_is_enough_and_an_unknown_peak_is_not() -
 def test_five_failed_requests_of_more_than_a_tenth_bring_it_back_and_four_or_a_tenth_do_not() -> None:
     rows = [0.0] * 5
     found = verdict_on([window(requests=[0.0, 20.0, *rows], errors=[0.0, 5.0, *rows])], 1.0)
-    said = "5 of 20 requests failed within 30 minutes from 2026-11-02 10:00 UTC"
+    said = "5 of 20 requests failed within 30 minutes from Mon 2 Nov 2026, 10:00 UTC"
     assert (found.judgement, found.reason) == ("bad", Reason(Code.ROLLED_BACK, said))
     assert found.failure is FailureClass.PERFORMANCE
     assert judged([window(requests=[0.0, 20.0], errors=[0.0, 4.0])])[0] == "not-yet"
@@ -123,7 +123,7 @@ def test_the_owners_tag_sets_the_share_that_may_fail(percent: str, judgement: st
     found = judged([failing], at=tagged(percent))
     assert found[0] == judgement
     if judgement == "bad":
-        said = "5 of 20 requests failed within 30 minutes from 2026-11-02 10:00 UTC"
+        said = "5 of 20 requests failed within 30 minutes from Mon 2 Nov 2026, 10:00 UTC"
         allows = "" if percent == "many" else f"; the tag rightsizer:error-percent allows {percent} %"
         assert found[2] == said + allows
 

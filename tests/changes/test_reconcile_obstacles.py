@@ -164,7 +164,7 @@ def waiting(*entries: Entry, **plan: Any) -> Change:
     return replace(known, journal=entries, outcome="the window is closed")
 
 
-EXPIRED = "it waited 7 days from its approval of 2026-11-02 08:00 UTC and could not start: the window is closed"
+EXPIRED = "it waited 7 days from its approval of Mon 2 Nov 2026, 08:00 UTC and could not start: the window is closed"
 
 
 def test_an_approval_that_became_too_old_tells_when_it_was_given_and_what_it_waited_for() -> None:

@@ -62,7 +62,7 @@ def test_a_shadow_test_waits_for_the_busiest_hour_says_so_once_and_sees_it() -> 
     waiting = w.start()
     assert w.account.done == []
     assert "to see the busiest hour, 14:00 UTC" in waiting.outcome
-    assert "begins at 2026-11-02 13:00" in waiting.outcome
+    assert "begins on Mon 2 Nov 2026, 13:00 UTC" in waiting.outcome
     change = w.run(24)
     assert sum(1 for entry in change.journal if entry.step == "wait") == 1
     assert change.turned_at is not None

@@ -9,7 +9,7 @@ from rightsizer.changes.shadow_test_result import shadow_test_verdict
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.usage import MetricWindow, NoMetrics
 from tests import samples
 from tests.changes.test_shadow_test_result import LIVE, NAN, ended, late, window
@@ -30,12 +30,12 @@ def under_test(**changes: object) -> Change:
 
 
 def test_a_test_runs_to_its_end_to_the_second_and_says_until_when() -> None:
-    until = (NOW + timedelta(hours=2)).strftime("%Y-%m-%d %H:%M")
+    until = time_text(NOW + timedelta(hours=2))
     almost = ended(STEADY, LIVE, after_hours=2 - 1 / 3600)
     assert said(almost) == (
         "not-yet",
         Code.UNPROVEN,
-        f"the shadow test runs until {until} UTC",
+        f"the shadow test runs until {until}",
         FailureClass.NONE,
     )
     assert said(ended(STEADY, LIVE)) == (

@@ -227,7 +227,7 @@ def test_actions_that_were_due_meanwhile_have_set_their_bounds_after_the_change(
     assert change.state is (ChangeState.PROVEN if ending == "success" else ChangeState.ROLLED_BACK)
     assert registered(w) == [(3, 8)]
     assert names == {"morning", "evening"}, "an action whose only time has passed is not put again"
-    assert "launch of endpoint/chat/variant/AllTraffic was due at 2026-11-02 09:12 UTC" in change.outcome
+    assert "launch of endpoint/chat/variant/AllTraffic was due on Mon 2 Nov 2026, 09:12 UTC" in change.outcome
     assert "bounds of 3 to 8 are registered, not 1 to 4" in change.outcome
 
 

@@ -139,8 +139,8 @@ def test_the_wait_after_a_restore_names_both_dates() -> None:
     restored(w)
     w.start()
     ((_, text),) = w.told
-    assert "is of 2026-11-02 09:00 UTC and older than the table" in text
-    assert "restored or copied on 2026-11-03 09:00 UTC" in text
+    assert "is of Mon 2 Nov 2026, 09:00 UTC and older than the table" in text
+    assert "restored or copied on Tue 3 Nov 2026, 09:00 UTC" in text
 
 
 @LOST

@@ -79,7 +79,7 @@ def test_an_approval_that_could_not_start_in_seven_days_expires_with_a_message()
         )
         assert w.store.save(w.proposal.recommendation, fresh), "the endpoint is free for the next proposal"
     assert shown.state is ProposalState.EXPIRED
-    assert "approved on 2026-11-02 09:00 UTC and could not be started within 7 days" in shown.outcome
+    assert "approved on Mon 2 Nov 2026, 09:00 UTC and could not be started within 7 days" in shown.outcome
     assert [subject for subject, _ in w.told] == ["chat: approval expired"]
 
 

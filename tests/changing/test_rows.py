@@ -14,6 +14,7 @@ from rightsizer.aws.recommendations import Recommendations
 from rightsizer.domain.change import Change, ChangeState
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import day_text
 from rightsizer.errors import ReadError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply
 from rightsizer.flows.apply_orders import advance_changes
@@ -126,7 +127,7 @@ def test_a_spoilt_budget_is_told_once_with_the_remedy_and_the_change_starts_when
             w.apply.tick(w.now)
         assert w.change.state is ChangeState.PLANNED
         assert "its attribute changes is no number" in w.change.outcome
-        assert [subject for subject, _ in w.told] == [f"no change starts on {w.now:%Y-%m-%d}"]
+        assert [subject for subject, _ in w.told] == [f"no change starts on {day_text(w.now)}"]
         assert f"Remedy: delete the row BUDGET#{w.now:%Y-%m-%d} BUDGET of the table t" in w.told[0][1]
         assert [call.args[0] for call in counted.get().add_metric.call_args_list].count("RowsUnreadable") > 1
         with w.box.gate.unrecorded():

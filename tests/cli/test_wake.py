@@ -109,11 +109,13 @@ def test_a_name_without_a_record_is_refused_with_the_names_that_sleep(night: Hou
 def test_an_endpoint_that_runs_has_nothing_to_wake(night: HoursWorld, said: Said) -> None:
     night.until(OPENS - timedelta(minutes=45))
     code, _, err = said("wake", NAME)
-    assert (code, "is being started already, for its hours of 2026-11-03 07:00 UTC" in err) == (Exit.FAILED, True)
+    assert (code, "is being started already, for its hours of Tue 3 Nov 2026, 07:00 UTC" in err) == (Exit.FAILED, True)
     night.until(OPENS + HOUR)
     code, _, err = said("wake", NAME)
     assert code == Exit.FAILED
-    assert "it is not asleep; its hours end on 2026-11-03 18:00 UTC; where it is needed longer, change its tag" in err
+    assert (
+        "it is not asleep; its hours end on Tue 3 Nov 2026, 18:00 UTC; where it is needed longer, change its tag" in err
+    )
     assert night.record.wakes == ()
 
 

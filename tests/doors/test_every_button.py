@@ -128,7 +128,7 @@ class Desk:
 
     def answer(self, event: object) -> flow.Answer:
         keys = SlackKeys(self.slack.signing_secret, self.slack.bot_token)
-        return flow.respond(parse_interaction(event, cast("Any", _Keys(keys)), NOW), self.ports(), NOW)
+        return flow.respond(parse_interaction(event, cast("Any", FixedKeys(keys)), NOW), self.ports(), NOW)
 
     def ports(self) -> flow.RespondPorts:
         """The ports of the door over the table in memory."""
@@ -160,7 +160,7 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class _Keys:
+class FixedKeys:
     known: SlackKeys
 
     def keys(self) -> SlackKeys:

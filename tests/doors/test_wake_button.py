@@ -59,7 +59,7 @@ def press(at: Scene, button: str = "Wake for 2 hours", user: str = APPROVER, mes
 def test_a_night_has_one_message_with_the_stays_and_it_follows_the_endpoint_to_the_morning() -> None:
     with asleep() as at:
         (message,) = [one for one in at.slack.messages if "chat" in one.text]
-        assert "chat sleeps by its office hours until 2026-11-17 07:00 UTC" in message.plain()
+        assert "chat sleeps by its office hours until Tue 17 Nov 2026, 07:00 UTC" in message.plain()
         stays = ["Wake for 1 hour", "Wake for 2 hours", "Wake for 4 hours", "Wake for 8 hours"]
         assert [name for name in message.buttons() if "Wake" in name] == stays
         at.pass_time(hours=11)
@@ -74,8 +74,8 @@ def test_a_night_has_one_message_with_the_stays_and_it_follows_the_endpoint_to_t
 def test_a_press_wakes_the_endpoint_within_a_tick_and_says_when_it_serves_and_until_when() -> None:
     with asleep() as at:
         said = press(at)
-        assert "Recorded: chat should serve by 2026-11-16 21:15 UTC" in said
-        assert "stays until 2026-11-16 23:15 UTC" in said
+        assert "Recorded: chat should serve by Mon 16 Nov 2026, 21:15 UTC" in said
+        assert "stays until Mon 16 Nov 2026, 23:15 UTC" in said
         assert "2 of 3 wakes in 24 hours left" in said
         at.pass_time(minutes=5)
         assert record(at).state is HoursState.STARTING
@@ -93,7 +93,7 @@ def test_a_press_wakes_the_endpoint_within_a_tick_and_says_when_it_serves_and_un
 def test_a_second_press_counts_no_second_wake_and_a_longer_stay_extends_the_first() -> None:
     with asleep() as at:
         press(at)
-        assert "Ordered already: chat stays until 2026-11-16 23:15 UTC" in press(at)
+        assert "Ordered already: chat stays until Mon 16 Nov 2026, 23:15 UTC" in press(at)
         assert "Recorded" in press(at, "Wake for 4 hours")
         at.pass_time(minutes=5)
         assert record(at).state is HoursState.STARTING
@@ -108,7 +108,7 @@ def test_an_old_message_that_is_pressed_after_it_woke_or_in_office_hours_says_so
         assert "Ordered already" in press(at, message=night)
         at.pass_time(hours=12)
         said = press(at, message=night)
-        assert "it is not asleep; its hours end on 2026-11-17 18:00 UTC" in said
+        assert "it is not asleep; its hours end on Tue 17 Nov 2026, 18:00 UTC" in said
         assert "change its tag rightsizer:hours" in said
         assert waiting(at) is None
 
@@ -135,7 +135,7 @@ def test_the_limit_of_a_day_is_that_of_the_terminal() -> None:
 def test_a_stay_is_cut_to_the_longest_wake_and_longer_ones_are_not_offered() -> None:
     with asleep(limits='{"longest_wake_hours": 2}') as at:
         assert "Wake for 4 hours" not in at.message("chat").buttons()
-        assert "stays until 2026-11-16 22:30 UTC" in press(at)
+        assert "stays until Mon 16 Nov 2026, 22:30 UTC" in press(at)
 
 
 def test_under_a_hard_freeze_nothing_is_recorded_and_the_answer_says_who_froze_and_how_to_lift_it() -> None:

@@ -9,6 +9,7 @@ from rightsizer.aws import decisions
 from rightsizer.aws.table import Table
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import Decision, ProposalState
+from rightsizer.domain.reason import time_text
 from rightsizer.render.capacity_change import standing_sentence
 from tests.flows.errand_scene import Stage, stage
 from tests.flows.spot_scene import scene
@@ -37,9 +38,7 @@ def test_an_approved_errand_of_a_backup_is_withdrawn_with_a_reason_and_told(stag
     stage.later(minutes=5)
     found = stage.seen()
     assert (found.state, stage.updates(), stage.group.mixed) == (ProposalState.WITHDRAWN, 0, stage.old)
-    assert (
-        f"before the table was restored or copied on {stage.now - timedelta(minutes=5):%Y-%m-%d %H:%M}" in found.outcome
-    )
+    assert f"before the table was restored or copied on {time_text(stage.now - timedelta(minutes=5))}" in found.outcome
     assert "aws autoscaling update-auto-scaling-group" in found.outcome, "the way back, should it have been carried out"
     assert stage.scene.told.said == [("gpu: withdrawn", found.outcome)]
     assert stage.book.add(replace(stage.errand, id="e-2"))

@@ -25,7 +25,7 @@ def test_a_morning_without_capacity_is_told_as_soon_as_a_channel_takes_it() -> N
         w.box.world.fleet.scarce.add(KIND)
         refuse_messages(w, OPENS + 20 * MINUTE)
         w.until(OPENS + 20 * MINUTE + TICK)
-        assert [subject for subject, _ in w.told] == [f"{NAME} does not serve yet, 2026-11-03 07:00 UTC"]
+        assert [subject for subject, _ in w.told] == [f"{NAME} does not serve yet, Tue 3 Nov 2026, 07:00 UTC"]
         w.until(OPENS + HOUR)
         assert len(w.told) == 1, "once a channel took it, it is not said again"
 
@@ -112,7 +112,7 @@ def test_an_order_that_the_tick_refuses_since_the_limits_were_lowered_is_told_on
         w.until(NIGHT + HOUR)
         ((subject, text),) = w.told
         assert subject == f"{NAME} was not woken"
-        assert "U1 asked for it at 2026-11-02 20:00 UTC" in text
+        assert "U1 asked for it on Mon 2 Nov 2026, 20:00 UTC" in text
         assert "wakes_per_day is 0; change its tag rightsizer:hours" in text
         assert (w.state, w.record.wakes) == (HoursState.STOPPED, ())
 
@@ -125,7 +125,7 @@ def test_an_order_that_no_tick_took_up_in_time_is_told() -> None:
         w.until(w.now + 2 * TICK)
         ((subject, text),) = w.told
         assert (subject, w.state) == (f"{NAME} was not woken", HoursState.STOPPED)
-        assert "no tick looked at it before the stay ended at 2026-11-02 21:00 UTC" in text
+        assert "no tick looked at it before the stay ended on Mon 2 Nov 2026, 21:00 UTC" in text
 
 
 def test_a_note_of_the_night_that_could_not_be_written_is_written_at_a_later_tick() -> None:

@@ -167,7 +167,7 @@ def test_one_changed_byte_of_the_body_breaks_the_signature() -> None:
         {"type": "view_closed"},
         {"type": "block_actions"},
         {"type": "block_actions", "actions": [{"action_id": "x"}]},
-        {"type": "block_actions", "actions": [{"action_id": "rightsizer_approve", "value": 7}], "user": {"id": "U1"}},
+        {"type": "block_actions", "actions": [{"action_id": "rightsizer_approve", "value": "p-1"}], "user": {"id": 7}},
     ],
 )
 def test_a_signed_payload_that_asks_nothing_is_answered_and_not_decided(payload: Any) -> None:
@@ -254,9 +254,11 @@ def test_a_button_with_a_link_or_of_somebody_else_asks_nothing(action: str) -> N
 
 
 @pytest.mark.parametrize("value", ["", "~", "p-1~", "p-1~x", "p-1~1~", "p-1~1~2~3", "p-1~99999", "x" * 300, "~1~2"])
-def test_a_value_of_another_form_is_no_click(value: str) -> None:
+def test_a_value_of_another_form_decides_nothing_and_is_answered(value: str) -> None:
     action = {"action_id": "rightsizer_approve", "value": value}
-    assert isinstance(interaction(payload(type="block_actions", actions=[action]), SECRET, NOW), NotClicked)
+    found = interaction(payload(type="block_actions", actions=[action]), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert found.asked == UnknownButton("approve")
 
 
 def test_a_form_names_what_its_modal_carried_along_and_what_the_person_wrote() -> None:
@@ -272,13 +274,16 @@ def test_a_form_names_what_its_modal_carried_along_and_what_the_person_wrote() -
     assert found.asked == DecisionAsked("reject", "p-1", 2, comment="launch in May")
     assert (found.is_form, found.view_id) == (True, "V1")
     assert found.response_url == "https://hooks.slack.com/actions/x"
-    for broken in (
-        view | {"callback_id": "other"},
-        view | {"private_metadata": "[]"},
-        view | {"private_metadata": "{"},
-        view | {"private_metadata": json.dumps({"value": 7})},
-    ):
-        assert isinstance(interaction(payload(type="view_submission", view=broken), SECRET, NOW), NotClicked)
+    other = payload(type="view_submission", view=view | {"callback_id": "other"})
+    assert isinstance(interaction(other, SECRET, NOW), NotClicked)
+
+
+@pytest.mark.parametrize("kept", ["", "[]", "{", json.dumps({"value": 7}), json.dumps({"value": "~1"})])
+def test_a_form_of_ours_that_names_no_proposal_is_answered_and_does_not_close_as_if_recorded(kept: str) -> None:
+    view = {"id": "V1", "callback_id": "rightsizer_why", "private_metadata": kept}
+    found = interaction(payload(type="view_submission", view=view), SECRET, NOW)
+    assert isinstance(found, Click)
+    assert (found.asked, found.is_form, found.view_id) == (UnknownButton("why"), True, "V1")
 
 
 def test_another_option_is_taken_by_a_button_of_the_modal() -> None:

@@ -274,13 +274,15 @@ def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = 
 
 def test_a_change_of_type_rests_for_three_days_and_one_of_count_for_one() -> None:
     assert waits(past(days_ago=2.75)) == (
-        "cooldown: changed on 2026-11-17 06:00 UTC (ml.g6e.xlarge to ml.g5.xlarge); the next change can come 72 h after"
+        "cooldown: changed on Tue 17 Nov 2026, 06:00 UTC (ml.g6e.xlarge to ml.g5.xlarge); the next change can"
+        " come 72 h after"
         " that, in 6 h"
     )
     assert waits(past(days_ago=3.0)) is None
     count = past("ml.g6e.xlarge", 0.5, counts=(4, 2))
     assert waits(count) == (
-        "cooldown: changed on 2026-11-19 12:00 UTC (ml.g6e.xlarge to ml.g6e.xlarge); the next change can come 24 h"
+        "cooldown: changed on Thu 19 Nov 2026, 12:00 UTC (ml.g6e.xlarge to ml.g6e.xlarge); the next change can"
+        " come 24 h"
         " after that, in 12 h"
     )
     assert waits(replace(count, at=kit.NOW - timedelta(hours=24))) is None
@@ -315,12 +317,12 @@ def test_a_count_that_failed_rests_for_thirty_days_and_twice_as_long_after_each_
     assert verdict(small_fleet(), failure()) == (
         Gate.SILENT,
         Code.BLACKLISTED,
-        "2 × ml.g6e.xlarge failed here once, last on 2026-11-10 (alarm); it is not tried again before 2026-12-10",
+        "2 × ml.g6e.xlarge failed here once, last on 10 Nov 2026 (alarm); it is not tried again before 10 Dec 2026",
     )
     assert verdict(small_fleet(), failure(29.9))[0] is Gate.SILENT
     assert verdict(small_fleet(), failure(30.0))[0] is Gate.APPLY
     twice = (failure(100.0), failure(59.0))
-    assert "failed here 2 times, last on 2026-09-22 (alarm)" in verdict(small_fleet(), *twice)[2]
+    assert "failed here 2 times, last on 22 Sep 2026 (alarm)" in verdict(small_fleet(), *twice)[2]
     assert verdict(small_fleet(), failure(100.0), failure(60.0))[0] is Gate.APPLY
     assert verdict(small_fleet(), failure(300.0), failure(200.0), failure(119.0))[0] is Gate.SILENT
     assert verdict(small_fleet(), failure(failure=""))[2].split("(")[1].startswith("unknown cause")

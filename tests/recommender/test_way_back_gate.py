@@ -9,6 +9,7 @@ import pytest
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Target
+from rightsizer.domain.reason import time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.recommender.gate import decide_restore
 from tests.recommender import kit
@@ -33,7 +34,7 @@ def test_in_mode_propose_the_approval_of_a_change_permits_its_way_back_and_the_r
     assert f"slack:U1 approved the change to {past.to_count} × {past.to_type} on" in why.sentence
     assert "that approval permits the way back to 1 × ml.g5.12xlarge until" in why.sentence
     until = past.approved_at + timedelta(days=14)
-    assert why.sentence.endswith(f"until {until:%Y-%m-%d %H:%M} UTC")
+    assert why.sentence.endswith(f"until {time_text(until)}")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_an_endpoint_that_was_just_changed_is_said_to_have_been_changed_when_it_
     endpoint = replace(kit.endpoint(), modified_at=kit.NOW - timedelta(minutes=40))
     found = judge(endpoint, [kit.window({})], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     assert found.reason.code is Code.NO_DATAPOINTS
-    assert found.reason.sentence.startswith("it was changed on 19 Nov at 23:20 UTC")
+    assert found.reason.sentence.startswith("it was changed on Thu 19 Nov 2026, 23:20 UTC")
 
 
 def test_of_a_type_that_hardly_fits_no_shadow_test_is_spoken_of() -> None:

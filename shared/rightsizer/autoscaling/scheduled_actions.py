@@ -15,7 +15,7 @@ from rightsizer.autoscaling.cron import CronError, parse_cron
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.plan import Plan, Step, StepKind
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 __all__ = ["DueSteps", "is_over", "last_firing", "steps_due_now", "unreadable_actions"]
 
@@ -121,10 +121,8 @@ def _move_bounds(
     if (minimum, maximum) == old:
         return register, sentence
     last = max(firings, key=lambda f: f.at)
-    moved = (
-        f"the scheduled action {last.name} of {register.subject} was due at {last.at.astimezone(UTC):%Y-%m-%d %H:%M}"
-    )
-    moved += f" UTC; its bounds of {minimum} to {maximum} are registered, not {old[0]} to {old[1]}"
+    moved = f"the scheduled action {last.name} of {register.subject} was due on {time_text(last.at)}"
+    moved += f"; its bounds of {minimum} to {maximum} are registered, not {old[0]} to {old[1]}"
     params = {**register.params, "MinCapacity": minimum, "MaxCapacity": maximum}
     return replace(register, params=params), "; ".join(filter(None, (moved, sentence)))
 

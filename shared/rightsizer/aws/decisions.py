@@ -11,7 +11,7 @@ from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.option import MOST_RISK_TAKEN
 from rightsizer.domain.proposal import SILENCE, STOPPABLE, USUAL_SNOOZE, Decision, ProposalState, decider_name
-from rightsizer.domain.reason import Code
+from rightsizer.domain.reason import Code, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
 
@@ -263,8 +263,12 @@ def _next_step(name: str, state: ProposalState) -> str:
 
 
 def _decided(taken: dict[str, Any]) -> str:
-    """By whom, and when to the minute, as a stored decision says."""
-    return f" by {decider_name(str(taken.get('by')))} at {str(taken.get('at'))[:16].replace('T', ' ')} UTC"
+    """By whom, and when to the minute, as a stored decision says; without a time where none can be read."""
+    by = f" by {decider_name(str(taken.get('by')))}"
+    try:
+        return f"{by} on {time_text(datetime.fromisoformat(str(taken.get('at'))))}"
+    except ValueError:
+        return by
 
 
 def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:

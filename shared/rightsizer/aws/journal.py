@@ -30,6 +30,7 @@ from rightsizer.aws.table import (
 )
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import BudgetShare, Switch
+from rightsizer.domain.reason import day_text
 from rightsizer.errors import BudgetUnreadableError, ConflictError, ReadError, UnreadableError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class TableJournal:
             raise ConflictError(f"beginning change {change.id}: no change is allowed on any day (changes_per_day is 0)")
         stored = replace(change, version=change.version + 1)
         doing, models = f"beginning change {change.id}", sorted(set(change.models))
-        spent = f"the budget of {share.day} ({share.limit}) is spent"
+        spent = f"the budget of {day_text(datetime.fromisoformat(share.day))} ({share.limit}) is spent"
         save = (self._put(change_item(stored), *version_read(change)), "somebody saved it in between")
         budget = (self._budget(share, change.created_at), spent)
         locks = [
@@ -102,13 +103,13 @@ class TableJournal:
 
     def tell_budget(self, day: str, cause: str, now: datetime, tell: Callable[[str, str], bool]) -> None:
         """Tell once of the row of a day's budget that cannot be read, with the remedy."""
-        key = f"BUDGET#{day}"
+        key, shown = f"BUDGET#{day}", day_text(datetime.fromisoformat(day))
         text = (
-            f"{cause}. On {day} (UTC) no other change begins; those that bring room back do, and are not "
+            f"{cause}. On {shown} (UTC) no other change begins; those that bring room back do, and are not "
             f"counted. Remedy: delete the row {key} BUDGET of the table {self.table}, and the day counts from nothing; "
             f"or wait, for the next day (UTC) has a row of its own. This is said once."
         )
-        Parking(Table(self.dynamodb, self.table)).tell_once(key, f"no change starts on {day}", text, now, tell)
+        Parking(Table(self.dynamodb, self.table)).tell_once(key, f"no change starts on {shown}", text, now, tell)
 
     def _budget_problem(self, day: str) -> str:
         """Why the row of the day's budget cannot be read; empty where it can, or is not there."""

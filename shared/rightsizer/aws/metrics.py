@@ -19,7 +19,7 @@ from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.gpu_metrics import UTILISATION, places_of, unpublished_reason
 from rightsizer.aws.kv_cache import KvCaches
 from rightsizer.aws.session import Session, request_threads
-from rightsizer.domain.reason import Code, Reason, reason_of
+from rightsizer.domain.reason import Code, Reason, reason_of, time_text
 from rightsizer.domain.usage import (
     DAY_S,
     OF_EACH_GPU,
@@ -292,7 +292,7 @@ def _query(number: int, query: _Query) -> "MetricDataQueryTypeDef":
 
 def _late_start_reason(request: MetricRequest, start: datetime) -> Reason:
     where = f"{request.endpoint}/{request.variant}"
-    return Reason(Code.NO_DATAPOINTS, f"{where}: no period has begun since {start:%Y-%m-%d %H:%M} UTC")
+    return Reason(Code.NO_DATAPOINTS, f"{where}: no period has begun since {time_text(start)}")
 
 
 def _incomplete_reason(query: _Query, status: str) -> Reason | None:

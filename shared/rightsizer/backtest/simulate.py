@@ -29,7 +29,7 @@ from rightsizer.domain.endpoint import Endpoint
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import LatencyObjective, Option
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, VariantUsage
 from rightsizer.recommender.context import AccountInputs
@@ -205,10 +205,10 @@ class Backtester:
         limits, now = self.stage.allowance.limits, inputs.now
         start = now if option.restores else next_open(limits.window, now)
         if start.date() != now.date():
-            return Reason(Code.OUTSIDE_WINDOW, f"the window of Limits opens on {start:%Y-%m-%d %H:%M} UTC")
+            return Reason(Code.OUTSIDE_WINDOW, f"the window of Limits opens on {time_text(start)}")
         rested = self.past[-1].at + limits.cooldown if self.past else start
         if start < rested and not option.restores:
-            return Reason(Code.COOLDOWN, f"Limits lets it rest until {rested:%Y-%m-%d %H:%M} UTC")
+            return Reason(Code.COOLDOWN, f"Limits lets it rest until {time_text(rested)}")
         waits = self.stage.allowance.take_budget(option, start)
         if waits is not None:
             return waits

@@ -53,7 +53,7 @@ def wake_by_click(
         require_of_list(effective_approvers(known.limits.approvers, policy, subject), by, approves=False)
     limits = effective_limits(known.limits, policy, Subject()).hours
     answer = WakeOrders(book, limits, book.switch).wake(name, stay, by, at)
-    said = wake_text(answer, limits, lambda moment: f"{moment:%Y-%m-%d %H:%M} UTC")
+    said = wake_text(answer, limits)
     if answer.by_hand or answer.times is None:
         hand = f" The commands by hand: rightsizer wake {name} at a terminal." if answer.by_hand else ""
         raise ConflictError(f"{said.removesuffix('.')}.{hand}".removesuffix("."))

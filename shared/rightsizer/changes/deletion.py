@@ -12,7 +12,7 @@ from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, ProofVerdict
 from rightsizer.domain.plan import Before, command, with_policy_places
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
 ALIVE = (MetricStatistic("MemoryUtilization", "Maximum"), MetricStatistic("GPUMemoryUtilization", "Maximum"))
@@ -35,7 +35,7 @@ def deletion_verdict(change: Change, windows: Sequence[MetricWindow | NoMetrics]
         text = f"{requests:,.0f} requests came after it was marked for deletion, so it is in use"
         return ProofVerdict("bad", Reason(Code.CHANGED_SINCE, text), FailureClass.OUTSIDE)
     if now - since < lasts:
-        text = f"marked for deletion; nobody called it yet, and it is watched until {since + lasts:%Y-%m-%d %H:%M} UTC"
+        text = f"marked for deletion; nobody called it yet, and it is watched until {time_text(since + lasts)}"
         return ProofVerdict("not-yet", Reason(Code.UNPROVEN, text))
     missed = unread_reason(windows)  # a request could have been missed
     if missed is not None:

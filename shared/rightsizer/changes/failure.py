@@ -31,7 +31,7 @@ from rightsizer.domain.history import PastEnd
 from rightsizer.domain.next_action import Steer
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.plan import Plan, Step, StepKind
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.errors import PermissionMissingError, RightsizerError, ThrottledError, WriteRefusedError
 
 BY_TEXT = frozenset({Code.ROLLED_BACK, Code.WAY_BACK_FAILED})
@@ -202,7 +202,7 @@ def next_try(change: Change, ending: ChangeState, now: datetime, ranking: Sequen
     behind = _next_option(change, ranking)
     option, number = behind or _with_old_pool(change), change.tries + 1
     due = now + (ELSEWHERE if behind else WAITS[change.tries])
-    said = f"try {number} ended for want of capacity; the next is at {due:%Y-%m-%d %H:%M} UTC"
+    said = f"try {number} ended for want of capacity; the next is on {time_text(due)}"
     if behind is not None:
         said += f", with the next option, {option.target.instance_count} x {option.target.instance_type}"
     elif option is not change.option:
@@ -264,7 +264,7 @@ def retry_chosen_type(change: Change, chosen: Option | None, reasons: Sequence[R
         return None
     due = now + WAITS[min(change.tries, len(WAITS)) - 1]
     kind = chosen.target.instance_type
-    said = f"{reasons[0].sentence}; {kind} is tried again at {due:%Y-%m-%d %H:%M} UTC"
+    said = f"{reasons[0].sentence}; {kind} is tried again on {time_text(due)}"
     return replace(
         change,
         option=chosen,

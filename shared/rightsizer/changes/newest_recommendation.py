@@ -22,7 +22,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Failure
 from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Recommendation
 
 LOOK_AGAIN = timedelta(hours=1)
@@ -66,7 +66,7 @@ def _reason_against(
 ) -> Reason | None:
     """Why the newest recommendation stands against a change that was approved on `decided`."""
     if change.after is not None and (newest is None or newest.evaluated_at <= change.after.ended_at):
-        text = f"the shadow test of {change.ref.name} ended at {change.after.ended_at:%Y-%m-%d %H:%M} UTC"
+        text = f"the shadow test of {change.ref.name} ended on {time_text(change.after.ended_at)}"
         wait = "the change waits for an evaluation that knows what it measured, within a day"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text} ({change.after.result}); {wait}")
     if (unjudged := unjudged_reason(change.stage_before, change.ref.name, newest)) is not None:
@@ -85,8 +85,8 @@ def _restored_table_reason(newest: Recommendation, name: str, made: datetime | N
     if made is None or newest.evaluated_at >= made:
         return None
     text = (
-        f"the newest recommendation of {name} is of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC and older than the table,"
-        f" which was restored or copied on {made:%Y-%m-%d %H:%M} UTC: a later one may be lost"
+        f"the newest recommendation of {name} is of {time_text(newest.evaluated_at)} and older than the table,"
+        f" which was restored or copied on {time_text(made)}: a later one may be lost"
     )
     return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
 

@@ -13,7 +13,7 @@ from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.reason import UNREADABLE, Code, Reason
+from rightsizer.domain.reason import UNREADABLE, Code, Reason, time_text
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 
 FLEETS = frozenset(
@@ -75,7 +75,7 @@ def overruling_reason(
     """
     if newest is None or newest.evaluated_at <= decided.evaluated_at or is_independent_of_recommendation(option):
         return None
-    when = f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    when = f"the recommendation of {time_text(newest.evaluated_at)}"
     unread = newest.gate_reason.code in UNREADABLE
     if newest.finding is Finding.NOT_ENOUGH_DATA or unread:
         why = newest.gate_reason if unread else newest.reason
@@ -130,7 +130,7 @@ def covered_sentence(now: Option, before: Option, newest: Recommendation) -> str
     same = now.target.instance_type == before.target.instance_type
     then = _target_text(before.target) if same else _fleet_text(before.target)
     return (
-        f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC needs {_target_text(now.target)} of"
+        f"the recommendation of {time_text(newest.evaluated_at)} needs {_target_text(now.target)} of"
         f" {now.target.instance_type} in place of {then}; the approval covers it, for it saves"
         f" ${now.saving_usd_per_month:,.2f} of ${before.saving_usd_per_month:,.2f} a month at no higher risk"
     )

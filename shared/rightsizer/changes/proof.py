@@ -54,7 +54,7 @@ from rightsizer.domain.endpoint import ERROR_TAG
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ChangeLimits
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.tags import allowed_errors
 from rightsizer.domain.usage import MetricWindow, unread_reason
 
@@ -190,7 +190,7 @@ def _errors_verdict(change: Change, window: Sequence[ServicePeriod]) -> ProofVer
     limit = max(BAD_SHARE if declared is None else declared, BASELINE_FACTOR * change.baseline.get("error_share", 0.0))
     if errors < BAD_REQUESTS or errors <= limit * max(requests, errors):
         return None
-    text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {window[0].at:%Y-%m-%d %H:%M} UTC"
+    text = f"{errors:.0f} of {requests:.0f} requests failed within 30 minutes from {time_text(window[0].at)}"
     if declared is not None:
         text += f"; the tag {ERROR_TAG} allows {100 * declared:g} %"
     return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
@@ -269,8 +269,8 @@ def queue_verdict(change: Change, rows: Sequence[ServicePeriod]) -> ProofVerdict
             count = max(1, sum(v.count for v in change.plan.after))
             said = "nothing was worked off" if seconds >= STUCK_S else f"a request waited {seconds:.0f} s"
             each = f"{backlog / count:.1f} per instance"
-            text = f"{backlog:.0f} requests were in the queue ({each}) within 30 minutes from {first.at:%Y-%m-%d %H:%M}"
-            text += f" UTC and {said}; the limit is {limit:.0f} s, the longest before was {baseline:.0f} s"
+            text = f"{backlog:.0f} requests were in the queue ({each}) within 30 minutes from {time_text(first.at)}"
+            text += f" and {said}; the limit is {limit:.0f} s, the longest before was {baseline:.0f} s"
             return ProofVerdict("bad", Reason(Code.ROLLED_BACK, text), FailureClass.PERFORMANCE)
     return None
 

@@ -25,7 +25,7 @@ from rightsizer.domain.change import Change, ChangeState, FailureClass, JournalE
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import DecidedBy, id_after_test
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
 MODEL_ERRORS = MetricStatistic("InvocationModelErrors", "Sum")
@@ -64,9 +64,7 @@ def shadow_test_verdict(change: Change, production: Sequence[Window], shadow: Wi
     if failing is not None:
         return failing
     if now - since < lasts:
-        return ProofVerdict(
-            "not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {since + lasts:%Y-%m-%d %H:%M} UTC")
-        )
+        return ProofVerdict("not-yet", Reason(Code.UNPROVEN, f"the shadow test runs until {time_text(since + lasts)}"))
     return _measured_verdict(change, production, shadow, now - since)
 
 

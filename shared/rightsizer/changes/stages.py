@@ -15,7 +15,7 @@ from rightsizer.domain.change import Change, ChangeState, ProvenStage
 from rightsizer.domain.option import Option
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import Proposal, id_after_stage
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Gate, Recommendation
 
 UNDONE = frozenset({ChangeState.REFUSED, ChangeState.ROLLED_BACK})
@@ -80,7 +80,7 @@ def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> O
 
     It is of the same kind and type, has no higher risk, and adds `COVERED` of the saving that was promised.
     """
-    when = f"the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    when = f"the recommendation of {time_text(newest.evaluated_at)}"
     kind, target, promised = approved.kind, approved.target, approved.saving_usd_per_month
     alike = [
         one
@@ -104,7 +104,7 @@ def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> O
 def stage_size_sentence(change: Change, newest: Recommendation) -> str:
     """Sentence on the size with which a stage begins."""
     return (
-        f"stage {stage_number(change)} begins as the recommendation of {newest.evaluated_at:%Y-%m-%d %H:%M} UTC"
+        f"stage {stage_number(change)} begins as the recommendation of {time_text(newest.evaluated_at)}"
         f" sizes it: it saves ${change.option.saving_usd_per_month:,.2f} a month more"
     )
 
@@ -113,7 +113,7 @@ def unjudged_reason(before: ProvenStage | None, endpoint: str, newest: Recommend
     """Reason that the stage after that one waits for an evaluation of what runs now; None elsewhere."""
     if before is None or (newest is not None and newest.evaluated_at > before.ended_at):
         return None
-    text = f"stage {before.number} of {endpoint} was proven at {before.ended_at:%Y-%m-%d %H:%M} UTC"
+    text = f"stage {before.number} of {endpoint} was proven on {time_text(before.ended_at)}"
     return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; stage {before.number + 1} waits for an evaluation of what runs now")
 
 

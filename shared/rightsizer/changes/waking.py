@@ -14,7 +14,7 @@ from rightsizer.changes.baseline import NO_CAPACITY, PERIOD_S, REQUESTS, WAKING_
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.live_state import ProofVerdict
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 type Periods = Sequence[ServicePeriod]
 """Periods of one variant, or of one inference component."""
@@ -81,7 +81,7 @@ def waking_verdict(change: Change, rows: Periods) -> ProofVerdict | None:
     if not sleeps(change):
         return None
     for wake in _wake_ups_since(change, rows):
-        since = f"since {wake.first.at:%Y-%m-%d %H:%M} UTC"
+        since = f"since {time_text(wake.first.at)}"
         if PERIOD_S * (wake.periods - 1) > WAKING_S:
             did = "failed" if change.option.restart_needed else "waited"
             text = f"requests {did} without an instance {since}, for more than {WAKING_S / 60:.0f} minutes"

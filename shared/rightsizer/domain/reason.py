@@ -7,6 +7,7 @@ around it, so it is replaced where it stands. Nothing that a person can see is l
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from rightsizer.domain.checks import not_empty
@@ -26,6 +27,17 @@ def clean_text(text: str, most: int = LONGEST) -> str:
 def one_line(text: str, most: int = LONGEST) -> str:
     """The cleaned text as one line: a line break becomes a space."""
     return _printable(shorten(text, most))
+
+
+def time_text(at: datetime) -> str:
+    """A time as every sentence says it: ``Mon 12 Jan 2026, 09:30 UTC``."""
+    at = at.astimezone(UTC)
+    return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
+
+
+def day_text(at: datetime) -> str:
+    """A day as every sentence says it: ``12 Jan 2026``."""
+    return f"{at.day} {at:%b %Y}"
 
 
 def shorten(text: str, most: int) -> str:

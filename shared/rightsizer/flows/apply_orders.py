@@ -18,6 +18,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.proposal import PATIENCE, Proposal, ProposalMoved, ProposalState
+from rightsizer.domain.reason import time_text
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import BOOKS_RESERVE_MS, RESERVE_MS, Apply, TimeLeft, unlimited_ms
@@ -302,7 +303,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
     if late > PATIENCE:
         what = f"Stage {stage.number} was proven" if stage is not None else "It was approved"
         text = (
-            f"{what} on {since:%Y-%m-%d %H:%M} UTC and {'the next one ' if stage is not None else ''}could not be "
+            f"{what} on {time_text(since)} and {'the next one ' if stage is not None else ''}could not be "
             f"started within {PATIENCE.days} days; nothing was changed. It is asked again if the saving is still there."
         )
         apply.end_approval(proposal, ProposalState.EXPIRED, text)
@@ -313,7 +314,7 @@ def _start_approval(apply: Apply, listed: Proposal, now: datetime) -> Change | N
         return None
     change = apply.start(proposal.id, now)
     if late > LATE and stage is None:
-        text = f"the approval of {since:%Y-%m-%d %H:%M} UTC was found by the tick and is carried out now"
+        text = f"the approval of {time_text(since)} was found by the tick and is carried out now"
         _tell_once(apply, LateDecision(proposal, since, f"{proposal.ref.name}: started late"), text, now)
     return change
 

@@ -45,7 +45,7 @@ from rightsizer.domain.outcome import Occurrence, UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.trigger import EndpointMoved, TickDue, Trigger, WakeAsked
 from rightsizer.errors import ConflictError, InputError, RightsizerError, UnreadableError
 from rightsizer.flows.apply import LEASE, RESERVE_MS, TimeLeft, unlimited_ms
@@ -382,8 +382,8 @@ class HoursKeeper:
         """Send what no channel took so far; saved where one took it."""
         if not record.untold:
             return record
-        said = "It was written on {at:%Y-%m-%d %H:%M} UTC, and no channel took it before.\n{text}"
-        late = ((m, replace(m, text=said.format(at=m.at, text=m.text))) for m in record.untold)
+        said = "It was written on {at}, and no channel took it before.\n{text}"
+        late = ((m, replace(m, text=said.format(at=time_text(m.at), text=m.text))) for m in record.untold)
         left = tuple(message for message, again in late if not self._is_taken(record, again))
         return self.ports.book.save(replace(record, untold=left)) if len(left) < len(record.untold) else record
 

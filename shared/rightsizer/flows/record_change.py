@@ -31,6 +31,7 @@ from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.proposal import ProposalState
+from rightsizer.domain.reason import time_text
 from rightsizer.flows.notify import SafeTell
 from rightsizer.ports.changes import Changer, EndedChangeBook, Journal, SavingsLedger
 from rightsizer.ports.evaluation import RecommendationStore
@@ -230,7 +231,7 @@ def tell_of_restored_autoscaling(change: Change, live: LiveState, now: datetime,
     for had in stored:
         if not _is_incident_open(change, had.resource_id) or not _is_whole(had, live):
             continue
-        text = f"{had.resource_id} has its scalable target and its policies, as seen at {now:%Y-%m-%d %H:%M} UTC"
+        text = f"{had.resource_id} has its scalable target and its policies, as seen on {time_text(now)}"
         if tell(f"{change.ref.name}: its autoscaling is back", text):
             change = _note_message(change, JournalEvent.INCIDENT_OVER, had.resource_id, now)
     return change

@@ -38,8 +38,8 @@ PAGES: Mapping[str, str] = {"details": "pages/{}.html", "report": "reports/{}.ht
 """Where the pages are that a button asks for: anybody in the channel may read what the channel was told."""
 TAKEN = "Recorded: the proposal asks for that option now. The message shows it, and waits for Approve."
 UNKNOWN = (
-    "Nothing was recorded: the release that runs now has no such button. Press a button of the newest message about "
-    "the endpoint; a new one comes within a day where something waits."
+    "Nothing was recorded: the release that runs now has no such button or form, or cannot read what it carries. Press "
+    "a button of the newest message about the endpoint; a new one comes within a day where something waits."
 )
 FORM_LOST = (
     "Nothing was recorded: the form did not open in time, as Slack waits three seconds for it. Press the button again; "
@@ -140,7 +140,7 @@ def respond(interaction: Interaction, ports: RespondPorts, now: datetime) -> Ans
 def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     asked = click.asked
     if isinstance(asked, UnknownButton):
-        return Answer(200, UNKNOWN, f"{_what(click)}: no button of this release")
+        return Answer(200, UNKNOWN, f"{_what(click)}: no button of this release, or without a proposal")
     if isinstance(asked, PageAsked):
         return _page_answer(click, asked, ports)
     approvers = ports.approvers()

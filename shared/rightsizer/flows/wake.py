@@ -20,7 +20,7 @@ from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.reason import count as plural
 from rightsizer.errors import ConflictError, InputError
 from rightsizer.ports.hours import HoursBook, WakeBook
@@ -49,7 +49,7 @@ class WakeAnswer:
     """Commands that bring it back where nobody carries the order out; else empty."""
 
 
-def wake_text(answer: WakeAnswer, limits: HoursLimits, time_text: Callable[[datetime], str]) -> str:
+def wake_text(answer: WakeAnswer, limits: HoursLimits) -> str:
     """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
     name, times, most = answer.record.ref.name, answer.times, limits.wakes_a_day
     left = f"{answer.wakes_left} of {plural(most, 'wake')} in 24 hours left"
@@ -175,11 +175,11 @@ def take_waiting_wake(
     if asked is None:
         return record
     if asked not in record.wakes:
-        late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended at {asked.until:%Y-%m-%d %H:%M} UTC")
+        late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended on {time_text(asked.until)}")
         woken = take_wake(record, asked, limits) if now < asked.until else late
         if isinstance(woken, Reason):  # also where the limits were lowered since the click
             name, by = record.ref.name, decider_name(asked.by)
-            text = f"{by} asked for it at {asked.at:%Y-%m-%d %H:%M} UTC: {woken.sentence}"
+            text = f"{by} asked for it on {time_text(asked.at)}: {woken.sentence}"
             logger.warning("not woken", extra={"endpoint": name, "by": asked.by, "why": woken.sentence})
             woken = tell(record, f"wake#{asked.at.isoformat()}", f"{name} was not woken", text, now)
         record = book.save(woken) if woken != record else record

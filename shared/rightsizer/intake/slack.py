@@ -161,10 +161,10 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
         return NotClicked(f"the action {name[:80]!r} is not one of ours")
     value = VALUE.fullmatch(_at(first, "value") or _at(first, "selected_option", "value"))
     user = _at(payload, "user", "id")
-    if value is None or not user:
-        return NotClicked(f"the action {name} carries no proposal or no user")
+    if not user:
+        return NotClicked(f"the action {name} carries no user")
     return Click(
-        _asked(name, value),
+        _asked(name, value) if value else UnknownButton(name.removeprefix(ACTION_PREFIX)),
         user,
         _at(payload, "team", "id"),
         _at(payload, "channel", "id"),
@@ -176,14 +176,19 @@ def _click(body: bytes, keys: SlackKeys, sent_at: datetime) -> Click | NotClicke
 
 
 def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Click | NotClicked:
-    """A form that was sent: so far the one that asks why a proposal is rejected."""
+    """A form that was sent: so far the one that asks why a proposal is rejected.
+
+    One of ours that cannot be read is a click all the same: an empty answer would close it, as if it were recorded.
+    """
     callback = _at(payload, "view", "callback_id")
     value, user = VALUE.fullmatch(kept.get("value", "")), _at(payload, "user", "id")
-    if callback != REASON_FORM or value is None or not user:
-        return NotClicked(f"the form {callback[:40]!r} is not one of ours, or names no proposal")
-    said = _at(payload, "view", "state", "values", "why", "why", "value")
+    if not callback.startswith(ACTION_PREFIX) or not user:
+        return NotClicked(f"the form {callback[:40]!r} is not one of ours, or carries no user")
+    said = _at(payload, "view", "state", "values", "why", "why", "value")[:LONGEST_REASON].strip()
     return Click(
-        DecisionAsked("reject", value["id"], int(value["revision"] or 0), comment=said[:LONGEST_REASON].strip()),
+        DecisionAsked("reject", value["id"], int(value["revision"] or 0), comment=said)
+        if value and callback == REASON_FORM
+        else UnknownButton(callback.removeprefix(ACTION_PREFIX)),
         user,
         _at(payload, "team", "id"),
         "",

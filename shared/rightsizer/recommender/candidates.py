@@ -6,7 +6,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, day_text
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.demand import latency_of
@@ -226,8 +226,8 @@ def _rest_reason(context: EvaluationContext, hardware: InstanceType, known: Less
     return Reason(
         Code.BLACKLISTED,
         f"{hardware.name} failed {'once' if times == 1 else f'{times} times'}, last on"
-        f" {known.refuted.at:%Y-%m-%d}{where} ({known.refuted.failure or 'unknown cause'}); it is not tried again"
-        f" before {until:%Y-%m-%d}",
+        f" {day_text(known.refuted.at)}{where} ({known.refuted.failure or 'unknown cause'}); it is not tried again"
+        f" before {day_text(until)}",
     )
 
 

@@ -13,7 +13,7 @@ from rightsizer.domain.hardware import is_scarce
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import Option, OptionKind, Risk, RiskResource, Target, payback_text
 from rightsizer.domain.policy import ADDABLE, Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, day_text, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
@@ -135,7 +135,7 @@ def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: st
         if left > timedelta(0):
             return Reason(
                 Code.COOLDOWN,
-                f"changed on {past.at:%Y-%m-%d %H:%M} UTC ({past.from_type} to {past.to_type}); the next change"
+                f"changed on {time_text(past.at)} ({past.from_type} to {past.to_type}); the next change"
                 f" can come {hours:g} h after that, in {left.total_seconds() / 3600:.0f} h",
             )
         return None
@@ -156,8 +156,8 @@ def rest_reason(case: GateCase, history: History, policy: Policy, now: datetime)
     return Reason(
         Code.BLACKLISTED,
         f"{target.instance_count} × {target.instance_type} failed here {times_text(len(failures))}, last on"
-        f" {failures[-1].at:%Y-%m-%d} ({failures[-1].failure or 'unknown cause'}); it is not tried again before"
-        f" {until:%Y-%m-%d}",
+        f" {day_text(failures[-1].at)} ({failures[-1].failure or 'unknown cause'}); it is not tried again before"
+        f" {day_text(until)}",
     )
 
 
@@ -213,8 +213,8 @@ def _way_back_reason(endpoint: Endpoint, option: Option, why: Reason, history: H
     return Reason(
         why.code,
         f"{why.sentence}; {past.approved_by} approved the change to {past.to_count} × {past.to_type} on"
-        f" {past.approved_at:%Y-%m-%d}, and that approval permits the way back to {past.from_count} ×"
-        f" {past.from_type} until {until:%Y-%m-%d %H:%M} UTC",
+        f" {day_text(past.approved_at)}, and that approval permits the way back to {past.from_count} ×"
+        f" {past.from_type} until {time_text(until)}",
     )
 
 

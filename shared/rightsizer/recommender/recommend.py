@@ -24,7 +24,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, PriceTable
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import DailyUsage, EndpointUsage, MetricWindow, NoMetrics, VariantUsage
 from rightsizer.recommender.alternatives import add_alternatives
@@ -224,9 +224,7 @@ def _no_data_reason(since: datetime | None, policy: Policy, now: datetime) -> Re
     """Why there is nothing to judge from: a new configuration, or no datapoint at all."""
     if since is not None and since > now - timedelta(days=1):
         changed = since - timedelta(minutes=policy.mask_minutes)  # whose datapoints mix both configurations
-        sentence = (
-            f"it was changed on {changed:%d %b} at {changed:%H:%M} UTC; what it needs since then is not known yet"
-        )
+        sentence = f"it was changed on {time_text(changed)}; what it needs since then is not known yet"
     else:
         sentence = f"CloudWatch has no datapoints of the last {policy.lookback_days} days; that is unknown, not idle"
     return Reason(Code.NO_DATAPOINTS, sentence)

@@ -3,7 +3,7 @@
 Also what is said of a setting that cannot be understood, and of a stored row that cannot be read.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import assert_never
 
@@ -21,7 +21,9 @@ from rightsizer.domain.proposal import (
     stage_change_ids,
 )
 from rightsizer.domain.reason import count as count
+from rightsizer.domain.reason import day_text as day_text
 from rightsizer.domain.reason import one_line
+from rightsizer.domain.reason import time_text as time_text
 from rightsizer.domain.recommendation import (
     ComponentFinding,
     ComponentPacking,
@@ -130,16 +132,6 @@ def span(length: timedelta) -> str:
             parts.append(f"{rest // size} {unit}")
             rest %= size
     return " ".join(parts[:2])
-
-
-def time_text(at: datetime) -> str:
-    """``Mon 12 Jan 2026, 09:30 UTC``."""
-    return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
-
-
-def day_text(at: datetime) -> str:
-    """``12 Jan 2026``."""
-    return f"{at.day} {at:%b %Y}"
 
 
 def risk(level: Risk) -> str:

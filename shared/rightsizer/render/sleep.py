@@ -1,21 +1,21 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
-from rightsizer.domain.reason import count
+from rightsizer.domain.reason import count, time_text
 from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
 
 
 def line(note: SleepNote) -> str:
     """Where the endpoint stands, in one sentence without its mark: ``chat sleeps until 2026-11-03 07:00 UTC``."""
-    hour = f"{note.serves_at:%Y-%m-%d %H:%M} UTC" if note.serves_at is not None else "somebody wakes it"
+    hour = time_text(note.serves_at) if note.serves_at is not None else "somebody wakes it"
     match note.state:
         case HoursState.STOPPED | HoursState.STOPPING:
             return f"{note.endpoint} sleeps by its office hours until {hour}"
         case HoursState.STARTING:
             return f"{note.endpoint} is being started; it should serve by {hour}"
         case HoursState.RUNNING:
-            return f"{note.endpoint} serves again since {note.at:%Y-%m-%d %H:%M} UTC"
+            return f"{note.endpoint} serves again since {time_text(note.at)}"
         case HoursState.HANDED_OVER:
             return f"{note.endpoint} is handed over: {note.why}"
 

@@ -25,7 +25,7 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.ownership import OWNER_TAGS
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
 from rightsizer.domain.proposal import Proposal, ProposalState
-from rightsizer.domain.reason import count
+from rightsizer.domain.reason import count, time_text
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.errors import InputError
 from rightsizer.reporting.money import NO_USD, SpendCourses, spend_courses
@@ -233,7 +233,7 @@ def _no_days(nature: BillNature) -> str:
     if nature.until is None:
         return "the bill has no usage: it may be of another month, or AWS has not delivered it yet"
     return (
-        f"the bill has no whole day of this window: its usage ends on {nature.until:%Y-%m-%d %H:%M} UTC, and a day"
+        f"the bill has no whole day of this window: its usage ends on {time_text(nature.until)}, and a day"
         f" counts {SETTLED // timedelta(hours=1)} hours after its end"
     )
 

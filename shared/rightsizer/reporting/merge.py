@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from rightsizer.domain.bill import Reconciliation
 from rightsizer.domain.money import DayMoney, MoneyTable, OwnerWait, Totals, WeekHour, add_totals
+from rightsizer.domain.reason import day_text
 from rightsizer.domain.report import Report, RunningCost, SinceLast
 from rightsizer.errors import InputError
 
@@ -19,7 +20,7 @@ def merge_reports(reports: Sequence[Report]) -> Report:
     """
     first = reports[0]
     if any((one.start, one.end) != (first.start, first.end) for one in reports):
-        windows = ", ".join(sorted({f"{one.start:%Y-%m-%d} to {one.end:%Y-%m-%d}" for one in reports}))
+        windows = ", ".join(sorted({f"{day_text(one.start)} to {day_text(one.end)}" for one in reports}))
         raise InputError(f"reports of one window alone can be merged, and these are of {windows}")
     places = [(one.account, one.region) for one in reports]
     if len(set(places)) < len(places):

@@ -30,7 +30,7 @@ from rightsizer.domain.change import StepResult
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import PATIENCE, ProposalState
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 MOST_TRIES = 5
 """Writes in one direction before a person is asked."""
@@ -66,7 +66,7 @@ def approval_age_end(capacity_change: CapacityChange, now: datetime) -> Ended | 
     approved = _approved_at(capacity_change)
     if capacity_change.sent_at is not None or now - approved < PATIENCE:
         return None
-    text = f"it was approved on {approved:%Y-%m-%d %H:%M} UTC and could not be begun within {PATIENCE.days} days"
+    text = f"it was approved on {time_text(approved)} and could not be begun within {PATIENCE.days} days"
     waited = f" ({capacity_change.outcome.rstrip('.')})" if capacity_change.outcome else ""
     return Ended(ProposalState.EXPIRED, Reason(Code.EXPIRED, f"{text}{waited}; nothing was written"))
 
@@ -81,8 +81,8 @@ def restored_table_end(capacity_change: CapacityChange, made: datetime) -> Ended
     if approved >= made:
         return None
     text = (
-        f"it was approved on {approved:%Y-%m-%d %H:%M} UTC, before the table was restored or copied on"
-        f" {made:%Y-%m-%d %H:%M} UTC: whether it was carried out since, and taken back, is not in the table"
+        f"it was approved on {time_text(approved)}, before the table was restored or copied on"
+        f" {time_text(made)}: whether it was carried out since, and taken back, is not in the table"
     )
     if capacity_change.sent_at is not None:
         text += f"; {capacity_change.subject} does not show it, so it is not written again"

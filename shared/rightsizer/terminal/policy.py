@@ -13,6 +13,7 @@ from rightsizer.aws.policy_parameter import STANDARD, put_policy, tier_of
 from rightsizer.bootstrap.policy import StackPolicy, policy_with
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.policy_document import Subject
+from rightsizer.domain.reason import time_text
 from rightsizer.errors import InputError, SettingsError
 from rightsizer.policy_reader import read_policy
 from rightsizer.terminal import tables
@@ -166,7 +167,7 @@ def _where(known: StackPolicy) -> str:
         )
     if known.stored is None:
         return f"The policy document {known.name} was not read."
-    changed = f", changed on {known.stored.modified_at:%Y-%m-%d %H:%M %Z}" if known.stored.modified_at else ""
+    changed = f", changed on {time_text(known.stored.modified_at)}" if known.stored.modified_at else ""
     return f"Policy document {known.name}, version {known.stored.version}{changed}."
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rightsizer import bootstrap, wire
 from rightsizer.domain.money import GroupedBy, Totals
-from rightsizer.domain.reason import one_line
+from rightsizer.domain.reason import one_line, time_text
 from rightsizer.domain.report import Report
 from rightsizer.errors import InputError
 from rightsizer.flows import report as reporting
@@ -127,9 +127,9 @@ def _window(monthly: bool, since: datetime | None, until: datetime | None, now: 
         raise InputError("--monthly is a window of its own: leave --since and --until out")
     start, end = since.replace(tzinfo=UTC), until.replace(tzinfo=UTC) if until is not None else now
     if start >= end:
-        raise InputError(f"the window ends before it begins: {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC")
+        raise InputError(f"the window ends before it begins: {time_text(start)}, to {time_text(end)}")
     if start >= now:
-        raise InputError(f"nothing is known of days to come: the window begins {start:%Y-%m-%d %H:%M} UTC")
+        raise InputError(f"nothing is known of days to come: the window begins on {time_text(start)}")
     return start, end
 
 

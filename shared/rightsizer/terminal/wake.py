@@ -16,12 +16,12 @@ from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import ConflictError
-from rightsizer.flows.wake import WakeAnswer
+from rightsizer.flows.wake import WakeAnswer, wake_text
 from rightsizer.render import sentences
 from rightsizer.terminal import document, tables
 from rightsizer.terminal.app import Exit, app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order, require_approver
-from rightsizer.terminal.wake_page import answer_document, wake_sentence
+from rightsizer.terminal.wake_page import answer_document
 
 STAY = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,4})m)?", re.ASCII)
 SHORTEST = timedelta(minutes=15)
@@ -119,7 +119,7 @@ def _tell_let_go(record: HoursRecord, as_json: bool) -> None:
 def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow], everything: bool) -> None:
     for each in answers:
         if each.times is not None or everything or each.by_hand:
-            tables.say(one_line(wake_sentence(each, limits)))
+            tables.say(one_line(wake_text(each, limits)))
         tables.say_commands(each.by_hand)
     if not answers and not unread:
         tables.say("No endpoint is asleep.")

@@ -7,13 +7,8 @@ from rightsizer.changes.hours import demand_at
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
-from rightsizer.flows.wake import WakeAnswer, wake_text
+from rightsizer.flows.wake import WakeAnswer
 from rightsizer.render import sentences
-
-
-def wake_sentence(answer: WakeAnswer, limits: HoursLimits) -> str:
-    """A sentence that tells when the endpoint serves and until when, or why nothing was recorded."""
-    return wake_text(answer, limits, sentences.time_text)
 
 
 def answer_document(answer: WakeAnswer, limits: HoursLimits) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def test_an_endpoint_that_somebody_else_deletes_is_handed_over_with_its_alarms_o
 def test_a_stopped_endpoint_rests_until_its_lead_before_the_opening() -> None:
     action = decide(record(STOPPED), gone(), NIGHT + timedelta(hours=1))
     assert action == Wait(
-        MORNING - timedelta(minutes=45), "stopped by its hours; it serves again at 2026-11-03 07:00 UTC"
+        MORNING - timedelta(minutes=45), "stopped by its hours; it serves again on Tue 3 Nov 2026, 07:00 UTC"
     )
     assert kind(decide(record(STOPPED), gone(), MORNING - timedelta(minutes=45))) is STARTING
 
@@ -350,7 +350,7 @@ def test_who_waits_is_told_from_five_minutes_after_the_hour_with_the_commands() 
     now = MORNING + timedelta(minutes=5)
     found = late_notice(one, gone(), demand(one, now), now, "it waits")
     assert found is not None
-    assert found.subject == "chat does not serve yet, 2026-11-03 07:00 UTC"
+    assert found.subject == "chat does not serve yet, Tue 3 Nov 2026, 07:00 UTC"
     assert "InsufficientInstanceCapacity" in found.text
     assert "aws sagemaker create-endpoint --cli-input-json" in found.text
     assert "aws cloudwatch enable-alarm-actions" in found.text
@@ -362,7 +362,7 @@ def test_a_delete_that_does_not_end_before_the_hour_is_told() -> None:
         sent, live(endpoint(status="Deleting"), SILENCED), demand(sent, now), now, "it is being deleted"
     )
     assert found is not None
-    assert "chat had to serve at 2026-11-03 07:00 UTC and does not serve yet: it is Deleting" in found.text
+    assert "chat had to serve on Tue 3 Nov 2026, 07:00 UTC and does not serve yet: it is Deleting" in found.text
     again = late_notice(sent, live(endpoint(status="Creating")), demand(sent, now), now, "it is Creating")
     assert again is not None
     assert again.text.splitlines()[0].count("it is Creating") == 1

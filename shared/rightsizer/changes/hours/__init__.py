@@ -20,7 +20,7 @@ from rightsizer.domain.office_hours import lead_time, parse_hours
 from rightsizer.domain.plan import Step, StepKind, has_places
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.errors import InputError
 
 IN_FLIGHT = timedelta(minutes=10)
@@ -138,7 +138,7 @@ def _stopping(
     endpoint = live.state.endpoint
     if isinstance(endpoint, Gone):
         if accepted:
-            text = f"stopped, and everything that brings it back is stored; it serves again at {_at(demand)}"
+            text = f"stopped, and everything that brings it back is stored; it serves again {_at(demand)}"
             return Settle(HoursState.STOPPED, Reason(Code.SAFE_TO_APPLY, text))
         reason = Reason(Code.VANISHED, "somebody else deleted it while it was about to be stopped")
         return _hand_over(record, before, live, reason, now)
@@ -227,9 +227,9 @@ def _stopped(
 ) -> HoursAction:
     endpoint = live.state.endpoint
     if isinstance(endpoint, Gone) and not demand.runs:
-        return Wait(demand.changes_at or now + TICK, f"stopped by its hours; it serves again at {_at(demand)}")
+        return Wait(demand.changes_at or now + TICK, f"stopped by its hours; it serves again {_at(demand)}")
     if isinstance(endpoint, Gone):
-        return Settle(HoursState.STARTING, Reason(Code.SAFE_TO_APPLY, f"it has to serve at {_at(demand)}"))
+        return Settle(HoursState.STARTING, Reason(Code.SAFE_TO_APPLY, f"it has to serve {_at(demand)}"))
     if endpoint.status == "Deleting":
         return Wait(now + MINUTE, "it is being deleted")
     if endpoint.config_name in (before.config_name, before.fallback_config):
@@ -273,7 +273,7 @@ def _creating(
     record: HoursRecord, before: EndpointBefore, live: LiveHours, demand: HoursDemand, now: datetime
 ) -> HoursAction:
     if not demand.runs:
-        text = f"its hours are over before it could be started; it serves again at {_at(demand)}"
+        text = f"its hours are over before it could be started; it serves again {_at(demand)}"
         return Settle(HoursState.STOPPED, Reason(Code.EXPIRED, text))
     lost = _lost_tries(record)
     config = before.config_name
@@ -327,12 +327,13 @@ def late_notice(
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
     last, seen = _last_answer(record), f"it is {status}"
     lines = (
-        f"{name} had to serve at {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
+        f"{name} had to serve {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
         *((f"AWS answered: {last}",) if last else ()),
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now, live.state),
     )
-    return LateNotice(f"late#{demand.serves_at.isoformat()}", f"{name} {said}, {_at(demand)}", "\n".join(lines))
+    subject = f"{name} {said}, {time_text(demand.serves_at)}"
+    return LateNotice(f"late#{demand.serves_at.isoformat()}", subject, "\n".join(lines))
 
 
 def blind_notice(record: HoursRecord, demand: HoursDemand, now: datetime, why: str) -> LateNotice | None:
@@ -343,7 +344,7 @@ def blind_notice(record: HoursRecord, demand: HoursDemand, now: datetime, why: s
         return None
     name = record.ref.name
     lines = (
-        f"{name} had to serve at {_at(demand)}, and it cannot be looked at: {why}.",
+        f"{name} had to serve {_at(demand)}, and it cannot be looked at: {why}.",
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now),
     )
@@ -371,4 +372,4 @@ def _last_answer(record: HoursRecord) -> str:
 
 
 def _at(demand: HoursDemand) -> str:
-    return f"{demand.serves_at:%Y-%m-%d %H:%M} UTC" if demand.serves_at else "no known time"
+    return f"on {time_text(demand.serves_at)}" if demand.serves_at else "at no known time"

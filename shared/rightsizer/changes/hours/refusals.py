@@ -22,7 +22,7 @@ from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import ACTIONS
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 PASSING = frozenset(
     {
@@ -184,9 +184,7 @@ def _models(inputs: StopInput) -> Iterator[Reason]:
             text = f"there is no model data at {model.missing[0]} any more, which model {model.name} names"
             yield Reason(Code.CONFIGURATION_REPLACED, f"{text}; it could not be created again")
         if model.written_at is not None and model.written_at > inputs.endpoint.modified_at:
-            text = (
-                f"the model data of {model.name} was written on {model.written_at:%Y-%m-%d %H:%M} UTC, after the last "
-            )
+            text = f"the model data of {model.name} was written on {time_text(model.written_at)}, after the last "
             text += "deployment, so the morning would bring another model; deploy it, and it is stopped by its hours"
             yield Reason(Code.CONFIGURATION_REPLACED, text)
 

@@ -7,7 +7,7 @@ from rightsizer.changes.hours import demand_at
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.office_hours import HoursLimits, lead_time
 from rightsizer.domain.policy import TICK
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 ASLEEP = frozenset({HoursState.STOPPING, HoursState.STOPPED})
 """States that a person calls asleep: deleted by us, or on the way to it."""
@@ -56,12 +56,12 @@ def wake_refusal(record: HoursRecord, limits: HoursLimits, now: datetime) -> Rea
         return None
     demand = demand_at(record, now, limits.holidays)
     if record.state is HoursState.RUNNING:
-        ends = f"; its hours end on {demand.changes_at:%Y-%m-%d %H:%M} UTC" if demand.runs and demand.changes_at else ""
+        ends = f"; its hours end on {time_text(demand.changes_at)}" if demand.runs and demand.changes_at else ""
         remedy = "where it is needed longer, change its tag rightsizer:hours, or wake it once it is asleep"
         return Reason(Code.ALREADY_RIGHT, f"it is not asleep{ends}; {remedy}")
     if not demand.runs:
         return None
-    hour = f" of {demand.serves_at:%Y-%m-%d %H:%M} UTC" if demand.serves_at else ""
+    hour = f" of {time_text(demand.serves_at)}" if demand.serves_at else ""
     return Reason(Code.ALREADY_RIGHT, f"it is being started already, for its hours{hour}")
 
 

@@ -23,7 +23,7 @@ from rightsizer.domain.option import ORDERED, Option, Target
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.recommender.shadow_test import declared_refusal, tag_refusal
 
 __all__ = ["PlannedChange", "largest_new_count", "make_plan", "peak_deferral"]
@@ -80,7 +80,7 @@ def peak_deferral(change: Change, plan: Plan, limits: ChangeLimits, now: datetim
         return None
     lasts = timedelta(seconds=plan.test_s)
     begins = window.next_test_start(limits.window, plan.peak, lasts, now, window.STEP)
-    text = f"the shadow test begins at {begins:%Y-%m-%d %H:%M} to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
+    text = f"the shadow test begins on {time_text(begins)} to see the busiest hour, {plan.peak.hour:02d}:00 UTC"
     return Deferral(begins, text) if begins > now else None
 
 

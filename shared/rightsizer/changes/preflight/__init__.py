@@ -22,7 +22,7 @@ from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind, ch
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.recommender.proposal import ChangePermission
 
 __all__ = [
@@ -80,7 +80,7 @@ def cooldown_deferral(
     """Until when the endpoint rests after its last change; None where that is over, or users suffer meanwhile."""
     if last_change_at is None or now - last_change_at >= cooldown or option.restores or option.grows:
         return None
-    text = f"the last change of this endpoint was at {last_change_at:%Y-%m-%d %H:%M} UTC"
+    text = f"the last change of this endpoint was on {time_text(last_change_at)}"
     return Deferral(last_change_at + cooldown, text)
 
 
@@ -92,7 +92,7 @@ def start_hold(
         text = f"a setting cannot be understood, and no change begins until it is put right: {misread[0]}"
         return Hold(now + timedelta(minutes=30), Reason(Code.BAD_SETTING, text))
     if window_opens > now:
-        text = f"the change window opens at {window_opens:%Y-%m-%d %H:%M} UTC"
+        text = f"the change window opens on {time_text(window_opens)}"
         return Hold(window_opens, Reason(Code.OUTSIDE_WINDOW, text))
     for alarm in incident_alarms:
         if alarm.state in ("ALARM", MISSING):

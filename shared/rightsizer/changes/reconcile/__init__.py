@@ -47,7 +47,7 @@ from rightsizer.domain.next_action import Finish, NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind, Step, StepKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 __all__ = [
     "approval_age_reason",
@@ -204,9 +204,7 @@ def _alarm_wait(change: Change, live: LiveState, now: datetime) -> NextAction | 
     if any(states[name] == "ALARM" for name in waiting) or now - began > ALARMS_READY:
         text = f"the roll-back alarm {waiting[0]} is {states[waiting[0]]} before the start, so it would protect nothing"
         return close_rolled_back(Code.ALARM_NOT_OK, text, FailureClass.ALARM)
-    text = (
-        f"alarm {waiting[0]} is {states[waiting[0]]} since {began:%Y-%m-%d %H:%M} UTC; it must be OK before the start, "
-    )
+    text = f"alarm {waiting[0]} is {states[waiting[0]]} since {time_text(began)}; it must be OK before the start, "
     return Wait(now + timedelta(minutes=2), f"{text}and is waited for until {began + ALARMS_READY:%H:%M}")
 
 

@@ -17,7 +17,7 @@ from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.next_action import NextAction, Replan, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import PATIENCE
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 
 REPLANS = 5
 """So often a plan is made again; a fleet that moves more than that is asked about another day."""
@@ -27,7 +27,7 @@ def approval_age_reason(change: Change, now: datetime) -> Reason | None:
     """Reason that the approval is too old, with the cause of the wait; None while good."""
     if now < change.expires_at:
         return None
-    text = f"it waited {PATIENCE.days} days from its approval of {change.approved_at:%Y-%m-%d %H:%M} UTC"
+    text = f"it waited {PATIENCE.days} days from its approval of {time_text(change.approved_at)}"
     return Reason(Code.EXPIRED, f"{text} and could not start: {change.outcome}")
 
 
