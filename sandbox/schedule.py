@@ -6,6 +6,7 @@ minutes hours day-of-month month day-of-week year. Times are in the zone of `aft
 
 import re
 from datetime import datetime, timedelta
+from functools import cache
 
 from sandbox.refusals import NotSimulated
 
@@ -69,7 +70,8 @@ def _cron(fields: tuple[str, ...], after: datetime) -> datetime | None:
     return None
 
 
-def _values(field: str, low: int, high: int, names: tuple[str, ...] = (), first: int = 0) -> set[int]:
+@cache
+def _values(field: str, low: int, high: int, names: tuple[str, ...] = (), first: int = 0) -> frozenset[int]:
     for at, name in enumerate(names):
         field = field.replace(name, str(at + first))
     found: set[int] = set()
@@ -83,4 +85,4 @@ def _values(field: str, low: int, high: int, names: tuple[str, ...] = (), first:
         else:
             raise NotSimulated(f"the cron field {field!r}")
         found |= set(range(start, end + 1, int(step or 1)))
-    return found
+    return frozenset(found)

@@ -44,6 +44,21 @@ class Contributor:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a metric alarm looks at: a query, or a series and its statistic."""
+
+    request: Mapping[str, Any]
+    """The request that says so."""
+    period: int
+    query: insights.Query | None
+    key: Key
+    stat: str
+
+
+NO_SERIES: Key = "", "", frozenset()
+
+
 @dataclass(slots=True)
 class Alarm:
     """An alarm."""
@@ -57,6 +72,7 @@ class Alarm:
     reason: str = "Unchecked: Initial alarm creation"
     evaluated: bool = False
     contributors: dict[str, Contributor] = field(default_factory=dict)
+    _watched: Watched | None = None
 
     @property
     def kind(self) -> str:
@@ -76,6 +92,14 @@ class Alarm:
         return int(
             self.request.get("Period") or first.get("Period") or first.get("MetricStat", {}).get("Period") or 300
         )
+
+    def watched(self) -> Watched:
+        """What a metric alarm looks at, read once from each request: it is asked for every minute."""
+        if self._watched is None or self._watched.request is not self.request:
+            query = self.query
+            key, stat = (NO_SERIES, "") if query else (self.key(), self.stat())
+            self._watched = Watched(self.request, self.period, query, key, stat)
+        return self._watched
 
     def actions(self) -> list[str]:
         """All actions of all states."""
@@ -184,7 +208,7 @@ class Alarms:
         for alarm in sorted(self._alarms.values(), key=lambda a: a.kind == "CompositeAlarm"):
             if alarm.kind == "CompositeAlarm":
                 self._composite(alarm)
-            elif not alarm.evaluated or epoch(now) % alarm.period == 0:
+            elif not alarm.evaluated or epoch(now) % alarm.watched().period == 0:
                 alarm.evaluated = True
                 self._evaluate(alarm, now)
 
@@ -197,12 +221,13 @@ class Alarms:
         return alarm.state if alarm else "INSUFFICIENT_DATA"
 
     def _evaluate(self, alarm: Alarm, now: datetime) -> None:
-        end = epoch(now) - epoch(now) % alarm.period
-        start = end - alarm.period * alarm.request["EvaluationPeriods"]
-        if query := alarm.query:
-            self._grouped(alarm, insights.series(query, self._world.metrics, start, end, alarm.period))
+        looks = alarm.watched()
+        end = epoch(now) - epoch(now) % looks.period
+        start = end - looks.period * alarm.request["EvaluationPeriods"]
+        if looks.query:
+            self._grouped(alarm, insights.series(looks.query, self._world.metrics, start, end, looks.period))
             return
-        rows = self._world.metrics.read(alarm.key(), start, end, alarm.period, alarm.stat())
+        rows = self._world.metrics.read(looks.key, start, end, looks.period, looks.stat)
         state = judge(alarm, [value for _, value in rows])
         if state is not None and state != alarm.state:
             self.enter(alarm, state, _reason(alarm, state, rows), [value for _, value in rows])

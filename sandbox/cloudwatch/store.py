@@ -127,11 +127,14 @@ class MetricStore:
 
     def add(self, namespace: str, metric: str, dimensions: Mapping[str, str], at: datetime, sample: Sample) -> None:
         """Add one minute (or second) to a series."""
-        series = self._series.setdefault((namespace, metric, frozenset(dimensions.items())), Series())
+        key = namespace, metric, frozenset(dimensions.items())
+        series = self._series.get(key) or self._series.setdefault(key, Series())
         moment = epoch(at)
-        index = (
-            bisect_left(series.times, moment + 1) if series.times and series.times[-1] > moment else len(series.times)
-        )
+        if not series.times or series.times[-1] <= moment:
+            series.times.append(moment)
+            series.samples.append(sample)
+            return
+        index = bisect_left(series.times, moment + 1)
         series.times.insert(index, moment)
         series.samples.insert(index, sample)
 
@@ -163,6 +166,8 @@ class MetricStore:
         if series is None:
             return []
         start = max(start - start % period, self._oldest(period))
+        if all(block.end <= start for block in series.blocks):
+            return _of_singles(series, start, end, period, stat)
         rows: list[tuple[int, float]] = []
         for block in series.blocks if series.has_disjoint_blocks() else ():
             first = max(start, -(-block.start // period) * period)
@@ -185,6 +190,19 @@ class MetricStore:
             kept = timedelta(days=63) if period < 3600 else timedelta(days=455)
         oldest = epoch(self._clock.now - kept)
         return oldest - oldest % period
+
+
+def _of_singles(series: Series, start: int, end: int, period: int, stat: str) -> list[tuple[int, float]]:
+    """The periods of [start, end) of which single minutes are known: what alarms look at each minute."""
+    times, samples = series.times, series.samples
+    first, after = bisect_left(times, start), bisect_left(times, end)
+    rows: list[tuple[int, float]] = []
+    while first < after:
+        moment = times[first] - times[first] % period
+        last = bisect_left(times, moment + period, first + 1, after)
+        rows.append((moment, statistic(stat, samples[first:last])))
+        first = last
+    return rows
 
 
 def _folded(series: Series, start: int, end: int, period: int, stat: str) -> list[tuple[int, float]]:

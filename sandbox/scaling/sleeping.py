@@ -74,15 +74,14 @@ class Sleeping:
                 continue
             component = None if target.identity[0].startswith("endpoint/") else self._world.components.known[name]
             count = component.desired if component else self._world.scaling.count_of(target)
-            rang = any(self._rings(policy) for policy in target.policies.values())
-            if count == 0 and rang and not target.suspended.get("DynamicScalingOutSuspended"):
+            if count == 0 and self._rang(target) and not target.suspended.get("DynamicScalingOutSuspended"):
                 self._move(target, component, 1, "an alarm started a step policy")
-            metric = BACKLOG if component is None else CALLS
-            followed = any(metric in str(policy) for policy in target.policies.values())
             quiet = queue.busy_at is None or now - queue.busy_at >= QUIET
             if component is not None and target.minimum:
                 self._shrink(target, component, now)
-            elif count > 0 and followed and quiet and not target.suspended.get("DynamicScalingInSuspended"):
+            elif count == 0 or not quiet or target.suspended.get("DynamicScalingInSuspended"):
+                continue
+            elif _follows(target, BACKLOG if component is None else CALLS):
                 self._move(target, component, 0, "the metric of a target-tracking policy was below its target")
 
     def _shrink(self, target: "Target", component: "Component", now: datetime) -> None:
@@ -109,8 +108,16 @@ class Sleeping:
         kinds = ("endpoint/", "inference-component/")
         return [t for t in targets if t.identity[0].startswith(kinds) and (t.minimum == 0 or kinds[1] in t.identity[0])]
 
+    def _rang(self, target: "Target") -> bool:
+        return any(self._rings(policy) for policy in target.policies.values())
+
     def _rings(self, policy: "Params") -> bool:
         if policy["PolicyType"] != "StepScaling":
             return False
         mine = (alarm for alarm in self._world.alarms.all() if policy["PolicyARN"] in alarm.actions())
         return any(alarm.state == "ALARM" for alarm in mine)
+
+
+def _follows(target: "Target", metric: str) -> bool:
+    """Whether a policy of the target names the metric."""
+    return any(metric in str(policy) for policy in target.policies.values())

@@ -1,23 +1,14 @@
 """What the tests of the deployed stack share."""
 
 from collections.abc import Iterator
-from unittest.mock import patch
 
 import pytest
 
-from rightsizer.render import two_weeks
-from rightsizer.render.pictures import TwoWeeks, two_weeks_png
+from tests.once import drawn_once, judged_once
 
 
 @pytest.fixture(scope="package", autouse=True)
-def draw_equal_pictures_once() -> Iterator[None]:
-    """Accounts of many tests begin with the same two weeks, and drawing them took an eighth of these tests' time."""
-    drawn: dict[str, bytes] = {}
-
-    def draw(picture: TwoWeeks) -> bytes:
-        if (key := repr(picture)) not in drawn:
-            drawn[key] = two_weeks_png(picture)
-        return drawn[key]
-
-    with patch.object(two_weeks, "two_weeks_png", draw):
+def compute_equal_things_once() -> Iterator[None]:
+    """Accounts of many tests begin with the same two weeks."""
+    with drawn_once(), judged_once():
         yield

@@ -33,7 +33,12 @@ NAME, HOURS, KIND = "Chat", "mon-fri 08:00-19:00 Europe/Berlin", "ml.g5.xlarge"
 MONDAY_EVENING = datetime(2026, 11, 2, 17, 55, tzinfo=UTC)
 CLOSES = datetime(2026, 11, 2, 18, 0, tzinfo=UTC)
 OPENS = datetime(2026, 11, 3, 7, 0, tzinfo=UTC)
-TICK = timedelta(minutes=5)
+TICK, HOUR = timedelta(minutes=5), timedelta(hours=1)
+QUIET = frozenset((*range(20, 24), *range(5), *range(9, 16)))
+"""Hours of a day, in UTC, at which nothing is due.
+
+After a tick that changed nothing in the account the next one comes an hour later.
+"""
 RESOURCE, DIMENSION = f"endpoint/{NAME}/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount"
 PAGER = "arn:aws:sns:eu-west-1:111122223333:pager"
 STEPS = {
@@ -72,9 +77,13 @@ class HoursWorld:
 
     def until(self, moment: datetime, every: timedelta = TICK) -> None:
         """Ticks until then; a longer time between them passes days in which little happens."""
+        step = every
         while self.now < moment:
-            self.box.clock.advance(min(every, moment - self.now))
+            self.box.clock.advance(min(step, moment - self.now))
+            calls = len(self.box.calls)
             self.flow.tick(self.now)
+            acted = any(call.writes and call.service != "dynamodb" for call in self.box.calls[calls:])
+            step = every if acted or self.now.hour not in QUIET else max(every, HOUR)
 
     @contextmanager
     def others(self) -> Iterator[Any]:

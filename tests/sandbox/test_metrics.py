@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.account import Sandbox
-from sandbox.cloudwatch.store import Sample, statistic
+from sandbox.cloudwatch.store import Sample, Series, _folded, _of_singles, statistic
 from sandbox.refusals import NotSimulated
 
 PLAIN = {"EndpointName": "chat", "VariantName": "AllTraffic"}
@@ -161,3 +161,13 @@ def test_slices_and_statistic_sets_tell_the_same(box: Sandbox, stat: str, period
         buckets.setdefault(at - at % period, []).append(sample)
     slow = [statistic(stat, samples) for _, samples in sorted(buckets.items(), reverse=True)]
     assert fast["Values"] == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("stat", ["Sum", "Average", "Maximum", "p95"])
+@pytest.mark.parametrize("period", [10, 60, 300])
+def test_single_minutes_are_read_as_the_slow_way_reads_them(period: int, stat: str) -> None:
+    dice = random.Random(period)
+    times = sorted(dice.choices(range(0, 3600, 5), k=200))
+    series = Series(times=times, samples=[Sample.even(dice.uniform(0, 9), dice.randint(1, 4)) for _ in times])
+    for start, end in ((0, 3600), (600, 1200), (1205, 1210), (3600, 7200)):
+        assert _of_singles(series, start, end, period, stat) == _folded(series, start, end, period, stat)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from rightsizer.domain.checks import not_empty
@@ -112,9 +112,16 @@ def networks() -> Mapping[str, Network]:
     }
 
 
+@cache
+def _networks_as_compared() -> Mapping[str, Network]:
+    """The known networks by the letters, figures and points of their names."""
+    return {_bare(key): each for key, each in networks().items()}
+
+
+@lru_cache(64)
 def find_network(name: str) -> Network | None:
     """The network that a name means, also as ``microsoft/resnet-50`` or ``resnet50``; else None."""
-    known = {_bare(key): each for key, each in networks().items()}
+    known = _networks_as_compared()
     return next((known[plain] for each in _shorter(name) if (plain := _bare(each)) in known), None)
 
 
@@ -231,6 +238,7 @@ def architectures() -> Mapping[str, Architecture]:
     return {each.name: each for each in _read()}
 
 
+@lru_cache(64)
 def find_architecture(name: str) -> Architecture | None:
     """The architecture that a name means, also a repository as ``meta-llama/Llama-3.1-8B-Instruct``; else None."""
     known = architectures()

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics
+from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, Series
 
 REQUESTS = MetricStatistic("Invocations", "Sum")
 ERRORS = MetricStatistic("Invocation5XXErrors", "Sum")
@@ -153,26 +153,28 @@ def periods_of(window: MetricWindow) -> Iterator[ServicePeriod]:
     """One row a period. A gap in the requests counts as none served, which proves nothing and harms nothing."""
     series = {signal: window.series.get(signal) for signal in (*SIGNALS, *QUEUED, NO_CAPACITY)}
     longest = max((len(s.values) for s in series.values() if s is not None), default=0)
-
-    def at(signal: MetricStatistic, i: int) -> float | None:
-        s = series[signal]
-        if s is None or i >= len(s.values) or s.values[i] != s.values[i]:
-            return None
-        return s.values[i]
-
+    known = {signal: _known_values(one, longest) for signal, one in series.items()}
+    latencies, errors, failures, expired = (known[signal] for signal in (LATENCY, ERRORS, FAILURES, EXPIRED))
+    served, without = [known[signal] for signal in (REQUESTS, *PROCESSED)], (known[ASLEEP], known[NO_CAPACITY])
     for i in range(longest):
-        latency = at(LATENCY, i)
+        latency, lost = latencies[i], expired[i] or 0.0
         yield ServicePeriod(
             at=window.start + timedelta(seconds=window.period_s * i),
-            requests=max(at(signal, i) or 0.0 for signal in (REQUESTS, *PROCESSED)),
-            errors=max(at(ERRORS, i) or 0.0, at(FAILURES, i) or 0.0) + (at(EXPIRED, i) or 0.0),
+            requests=max([values[i] or 0.0 for values in served]),
+            errors=max(errors[i] or 0.0, failures[i] or 0.0) + lost,
             p95_s=None if latency is None else latency / 1_000_000,
-            memory=at(HOST_MEMORY, i),
-            backlog=at(BACKLOG, i),
-            oldest_s=at(OLDEST, i),
-            expired=at(EXPIRED, i) or 0.0,
-            is_asleep=(at(ASLEEP, i) or 0.0) > 0 or (at(NO_CAPACITY, i) or 0.0) > 0,
+            memory=known[HOST_MEMORY][i],
+            backlog=known[BACKLOG][i],
+            oldest_s=known[OLDEST][i],
+            expired=lost,
+            is_asleep=any([(values[i] or 0.0) > 0 for values in without]),
         )
+
+
+def _known_values(series: Series | None, length: int) -> list[float | None]:
+    """So many values; None where none is known."""
+    found: list[float | None] = [] if series is None else [v if v == v else None for v in series.values]
+    return found + [None] * (length - len(found))
 
 
 def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:

@@ -81,21 +81,23 @@ STILL_LATE = 0.05
 
 def proof_verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
     """The verdict on an applied change; `windows` cover the time since it was turned, one a variant. Total."""
-    verdict = _verdict(change, windows, now, limits)
-    names = dict.fromkeys(w.variant for w in windows if isinstance(w, MetricWindow))
-    parts = [_periods_since(windows, name, change.turned_at or now) for name in names]
-    return replace(verdict, figures={**serving_figures(windows), **wake_figures(change, parts)})
+    since, periods = change.turned_at or now, dict[str, list[ServicePeriod]]()
+    bad: ProofVerdict | None = None
+    for window in windows:
+        if isinstance(window, MetricWindow):
+            own = [p for p in periods_of(window) if p.at >= since]
+            bad = bad or _bad_verdict(change, window.variant, own)
+            periods.setdefault(window.variant, []).extend(own)
+    verdict = bad or _verdict(change, windows, periods, now, limits)
+    return replace(verdict, figures={**serving_figures(windows), **wake_figures(change, [*periods.values()])})
 
 
-def _verdict(change: Change, windows: Windows, now: datetime, limits: ChangeLimits) -> ProofVerdict:
-    since = change.turned_at or now
-    rows = ((w.variant, [p for p in periods_of(w) if p.at >= since]) for w in windows if isinstance(w, MetricWindow))
-    bad = next((v for v in (_bad_verdict(change, name, periods) for name, periods in rows) if v is not None), None)
-    if bad is not None:
-        return bad
-    names = dict.fromkeys(w.variant for w in windows if isinstance(w, MetricWindow))
-    parts = [_periods_since(windows, name, since) for name in names]
-    seen = {name: _counted_periods(change, windows, name, since) for name in _changed_variants(change)}
+def _verdict(
+    change: Change, windows: Windows, by_variant: Mapping[str, list[ServicePeriod]], now: datetime, limits: ChangeLimits
+) -> ProofVerdict:
+    """The verdict on what serves no worse than before, by the periods of each variant since it was turned."""
+    since, parts = change.turned_at or now, [*by_variant.values()]
+    seen = {name: _counted_periods(change, name, by_variant.get(name, [])) for name in _changed_variants(change)}
     requests = min(sum(p.requests for p in periods) for periods in seen.values())
     elsewhere = _fallback_sentence(change) or _still_late_sentence(change, seen)
     elsewhere = elsewhere or unproven_wake_sentence(change, parts)
@@ -136,15 +138,10 @@ def _changed_variants(change: Change) -> set[str]:
     return moved | {change.variant}
 
 
-def _counted_periods(change: Change, windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
-    """The variant's periods since the turn that count for the proof: those with a latency where a p95 limit is set."""
+def _counted_periods(change: Change, variant: str, periods: Sequence[ServicePeriod]) -> list[ServicePeriod]:
+    """The variant's periods that count for the proof: those with a latency where a p95 limit is set."""
     judged = latency_limit_s(change, variant) is not None
-    return [p for p in _periods_since(windows, variant, since) if p.p95_s is not None or not judged]
-
-
-def _periods_since(windows: Windows, variant: str, since: datetime) -> list[ServicePeriod]:
-    rows = (p for w in windows if isinstance(w, MetricWindow) and w.variant == variant for p in periods_of(w))
-    return [p for p in rows if p.at >= since]
+    return [p for p in periods if p.p95_s is not None or not judged]
 
 
 def _fallback_sentence(change: Change) -> str:
