@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
-from rightsizer.changes.clone import CARRIED, ClonedConfig, clone_config, content_hash, rename_clone, written_counts
+from rightsizer.changes.clone import (
+    CARRIED,
+    ClonedConfig,
+    Wanted,
+    clone_config,
+    content_hash,
+    rename_clone,
+    written_counts,
+)
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import ScaleIn, Target
 from rightsizer.domain.plan import VariantCount
@@ -40,14 +48,14 @@ def with_key(key: str) -> ConfigSight:
 
 
 def made(seen: ConfigSight, target: Target = TARGET, wanted: tuple[VariantCount, ...] = WANTED) -> ClonedConfig:
-    found = clone_config(seen, wanted, target, CATALOGUE, {"rightsizer:change": "c-1"})
+    found = clone_config(seen, Wanted(wanted, target, "AllTraffic"), CATALOGUE, {"rightsizer:change": "c-1"})
     assert isinstance(found, ClonedConfig), found
     return found
 
 
 def codes(seen: ConfigSight, kind: str = "ml.g5.xlarge") -> set[Code]:
     wanted = (VariantCount("AllTraffic", kind, 1, 1.0),)
-    found = clone_config(seen, wanted, Target(kind, 1), CATALOGUE, {})
+    found = clone_config(seen, Wanted(wanted), CATALOGUE, {})
     assert not isinstance(found, ClonedConfig)
     assert all(isinstance(r, Reason) for r in found)
     return {r.code for r in found}
@@ -85,7 +93,7 @@ def test_a_volume_is_dropped_where_the_target_has_local_nvme() -> None:
 
 def test_a_capture_that_was_stopped_stays_stopped() -> None:
     seen = source(DataCaptureConfig={"EnableCapture": True, "InitialSamplingPercentage": 5})
-    found = clone_config(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=True)
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=True)
     assert isinstance(found, ClonedConfig)
     assert found.body["DataCaptureConfig"]["EnableCapture"] is False
 
@@ -211,18 +219,17 @@ TWO_POOLS = [{"InstanceType": POOLS[0], "Priority": 1}, {"InstanceType": POOLS[1
 """The pools of a request for `POOLS`."""
 
 
-@pytest.mark.parametrize(
-    ("wanted", "resized"),
-    [
-        (VariantCount("AllTraffic", "ml.g5.4xlarge", 2, 1.0), False),
-        (VariantCount("AllTraffic", "ml.g5.4xlarge", 1, 1.0), True),
-        (VariantCount("AllTraffic", "ml.g5.xlarge", 2, 1.0), True),
-    ],
-)
-def test_pools_and_routing_go_to_a_variant_whose_type_or_count_changes(wanted: VariantCount, resized: bool) -> None:
-    variant = cloned_variant(target=Target("ml.g5.xlarge", 1, pools=POOLS), wanted=wanted)
-    assert variant.get("InstancePools") == (TWO_POOLS if resized else None)
-    assert variant.get("InstanceType") == (None if resized else "ml.g5.4xlarge")
+def test_pools_and_routing_go_to_the_changed_variant_and_every_other_one_stays_though_its_count_moved() -> None:
+    seen = source()
+    first = seen.body["ProductionVariants"][0]
+    other = {**first, "VariantName": "B", "RoutingConfig": {"RoutingStrategy": "RANDOM"}}
+    both = ConfigSight("cfg", {**seen.body, "ProductionVariants": [first, other]}, seen.created_at)
+    target = Target("ml.g5.xlarge", 1, pools=POOLS, routing="LEAST_OUTSTANDING_REQUESTS")
+    clone = made(both, target, (*WANTED, VariantCount("B", "ml.g5.4xlarge", 3, 1.0)))
+    changed, stays = clone.body["ProductionVariants"]
+    assert (changed["InstancePools"], changed["RoutingConfig"]) == (TWO_POOLS, {"RoutingStrategy": target.routing})
+    assert "InstanceType" not in changed
+    assert stays == {**other, "InitialInstanceCount": 3}
 
 
 def test_pools_take_the_place_of_pools() -> None:
@@ -235,13 +242,6 @@ def test_a_variant_of_pools_without_a_wanted_type_keeps_them_though_its_count_ch
     variant = cloned_variant(spec, wanted=VariantCount("AllTraffic", "", 3, 1.0))
     assert (variant["InstancePools"], variant["InitialInstanceCount"]) == (OWN_POOLS, 3)
     assert "InstanceType" not in variant
-
-
-def test_pools_that_a_target_names_do_not_go_to_a_variant_of_pools_that_stays() -> None:
-    seen = source({"InstancePools": OWN_POOLS})
-    del seen.body["ProductionVariants"][0]["InstanceType"]
-    clone = made(seen, Target("", 2, pools=POOLS), (VariantCount("AllTraffic", "", 2, 1.0),))
-    assert clone.body["ProductionVariants"][0]["InstancePools"] == OWN_POOLS
 
 
 @pytest.mark.parametrize("wanted", [WANTED[0], VariantCount("AllTraffic", "ml.g5.4xlarge", 2, 1.0)])
@@ -284,7 +284,7 @@ def test_a_note_tells_what_the_clone_does_not_carry_or_keeps_off() -> None:
     seen = source(
         {"InstanceType": "ml.p3.2xlarge", "VolumeSizeInGB": 100}, DataCaptureConfig={"EnableCapture": True, "Kept": 5}
     )
-    found = clone_config(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=True)
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=True)
     assert isinstance(found, ClonedConfig)
     assert found.notes == (
         "VolumeSizeInGB 100 of AllTraffic is dropped: ml.g5.xlarge has local NVMe",
@@ -305,7 +305,7 @@ def test_a_clone_that_carries_everything_has_no_note(named: bool) -> None:
 )
 def test_a_capture_that_runs_or_never_ran_is_carried_as_it_is(capture: dict[str, Any] | None, stopped: bool) -> None:
     seen = source(DataCaptureConfig=capture, MetricsConfig={"EnableDetailedObservability": False})
-    found = clone_config(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=stopped)
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=stopped)
     assert isinstance(found, ClonedConfig)
     assert (found.body.get("DataCaptureConfig"), found.notes) == (capture, ())
 

@@ -7,7 +7,7 @@ import pytest
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
-from rightsizer.changes.clone import clone_refusals, key_refusals, nvme_key_refusals, unknown_fields
+from rightsizer.changes.clone import Wanted, clone_refusals, key_refusals, nvme_key_refusals, unknown_fields
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.option import ScaleIn, Target
 from rightsizer.domain.plan import VariantCount
@@ -34,7 +34,7 @@ def config(*specs: dict[str, Any], **fields: Any) -> ConfigSight:
 def refusals(source: ConfigSight, *types: str, target: Target | None = None) -> list[tuple[Code, str]]:
     """Code and sentence of each reason why the variants A, B ... do not become these types."""
     wanted = tuple(VariantCount("ABC"[i], kind, 1, 1.0) for i, kind in enumerate(types or ("ml.g5.xlarge",)))
-    found = clone_refusals(source, wanted, target or Target(wanted[0].instance_type, 1), CATALOGUE)
+    found = clone_refusals(source, Wanted(wanted, target or Target("", 0), "A"), CATALOGUE)
     return [(reason.code, reason.sentence) for reason in found]
 
 
@@ -174,6 +174,7 @@ def test_each_variant_and_each_pool_is_compared() -> None:
     assert refusals(both, "ml.g5.4xlarge", "ml.inf2.xlarge") == [(Code.ANOTHER_VENDOR, vendor)]
     pools = Target("", 1, pools=("ml.g5.4xlarge", "ml.inf2.xlarge"))
     assert refusals(config(), target=pools) == [(Code.ANOTHER_VENDOR, vendor)]
+    assert refusals(both, "ml.g5.4xlarge", "ml.g5.4xlarge", target=pools) == [(Code.ANOTHER_VENDOR, vendor)], "A alone"
 
 
 @pytest.mark.parametrize(
