@@ -288,3 +288,10 @@ def test_a_test_without_a_latency_tells_its_gpu_seconds_and_one_without_a_reques
         None,
     )
     assert shadow_told(figures={k: v for k, v in SHADOW.items() if k != "requests"}) == (None, None)
+
+
+def test_gpu_seconds_are_samples_and_tell_a_ratio_from_twenty_requests_on() -> None:
+    """However long each takes: 20 requests of ten seconds are enough, 19 are not."""
+    long = {**SHADOW, "gpu_s": 10.0, "live_gpu_s": 5.0}
+    assert shadow_told(figures={**long, "requests": 20.0})[0] == pytest.approx(2.0)
+    assert shadow_told(figures={**long, "requests": 19.0})[0] is None
