@@ -26,6 +26,7 @@ ALSO: Mapping[str, Sequence[str]] = {
     "recommender/late_requests": ("recommender/test_reaction", "recommender/test_still_failing"),
     "recommender/proposal": ("recommender/test_enable", "recommender/test_proposal_key"),
     "recommender/recommend": ("recommender/test_several_variants",),
+    "changes/hours": ("changes/hours/test_answers",),
     "changes/guardrail": ("changes/test_rollback_alarms",),
     "changes/overruled": ("changes/test_growth",),
     "changes/plan/fleet": ("changes/test_plan_config",),
@@ -201,11 +202,13 @@ def changed_modules(since: str) -> list[str]:
 
 
 def select_tests(module: str) -> list[str]:
-    """The test files that carry the module's name, with or without its inner package, and those of `ALSO`."""
+    """The test files that carry the module's name, also with or inside of its inner package, and those of `ALSO`."""
     package, *rest = module.split("/")
     folder = ROOT / "tests" / package
     named = [*folder.glob(f"test_{'_'.join(rest)}.py"), *folder.glob(f"test_{'_'.join(rest)}_*.py")]
     named.append(folder / f"test_{rest[-1]}.py")
+    inner = folder / rest[0]
+    named += [inner / f"test_{rest[-1]}.py", *inner.glob(f"test_{rest[-1]}_*.py")]
     also = [ROOT / "tests" / f"{name}.py" for name in ALSO.get(module, ())]
     return sorted({str(path.relative_to(ROOT)) for path in (*named, *also) if path.is_file()})
 

@@ -1,5 +1,6 @@
 """A clone carries every field or is refused: the traps of cloning an endpoint configuration, one by one."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,9 +10,17 @@ from hypothesis import strategies as st
 
 from rightsizer import catalog
 from rightsizer.catalog import catalogue
-from rightsizer.changes.clone import CARRIED, ClonedConfig, clone_config, content_hash
+from rightsizer.changes.clone import (
+    CARRIED,
+    ClonedConfig,
+    Wanted,
+    clone_config,
+    content_hash,
+    rename_clone,
+    written_counts,
+)
 from rightsizer.domain.live_state import ConfigSight
-from rightsizer.domain.option import Target
+from rightsizer.domain.option import ScaleIn, Target
 from rightsizer.domain.plan import VariantCount
 from rightsizer.domain.reason import Code, Reason
 
@@ -39,14 +48,14 @@ def with_key(key: str) -> ConfigSight:
 
 
 def made(seen: ConfigSight, target: Target = TARGET, wanted: tuple[VariantCount, ...] = WANTED) -> ClonedConfig:
-    found = clone_config(seen, wanted, target, CATALOGUE, {"rightsizer:change": "c-1"})
+    found = clone_config(seen, Wanted(wanted, target, "AllTraffic"), CATALOGUE, {"rightsizer:change": "c-1"})
     assert isinstance(found, ClonedConfig), found
     return found
 
 
 def codes(seen: ConfigSight, kind: str = "ml.g5.xlarge") -> set[Code]:
     wanted = (VariantCount("AllTraffic", kind, 1, 1.0),)
-    found = clone_config(seen, wanted, Target(kind, 1), CATALOGUE, {})
+    found = clone_config(seen, Wanted(wanted), CATALOGUE, {})
     assert not isinstance(found, ClonedConfig)
     assert all(isinstance(r, Reason) for r in found)
     return {r.code for r in found}
@@ -84,7 +93,7 @@ def test_a_volume_is_dropped_where_the_target_has_local_nvme() -> None:
 
 def test_a_capture_that_was_stopped_stays_stopped() -> None:
     seen = source(DataCaptureConfig={"EnableCapture": True, "InitialSamplingPercentage": 5})
-    found = clone_config(seen, WANTED, TARGET, CATALOGUE, {}, capture_stopped=True)
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=True)
     assert isinstance(found, ClonedConfig)
     assert found.body["DataCaptureConfig"]["EnableCapture"] is False
 
@@ -155,3 +164,221 @@ def test_pools_that_are_not_changed_stay_as_they_are() -> None:
     variant = made(seen, wanted=(VariantCount("AllTraffic", "", 2, 1.0),)).body["ProductionVariants"][0]
     assert variant["InstancePools"] == pools
     assert "InstanceType" not in variant
+
+
+def cloned_variant(
+    spec: dict[str, Any] | None = None, target: Target = TARGET, wanted: VariantCount = WANTED[0]
+) -> dict[str, Any]:
+    """The one variant of the request, made of a source with `spec`."""
+    (variant,) = made(source(spec), target, (wanted,)).body["ProductionVariants"]
+    assert isinstance(variant, dict)
+    return variant
+
+
+def test_the_request_names_each_field_of_the_new_configuration() -> None:
+    clone = made(source(KmsKeyId=None, ExecutionRoleArn="role"))
+    assert clone.body == {
+        "EndpointConfigName": clone.name,
+        "ProductionVariants": [
+            {
+                "VariantName": "AllTraffic",
+                "ModelName": "m",
+                "InstanceType": "ml.g5.xlarge",
+                "InitialInstanceCount": 1,
+                "InitialVariantWeight": 1.0,
+            }
+        ],
+        "ExecutionRoleArn": "role",
+        "MetricsConfig": {"EnableEnhancedMetrics": False, "EnableDetailedObservability": False},
+        "Tags": [{"Key": "rightsizer:change", "Value": "c-1"}, {"Key": "team", "Value": "search"}],
+    }
+
+
+def test_the_weight_is_the_live_one() -> None:
+    assert cloned_variant(wanted=VariantCount("AllTraffic", "ml.g5.xlarge", 1, 0.25))["InitialVariantWeight"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("named", "count"),
+    [
+        ({}, 1),
+        ({"ManagedInstanceScaling": {"Status": "ENABLED"}}, 1),
+        ({"InitialInstanceCount": None}, 1),
+        ({"InitialInstanceCount": None, "ManagedInstanceScaling": {"Status": "ENABLED"}}, None),
+    ],
+)
+def test_the_count_is_left_out_only_where_managed_scaling_holds_it_and_the_source_names_none(
+    named: dict[str, Any], count: int | None
+) -> None:
+    assert cloned_variant(named).get("InitialInstanceCount") == count
+
+
+POOLS = ("ml.g5.xlarge", "ml.g5.4xlarge")
+OWN_POOLS = [{"InstanceType": "ml.g5.2xlarge", "Priority": 1}]
+TWO_POOLS = [{"InstanceType": POOLS[0], "Priority": 1}, {"InstanceType": POOLS[1], "Priority": 2}]
+"""The pools of a request for `POOLS`."""
+
+
+def test_pools_and_routing_go_to_the_changed_variant_and_every_other_one_stays_though_its_count_moved() -> None:
+    seen = source()
+    first = seen.body["ProductionVariants"][0]
+    other = {**first, "VariantName": "B", "RoutingConfig": {"RoutingStrategy": "RANDOM"}}
+    both = ConfigSight("cfg", {**seen.body, "ProductionVariants": [first, other]}, seen.created_at)
+    target = Target("ml.g5.xlarge", 1, pools=POOLS, routing="LEAST_OUTSTANDING_REQUESTS")
+    clone = made(both, target, (*WANTED, VariantCount("B", "ml.g5.4xlarge", 3, 1.0)))
+    changed, stays = clone.body["ProductionVariants"]
+    assert (changed["InstancePools"], changed["RoutingConfig"]) == (TWO_POOLS, {"RoutingStrategy": target.routing})
+    assert "InstanceType" not in changed
+    assert stays == {**other, "InitialInstanceCount": 3}
+
+
+def test_pools_take_the_place_of_pools() -> None:
+    spec = {"InstanceType": None, "InstancePools": OWN_POOLS}
+    assert cloned_variant(spec, Target("ml.g5.xlarge", 1, pools=POOLS))["InstancePools"] == TWO_POOLS
+
+
+def test_a_variant_of_pools_without_a_wanted_type_keeps_them_though_its_count_changes() -> None:
+    spec = {"InstanceType": None, "InstancePools": OWN_POOLS}
+    variant = cloned_variant(spec, wanted=VariantCount("AllTraffic", "", 3, 1.0))
+    assert (variant["InstancePools"], variant["InitialInstanceCount"]) == (OWN_POOLS, 3)
+    assert "InstanceType" not in variant
+
+
+@pytest.mark.parametrize("wanted", [WANTED[0], VariantCount("AllTraffic", "ml.g5.4xlarge", 2, 1.0)])
+@pytest.mark.parametrize("config", [None, {"RoutingStrategy": "RANDOM"}, {"RoutingStrategy": "RANDOM", "More": 1}])
+def test_the_routing_of_the_target_replaces_the_strategy_and_no_other_field(
+    wanted: VariantCount, config: dict[str, Any] | None
+) -> None:
+    target = Target("ml.g5.xlarge", 1, routing="LEAST_OUTSTANDING_REQUESTS")
+    routing = cloned_variant({"RoutingConfig": config}, target, wanted)["RoutingConfig"]
+    assert routing == {**(config or {}), "RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+
+
+SCALING = {"Status": "ENABLED", "MinInstanceCount": 1, "ScaleInPolicy": {"MaximumStepSize": 3, "CooldownInMinutes": 9}}
+
+
+@pytest.mark.parametrize("own", [{"MaximumStepSize": 3, "CooldownInMinutes": 9}, {}, None])
+def test_a_scale_in_policy_replaces_its_own_fields_of_managed_scaling(own: dict[str, Any] | None) -> None:
+    target = Target("", 0, scale_in=ScaleIn("AllTraffic", "IDLE_RELEASE", cooldown_minutes=5))
+    scaling = {**SCALING, "ScaleInPolicy": own}
+    assert cloned_variant({"ManagedInstanceScaling": scaling}, target)["ManagedInstanceScaling"] == {
+        "Status": "ENABLED",
+        "MinInstanceCount": 1,
+        "ScaleInPolicy": {**(own or {}), "Strategy": "IDLE_RELEASE", "CooldownInMinutes": 5},
+    }
+
+
+def test_a_scale_in_policy_leaves_the_other_variants_alone() -> None:
+    seen = source({"ManagedInstanceScaling": SCALING})
+    first = seen.body["ProductionVariants"][0]
+    both = ConfigSight(
+        "cfg", {**seen.body, "ProductionVariants": [first, {**first, "VariantName": "B"}]}, seen.created_at
+    )
+    clone = made(both, Target("", 0, scale_in=ScaleIn("B", "IDLE_RELEASE", cooldown_minutes=5)), written_counts(both))
+    changed = [v["ManagedInstanceScaling"]["ScaleInPolicy"] for v in clone.body["ProductionVariants"]]
+    asked = {"MaximumStepSize": 3, "Strategy": "IDLE_RELEASE", "CooldownInMinutes": 5}
+    assert changed == [SCALING["ScaleInPolicy"], asked]
+
+
+def test_a_note_tells_what_the_clone_does_not_carry_or_keeps_off() -> None:
+    seen = source(
+        {"InstanceType": "ml.p3.2xlarge", "VolumeSizeInGB": 100}, DataCaptureConfig={"EnableCapture": True, "Kept": 5}
+    )
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=True)
+    assert isinstance(found, ClonedConfig)
+    assert found.notes == (
+        "VolumeSizeInGB 100 of AllTraffic is dropped: ml.g5.xlarge has local NVMe",
+        "detailed observability stays off, which AWS would switch on for a new configuration",
+        "data capture was stopped by hand and stays stopped",
+    )
+    assert found.body["DataCaptureConfig"] == {"EnableCapture": False, "Kept": 5}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_clone_that_carries_everything_has_no_note(named: bool) -> None:
+    assert made(source(MetricsConfig={"EnableDetailedObservability": named})).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("capture", "stopped"),
+    [({"EnableCapture": True}, False), ({"EnableCapture": False}, True), ({}, True), (None, True)],
+)
+def test_a_capture_that_runs_or_never_ran_is_carried_as_it_is(capture: dict[str, Any] | None, stopped: bool) -> None:
+    seen = source(DataCaptureConfig=capture, MetricsConfig={"EnableDetailedObservability": False})
+    found = clone_config(seen, Wanted(WANTED), CATALOGUE, {}, capture_stopped=stopped)
+    assert isinstance(found, ClonedConfig)
+    assert (found.body.get("DataCaptureConfig"), found.notes) == (capture, ())
+
+
+def test_a_capture_runs_on_where_nobody_is_named_who_stopped_it() -> None:
+    clone = made(source(DataCaptureConfig={"EnableCapture": True}))
+    assert clone.body["DataCaptureConfig"] == {"EnableCapture": True}
+
+
+def test_a_volume_stays_on_a_type_that_the_catalogue_does_not_know() -> None:
+    spec = {"InstanceType": "ml.new.xlarge", "VolumeSizeInGB": 100}
+    assert cloned_variant(spec, wanted=VariantCount("AllTraffic", "ml.new.xlarge", 1, 1.0))["VolumeSizeInGB"] == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("cfg", "cfg"),
+        ("cfg-rs-0123456789", "cfg"),
+        ("cfg-rs-0123abcdef-rs-0123456789", "cfg-rs-0123abcdef"),
+        ("cfg-rs-0123456789-blue", "cfg-rs-0123456789-blue"),
+        ("cfg-rs-012345678", "cfg-rs-012345678"),
+        ("a" * 63, "a" * 49),
+        ("a" * 40 + "-" * 12 + "a" * 11, "a" * 40),
+    ],
+)
+def test_a_clone_is_named_by_its_source_and_ten_digits_of_what_it_says(name: str, base: str) -> None:
+    seen = source()
+    clone = made(ConfigSight(name, seen.body, seen.created_at))
+    assert clone.name == f"{base}-rs-{clone.content_hash[:10]}"
+    assert re.fullmatch("[0-9a-f]{64}", clone.content_hash)
+
+
+def test_a_clone_with_another_body_has_the_name_and_the_hash_of_that() -> None:
+    seen = source(MetricsConfig={"EnableDetailedObservability": False})
+    clone = made(seen)
+    body = {**clone.body, "KmsKeyId": "k"}
+    renamed = rename_clone(clone, "other-rs-0123456789", body)
+    assert renamed.content_hash == content_hash(body) != clone.content_hash
+    assert renamed.name == f"other-rs-{renamed.content_hash[:10]}"
+    assert renamed.body == {**body, "EndpointConfigName": renamed.name}
+    assert renamed.notes == clone.notes
+
+
+METRICS_OFF = {"EnableEnhancedMetrics": False, "EnableDetailedObservability": False}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "k", "EndpointConfigName": "x", "Tags": [], "CreationTime": 1}, True),
+        ({"VpcConfig": {"a": 1, "b": 2}}, {"VpcConfig": {"b": 2, "a": 1}}, True),
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "k", "VpcConfig": None}, True),
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "k", "MetricsConfig": METRICS_OFF}, True),
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "k", "MetricsConfig": {}}, True),
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "k", "MetricsConfig": {**METRICS_OFF, "EnableEnhancedMetrics": True}}, False),
+        ({"KmsKeyId": "k"}, {"KmsKeyId": "l"}, False),
+        ({"KmsKeyId": "k"}, {}, False),
+        (
+            {"VpcConfig": {"at": datetime(2026, 1, 1, tzinfo=UTC)}},
+            {"VpcConfig": {"at": datetime(2026, 1, 2, tzinfo=UTC)}},
+            False,
+        ),
+    ],
+)
+def test_the_hash_is_of_what_a_configuration_says(one: dict[str, Any], other: dict[str, Any], is_same: bool) -> None:
+    assert (content_hash(one) == content_hash(other)) is is_same
+
+
+def test_the_counts_that_a_configuration_names_are_read_with_the_defaults_of_aws() -> None:
+    seen = source({"InitialInstanceCount": 3, "InitialVariantWeight": 0.5})
+    bare = {"VariantName": "B", "InstancePools": OWN_POOLS}
+    body = {"ProductionVariants": [*seen.body["ProductionVariants"], bare]}
+    counts = written_counts(ConfigSight("cfg", body, seen.created_at))
+    assert counts == (VariantCount("AllTraffic", "ml.g5.4xlarge", 3, 0.5), VariantCount("B", "", 0, 1.0))
+    assert written_counts(ConfigSight("cfg", {}, seen.created_at)) == ()

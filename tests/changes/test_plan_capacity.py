@@ -97,36 +97,59 @@ def test_added_target_tracking_goes_back_to_no_target_and_the_old_count() -> Non
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("known", "reason"),
     [
         (
-            tracks(scaling=(SECOND,)),
+            {"scaling": (SECOND,)},
             Reason(
                 Code.AUTOSCALED,
                 "chat is autoscaled by now; another target cannot be registered, and its policies are its owner's",
             ),
         ),
         (
-            tracks(replace(TRACKED, instance_type="ml.g6.xlarge")),
+            {"target": replace(TRACKED, instance_type="ml.g6.xlarge")},
             Reason(Code.NOT_IN_PLACE, f"target tracking changes no type: chat runs {OLD_TYPE}"),
         ),
         (
-            tracks(change={"variant": "gone"}),
+            {"change": {"variant": "gone"}},
             Reason(Code.NOT_IN_PLACE, "target tracking changes no type: chat runs no instance type"),
         ),
         (
-            tracks(count=5),
+            {"count": 5},
             Reason(Code.CHANGED_SINCE, "chat runs 5 instances by now, and at most 4 were decided on"),
+        ),
+        (
+            {"target": replace(TRACKED, maximum=None), "count": 1},
+            Reason(Code.CHANGED_SINCE, "chat runs 1 instances by now, and at most 0 were decided on"),
         ),
     ],
 )
-def test_target_tracking_that_would_not_fit_any_more_is_refused(found: object, reason: Reason) -> None:
-    assert found == (reason,)
+def test_target_tracking_that_would_not_fit_any_more_is_refused(known: dict[str, Any], reason: Reason) -> None:
+    assert tracks(**known) == (reason,)
 
 
-def test_a_fleet_at_its_maximum_still_gets_target_tracking_and_one_without_a_maximum_does_not() -> None:
+def test_a_fleet_at_its_maximum_still_gets_target_tracking() -> None:
     assert isinstance(tracks(count=4), PlannedChange)
-    assert isinstance(tracks(replace(TRACKED, maximum=None)), tuple)
+
+
+def test_target_tracking_is_registered_for_the_variant_of_this_endpoint() -> None:
+    assert {step.subject for step in plan_of(tracks()).settle} == {"endpoint/chat/variant/AllTraffic"}
+
+
+def test_each_plan_remembers_what_ran_before() -> None:
+    by_hour = (2,) * 12 + (4,) * 12
+    scaled: dict[str, Any] = {"scaling": (OWN,)}
+    plain, bounds = approved(Target(OLD_TYPE, 1)), approved(Target(OLD_TYPE, 2, minimum=1, maximum=2), **scaled)
+    hours, tracking = approved(Target(OLD_TYPE, 4), **scaled), approved(TRACKED)
+    for given, found in (
+        (plain, capacity.plan_count(plain)),
+        (bounds, capacity.plan_bounds(bounds)),
+        (tracking, capacity.plan_tracking(tracking)),
+        (hours, capacity.in_place_of_hours(hours)),
+        (hours, capacity.larger_hours(hours, by_hour)),
+    ):
+        assert isinstance(found, PlannedChange)
+        assert found.before is given.before
 
 
 def test_one_count_takes_the_place_of_our_schedule_and_the_schedule_comes_back() -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "CARRIED",
     "CHANGE_TAG",
     "ClonedConfig",
+    "Wanted",
     "clone_config",
     "content_hash",
     "key_refusals",
@@ -34,6 +35,8 @@ __all__ = [
 NAME_LIMIT = 63
 CHANGE_TAG = "rightsizer:change"
 """The tag of every configuration that a change makes or returns to; the role may deploy no other."""
+NOTHING_ELSE = Target("", 0)
+"""A target without pools, routing and scale-in policy."""
 OUTPUT_ONLY = frozenset({"EndpointConfigArn", "CreationTime", "ResponseMetadata", "EndpointConfigName"})
 CARRIED = frozenset(
     {
@@ -98,27 +101,38 @@ class ClonedConfig:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Fleet that a clone shall run, with what its changed variant gets beside."""
+
+    fleet: Sequence[VariantCount]
+    """Type, count and live weight of each variant."""
+    target: Target = NOTHING_ELSE
+    """The pools and the routing of `variant`, and a scale-in policy, which names its own variant."""
+    variant: str = ""
+    """The variant that is changed; every other one keeps its pools and its routing."""
+
+    def pools_of(self, name: str) -> tuple[str, ...]:
+        """The instance pools that a variant gets; () where it gets none."""
+        return self.target.pools if name == self.variant else ()
+
+
 def clone_config(
     source: ConfigSight,
-    wanted: Sequence[VariantCount],
-    target: Target,
+    wanted: Wanted,
     catalogue: Catalogue,
     tags: Mapping[str, str],
     capture_stopped: bool = False,
 ) -> ClonedConfig | tuple[Reason, ...]:
-    """The new configuration, or every reason why it cannot be cloned safely.
-
-    `wanted` says what each variant shall run, with the live weights; pools and routing of `target` go to the variants
-    whose size changes. `tags` are added to the source's own.
-    """
-    refused = clone_refusals(source, wanted, target, catalogue)
+    """The new configuration, or every reason why it cannot be cloned safely. `tags` are added to the source's own."""
+    refused = clone_refusals(source, wanted, catalogue)
     if refused:
         return refused
     notes: list[str] = []
-    by_name = {w.name: w for w in wanted}
+    by_name = {w.name: w for w in wanted.fleet}
     body = {k: v for k, v in source.body.items() if k in CARRIED and v is not None}
     body["ProductionVariants"] = [
-        _variant(v, by_name[v["VariantName"]], target, catalogue, notes) for v in source.body["ProductionVariants"]
+        _variant(v, by_name[v["VariantName"]], wanted, catalogue, notes) for v in source.body["ProductionVariants"]
     ]
     body["MetricsConfig"] = _metrics(source.body.get("MetricsConfig") or {}, notes)
     if capture_stopped and body.get("DataCaptureConfig", {}).get("EnableCapture"):
@@ -152,22 +166,21 @@ def rename_clone(made: ClonedConfig, source: str, body: Mapping[str, Any]) -> Cl
 
 
 def _variant(
-    source: Mapping[str, Any], want: VariantCount, target: Target, catalogue: Catalogue, notes: list[str]
+    source: Mapping[str, Any], want: VariantCount, wanted: Wanted, catalogue: Catalogue, notes: list[str]
 ) -> dict[str, Any]:
     body = {k: v for k, v in source.items() if k in CARRIED_OF_VARIANT and v is not None}
-    resized = want.instance_type != source.get("InstanceType", "") or want.count != source.get("InitialInstanceCount")
+    target, pools = wanted.target, wanted.pools_of(want.name)
     if "InitialInstanceCount" in body or not source.get("ManagedInstanceScaling"):
         body["InitialInstanceCount"] = want.count
     body["InitialVariantWeight"] = want.weight
-    types: tuple[str, ...] = (want.instance_type,)
-    if target.pools and resized:
-        types = target.pools
+    types = pools or (want.instance_type,)
+    if pools:
         body.pop("InstanceType", None)
-        body["InstancePools"] = [{"InstanceType": t, "Priority": i} for i, t in enumerate(target.pools, start=1)]
-    elif "InstanceType" in body or (resized and want.instance_type):
+        body["InstancePools"] = [{"InstanceType": t, "Priority": i} for i, t in enumerate(pools, start=1)]
+    elif want.instance_type:
         body.pop("InstancePools", None)  # one type replaces them: SageMaker takes one of the two only
         body["InstanceType"] = want.instance_type
-    if target.routing and (resized or body.get("RoutingConfig", {}).get("RoutingStrategy") != target.routing):
+    if target.routing and want.name == wanted.variant:
         body["RoutingConfig"] = {**body.get("RoutingConfig", {}), "RoutingStrategy": target.routing}
     if target.scale_in is not None and target.scale_in.variant == want.name:
         scaling = body["ManagedInstanceScaling"]  # `clone_refusals` looked for it
@@ -195,9 +208,7 @@ def _name(source: str, digest: str) -> str:
     return f"{base}{suffix}"
 
 
-def clone_refusals(
-    source: ConfigSight, wanted: Sequence[VariantCount], target: Target, catalogue: Catalogue
-) -> tuple[Reason, ...]:
+def clone_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:
     """Every reason why `source` must not be cloned for `wanted`; empty when it may. Total."""
     found: list[Reason] = []
     unknown = [*source.unknown_fields, *(k for k, v in source.body.items() if _is_unknown(k, v))]
@@ -215,7 +226,7 @@ def clone_refusals(
                 unknown.append(f"ProductionVariants.{name}.{key}")
     if unknown:
         found.append(unknown_fields(source.name, unknown))
-    if {v.get("VariantName") for v in variants} != {w.name for w in wanted}:
+    if {v.get("VariantName") for v in variants} != {w.name for w in wanted.fleet}:
         found.append(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
@@ -223,8 +234,8 @@ def clone_refusals(
     return (
         *found,
         *_key_refusals(source),
-        *_scale_in_refusals(source, target),
-        *_hardware_refusals(source, wanted, target, catalogue),
+        *_scale_in_refusals(source, wanted.target),
+        *_hardware_refusals(source, wanted, catalogue),
     )
 
 
@@ -287,17 +298,15 @@ def _is_empty(value: Any) -> bool:
     return value is None or value in ([], {}, "")
 
 
-def _hardware_refusals(
-    source: ConfigSight, wanted: Sequence[VariantCount], target: Target, catalogue: Catalogue
-) -> tuple[Reason, ...]:
+def _hardware_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:
     found: list[Reason] = []
     sources = {v["VariantName"]: v for v in source.body["ProductionVariants"]}
-    for want in wanted:
+    for want in wanted.fleet:
         old_name = sources[want.name].get("InstanceType", "")
-        for new_name in target.pools or (want.instance_type,):
+        for new_name in wanted.pools_of(want.name) or (want.instance_type,):
             if new_name == old_name or not new_name:
                 continue
-            new, old = catalogue.find(new_name), catalogue.find(old_name) if old_name else None
+            new, old = catalogue.find(new_name), catalogue.find(old_name)
             if new is None:
                 found.append(
                     Reason(Code.NO_SPECIFICATION, f"{new_name} is not in the catalogue, so it is never a target")

@@ -37,7 +37,7 @@ def add_measurements(change: Change, live: LiveState, now: datetime) -> Change:
     """
     if live.verdict is not None and live.verdict.figures:
         change = replace(change, measured=dict(live.verdict.figures))
-    if change.turned_at is None or change.returned_at is not None or not isinstance(live.endpoint, EndpointSight):
+    if change.returned_at is not None or not isinstance(live.endpoint, EndpointSight):
         return change
     return add_instance_hours(change, live.endpoint, now)
 

@@ -22,7 +22,6 @@ from rightsizer.changes.reconcile import is_given_back, was_update_rolled_back
 from rightsizer.domain.change import Change, Course, Entry, FailureClass, JournalEvent, StepResult
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight, EndpointSight, Gone, LiveState
-from rightsizer.domain.option import Target
 from rightsizer.domain.plan import AutoscalingBeforeRollback, Plan, PlanKind, Step, StepKind, VariantCount
 from rightsizer.domain.reason import Code, Reason
 
@@ -158,8 +157,7 @@ def _enlarge_plan(
     if given.source is None:  # the deployment of the stored one says so itself, and hands over
         return Reason(Code.CONFIGURATION_REPLACED, f"configuration {before.config_name} does not exist any more")
     tags = {clone.CHANGE_TAG: change.id}
-    today = Target(wanted[0].instance_type, wanted[0].count)
-    made = clone.clone_config(given.source, wanted, today, given.catalogue, tags, endpoint.capture_stopped)
+    made = clone.clone_config(given.source, clone.Wanted(wanted), given.catalogue, tags, endpoint.capture_stopped)
     if not isinstance(made, clone.ClonedConfig):
         return made[0]
     others = tuple(step for step in plan.prepare if step.subject != made.name)

@@ -51,8 +51,8 @@ class ScaleInPolicy(Dimension):
         target, tags = Target("", 0, scale_in=change.option.target.scale_in), {clone.CHANGE_TAG: change.id}
         if target.scale_in is None:
             return (Reason(Code.NOT_APPLICABLE, f"no scale-in policy is asked for on {change.ref.name}"),)
-        stopped = inputs.endpoint.capture_stopped
-        new = clone.clone_config(config, clone.written_counts(config), target, approved.catalogue, tags, stopped)
+        wanted = clone.Wanted(clone.written_counts(config), target)
+        new = clone.clone_config(config, wanted, approved.catalogue, tags, inputs.endpoint.capture_stopped)
         if not isinstance(new, clone.ClonedConfig):
             return new
         if _instance_scaling(new.body) == _instance_scaling(config.body):

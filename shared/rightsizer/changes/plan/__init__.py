@@ -19,7 +19,7 @@ from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
 from rightsizer.domain.older_option import with_older_facts
-from rightsizer.domain.option import ORDERED, Option, Target
+from rightsizer.domain.option import ORDERED, Option
 from rightsizer.domain.plan import Before, Plan, PlanKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import Deferral, PreflightInput
@@ -119,14 +119,11 @@ def _with_shadow(
 ) -> clone.ClonedConfig | tuple[Reason, ...]:
     """The configuration as it is, and beside its variant one instance of the candidate."""
     tags = {clone.CHANGE_TAG: change.id}
-    today = Target(mine.instance_type, mine.count)
-    same = clone.clone_config(config, (mine,), today, catalogue, tags, inputs.endpoint.capture_stopped)
+    same = clone.clone_config(config, clone.Wanted((mine,)), catalogue, tags, inputs.endpoint.capture_stopped)
     if not isinstance(same, clone.ClonedConfig):
         return same
-    other = Target(change.option.target.instance_type, 1)
-    candidate = clone.clone_config(
-        config, (replace(mine, instance_type=other.instance_type, count=1),), other, catalogue, tags
-    )
+    other = replace(mine, instance_type=change.option.target.instance_type, count=1)
+    candidate = clone.clone_config(config, clone.Wanted((other,)), catalogue, tags)
     if not isinstance(candidate, clone.ClonedConfig):
         return candidate
     share = mine.weight / max(1, mine.count)

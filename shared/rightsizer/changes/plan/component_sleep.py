@@ -16,7 +16,6 @@ from rightsizer.changes.dimension import Approved, PlannedChange
 from rightsizer.changes.plan.config import alarm_steps, choose_plan_guardrail, plan_keeping_counts
 from rightsizer.domain.component import ComponentSight, copies_refusal
 from rightsizer.domain.endpoint import ScalableTarget
-from rightsizer.domain.option import Target
 from rightsizer.domain.plan import Plan, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.queued_sleep import COLD_TAG
@@ -35,7 +34,8 @@ def plan_component_sleep(approved: Approved) -> PlannedChange | tuple[Reason, ..
         return refused
     settle, restore = _autoscaling(approved, own)
     tags, stopped = {clone.CHANGE_TAG: change.id}, inputs.endpoint.capture_stopped
-    made = clone.clone_config(config, clone.written_counts(config), Target("", 0), approved.catalogue, tags, stopped)
+    wanted = clone.Wanted(clone.written_counts(config))
+    made = clone.clone_config(config, wanted, approved.catalogue, tags, stopped)
     if not isinstance(made, clone.ClonedConfig):
         return made
     if all(_least(v) == 0 for v in config.body["ProductionVariants"]):

@@ -10,7 +10,6 @@ from rightsizer.changes.plan.fleet import capacity_exchange, fleet_after
 from rightsizer.domain.change import Change
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import ConfigSight
-from rightsizer.domain.option import Target
 from rightsizer.domain.plan import Before, Plan, Step, StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.preflight import PreflightInput
@@ -22,7 +21,8 @@ def plan_new_config(approved: Approved) -> PlannedChange | tuple[Reason, ...]:
     change, inputs, config, before = approved.change, approved.inputs, approved.config, approved.before
     catalogue, limits, after = approved.catalogue, approved.limits, fleet_after(approved)
     tags = {clone.CHANGE_TAG: change.id}
-    new = clone.clone_config(config, after, change.option.target, catalogue, tags, inputs.endpoint.capture_stopped)
+    wanted = clone.Wanted(after, change.option.target, change.variant)
+    new = clone.clone_config(config, wanted, catalogue, tags, inputs.endpoint.capture_stopped)
     if not isinstance(new, clone.ClonedConfig):
         return new
     if new.content_hash == clone.content_hash(config.body):
@@ -132,10 +132,7 @@ def _rollback_clone(
     }
     if all(written.get(v.name) == (v.count, v.weight) for v in before.variants):
         return None
-    first = before.variants[0]
-    cloned = clone.clone_config(
-        config, before.variants, Target(first.instance_type, first.count), catalogue, tags, capture_stopped
-    )
+    cloned = clone.clone_config(config, clone.Wanted(before.variants), catalogue, tags, capture_stopped)
     return cloned if isinstance(cloned, clone.ClonedConfig) else None
 
 
