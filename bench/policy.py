@@ -243,7 +243,8 @@ class ShippedApproved(ShippedAuto):
             return None
         begins = ApprovedAs.TEST if asked.offers_test else ApprovedAs.CHANGE
         begins = ApprovedAs.CHANGE_AFTER_TEST if after else begins
-        option = covered_fleet(asked.chosen_option, asked, found, approved_as=begins)
+        assert self._catalogue is not None
+        option = covered_fleet(asked.chosen_option, asked, found, self._catalogue, approved_as=begins)
         asked = replace(asked, options=(option,))
         refused = overruling_reason(option, asked, found, approved_as=begins)
         if refused is not None:

@@ -9,8 +9,16 @@ import pytest
 
 from tests.asked import Words, accounts, asked, harmful, wrong
 
-ASKED = ("p95-fast-on-too-large-a-host", "autoscaled-by-schedule", "mode-off-with-a-hard-space", "forgotten-demo")
-"""Quick ones: a tag that is not clear, a schedule of the owner, a refusal with an odd space, and an idle endpoint."""
+ASKED = (
+    "p95-fast-on-too-large-a-host",
+    "autoscaled-by-schedule",
+    "mode-off-with-a-hard-space",
+    "forgotten-demo",
+    "host-of-64-cpus-for-one-card",
+    "silent-since-yesterday",
+)
+"""Quick ones: a tag that is not clear, a schedule of the owner, a refusal with an odd space, an idle endpoint, a
+smaller host of the same card behind four options of other cards, and one without datapoints of late."""
 RIGHT = {"finding", "gate", "kind", "to", "count", "lowest", "saves", "said", "same_as"}
 
 

@@ -317,7 +317,7 @@ class World:
 
 
 @cache
-def _catalogue() -> Catalogue:
+def known_types() -> Catalogue:
     return catalogue(catalog.instances(), catalog.accelerators())
 
 
@@ -385,7 +385,7 @@ def world(
         history=books,
         metrics=account,
         quotas=account,
-        catalogue=_catalogue(),
+        catalogue=known_types(),
         dimensions=DIMENSIONS,
         limits=samples.with_approver(limits or LIMITS, by),
         notifier=told,

@@ -16,6 +16,7 @@ from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding
 from tests import samples
+from tests.changes.memory import known_types
 
 PROPOSAL = samples.proposal()
 DECIDED = PROPOSAL.recommendation
@@ -57,7 +58,7 @@ def test_what_restores_capacity_asks_no_recommendation() -> None:
 
 def test_an_unreadable_recommendation_leaves_the_fleet_as_it_was_approved() -> None:
     known = change()
-    assert with_covered_fleet(known, PROPOSAL, NewestRecommendation(None, "unreadable"), LATER) == known
+    assert with_covered_fleet(known, PROPOSAL, NewestRecommendation(None, "unreadable"), known_types(), LATER) == known
 
 
 def test_an_unknown_recommendation_lets_the_change_wait_an_hour_and_a_forbidding_one_ends_it() -> None:

@@ -29,6 +29,7 @@ from rightsizer.domain.plan import Plan, PlanKind
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from tests.changes.memory import known_types
 from tests.changes.test_newest_recommendation import DECIDED, LATER, PROPOSAL, UPDATE, change
 from tests.changes.test_reconcile import CLEAR, TURN
 
@@ -145,7 +146,7 @@ LARGER = option(target=Target("ml.g5.xlarge", 2), saving_usd_per_month=Decimal(3
 
 
 def sized(known: Change, found: Recommendation | None, proposal: Proposal = PROPOSAL, **more: Any) -> Change:
-    return with_covered_fleet(known, proposal, NewestRecommendation(found, **more), LATER)
+    return with_covered_fleet(known, proposal, NewestRecommendation(found, **more), known_types(), LATER)
 
 
 def test_the_fleet_that_the_approval_covers_is_the_one_that_begins_with_its_saving_and_a_line() -> None:

@@ -23,6 +23,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.schedule import DayCounts
 from tests import samples
+from tests.changes.memory import known_types
 
 DECIDED = samples.recommendation()
 LATER = samples.NOW + timedelta(days=3)
@@ -328,7 +329,7 @@ def saving(share: str, count: int = 2, **more: Any) -> Option:
 
 
 def covered(option: Option, found: Recommendation, approved_as: ApprovedAs = ApprovedAs.CHANGE) -> Option:
-    return covered_fleet(option, replace(DECIDED, options=(option,)), found, approved_as=approved_as)
+    return covered_fleet(option, replace(DECIDED, options=(option,)), found, known_types(), approved_as=approved_as)
 
 
 @pytest.mark.parametrize("share", ["0.5", "0.9", "1.2"])
@@ -376,15 +377,15 @@ def test_an_approval_covers_a_larger_host_with_the_same_gpu_and_no_other_type() 
     assert overruling_reason(larger, DECIDED, newest(larger)) is None
     said = covered_sentence(larger, asked, newest(larger))
     assert "1 instance(s) of ml.g5.4xlarge in place of 1 instance(s) of ml.g5.xlarge" in said
-    others = [sized("ml.g6.4xlarge", "3"), sized("ml.g5.4xlarge", "0.5"), sized("ml.g5.4xlarge", "3", "0.49")]
+    others = [sized("ml.g6.4xlarge", "3"), sized("ml.g5.12xlarge", "3"), sized("ml.g5.4xlarge", "3", "0.49")]
     others += [replace(larger, test_usd=Decimal(9)), replace(larger, risk=Risk.HIGH)]
-    assert [covered(asked, newest(other)) for other in others] == [asked] * 5
+    assert [covered(asked, newest(other)) for other in others] == [asked] * 5, "a g5.12xlarge has four of these GPUs"
 
 
 def test_half_is_that_of_what_was_agreed_to_and_not_of_a_fleet_since() -> None:
     since = saving("0.6")
     decided = replace(DECIDED, options=(approved(1),))
-    found = covered_fleet(since, decided, newest(saving("0.45", 3)), approved_as=ApprovedAs.CHANGE)
+    found = covered_fleet(since, decided, newest(saving("0.45", 3)), known_types(), approved_as=ApprovedAs.CHANGE)
     assert found == since
 
 

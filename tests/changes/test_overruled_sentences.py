@@ -23,6 +23,7 @@ from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, VariantFinding
 from tests import samples
+from tests.changes.memory import known_types
 from tests.changes.test_overruled import DECIDED, SMALL, approved, covered, held, newest, saving, scaled_at, sized
 
 WHEN = "the recommendation of Thu 15 Jan 2026, 09:30 UTC"
@@ -201,7 +202,7 @@ def test_an_approval_covers_no_larger_fleet_of_a_change_of_several_variants() ->
 def test_no_approval_covers_what_is_no_fleet_or_where_nothing_newer_is_known() -> None:
     routing = approved(1, OptionKind.ROUTING, routing="LEAST_OUTSTANDING_REQUESTS")
     assert covered(routing, newest(saving("0.9"))) == routing
-    assert covered_fleet(approved(1), DECIDED, None, approved_as=ApprovedAs.CHANGE) == approved(1)
+    assert covered_fleet(approved(1), DECIDED, None, known_types(), approved_as=ApprovedAs.CHANGE) == approved(1)
 
 
 def test_a_larger_host_is_covered_only_in_place_with_as_many_instances_and_by_the_same_means() -> None:
@@ -209,15 +210,15 @@ def test_a_larger_host_is_covered_only_in_place_with_as_many_instances_and_by_th
     two = replace(asked, target=Target("ml.g5.xlarge", 2))
     nightly = replace(larger, kind=OptionKind.SCHEDULE)
     assert covered(asked, newest(replace(larger, in_place=False))) == asked
-    assert covered(asked, newest(replace(larger, price=asked.price))) == asked, "a dearer size is a larger one"
     assert covered(asked, newest(nightly)) == asked
+    assert covered(larger, newest(asked)) == larger, "a smaller host is no larger one"
     assert covered(two, newest(larger)) == two, "one instance is less than the two that were agreed to"
 
 
 def test_a_larger_size_since_is_held_against_the_fleet_that_was_agreed_to_first() -> None:
     first, since = sized("ml.g5.xlarge", "1", "1"), sized("ml.g5.4xlarge", "3", "0.6")
     decided = replace(DECIDED, options=(first,))
-    began = partial(covered_fleet, since, approved_as=ApprovedAs.CHANGE)
+    began = partial(covered_fleet, since, catalogue=known_types(), approved_as=ApprovedAs.CHANGE)
     for share, begins in (("0.5", True), ("0.49", False)):
         larger = sized("ml.g5.8xlarge", "4", share)
         assert (began(decided, newest(larger)) == larger) is begins

@@ -1,10 +1,16 @@
 """What `rightsizer explain` prints, read as by somebody new: nothing twice, and nothing that contradicts itself."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
+from rightsizer.domain.reason import seconds_text
+from rightsizer.domain.recommendation import Replay
+from rightsizer.recommender.evidence import QUIET_DAYS, silence_text
+from rightsizer.render import sentences
 from rightsizer.terminal.tables import Screen, explanation
 from tests.labelled import judged, read
+from tests.recommender.plain import demand
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -49,6 +55,27 @@ def test_an_option_says_what_it_saves_and_costs_and_each_figure_once() -> None:
     assert said.count("15 minutes without a request") == 1
     assert "idle timeout" not in said
     assert "risk low (1 of 4)\nrisk by resource availability 1" in said
+
+
+def test_only_what_an_approval_can_begin_is_asked() -> None:
+    assert "asks first needs your approval" in explained("idle-fortnight")
+    assert "tells its owner its owner has to do this" in explained("cold-tolerated")
+
+
+def test_a_card_that_is_too_small_for_the_need_has_no_negative_room() -> None:
+    room = Replay(14, 0.0, 0.0, None, -4.3, 0)
+    shown = dict(sentences.replay_figures(replace(judged(read(CASES / "plain-oversized-declared.yaml")), replay=room)))
+    assert shown["GPU memory left"] == "none: the need with its margin is 4.3 GiB above what the card has"
+
+
+def test_a_promise_of_milliseconds_is_not_rounded_to_hundredths_of_a_second() -> None:
+    assert [seconds_text(value) for value in (0.005, 0.0394, 0.1, 1.5)] == ["5 ms", "39.4 ms", "0.10 s", "1.50 s"]
+
+
+def test_days_without_a_call_are_said_with_the_recommendation() -> None:
+    quiet = demand(silent_days=11)
+    assert silence_text(quiet) == "; nobody has called for 11 days"
+    assert silence_text(demand(silent_days=QUIET_DAYS - 1)) == ""
 
 
 def test_a_commitment_is_named_only_where_it_keeps_something() -> None:

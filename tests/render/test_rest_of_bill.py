@@ -25,12 +25,18 @@ POOLS = AccountFinding(
 RIGHT = AccountFinding(
     AccountFindingCode.SERVERLESS, "chat is right", Decimal(0), "leave it", endpoint="chat", owner="search"
 )
+REFUSED = replace(RIGHT, what="no office hours are proposed for chat", evidence={"reason": "too-few-days"})
 UNPRICED = replace(RIGHT, what="chat works", usd_per_month=None)
 
 
 @pytest.mark.parametrize(
     ("finding", "said"),
-    [(POOLS, "saves USD 1,234.50 a month"), (RIGHT, "nothing to save"), (UNPRICED, "saving not known")],
+    [
+        (POOLS, "saves USD 1,234.50 a month"),
+        (RIGHT, "nothing to save"),
+        (UNPRICED, "saving not known"),
+        (REFUSED, "nothing is proposed"),
+    ],
 )
 def test_the_amount_is_a_saving_nothing_or_not_known(finding: AccountFinding, said: str) -> None:
     assert rest_of_bill.amount(finding) == said

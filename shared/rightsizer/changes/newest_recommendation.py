@@ -19,6 +19,7 @@ from rightsizer.changes.overruled import (
 from rightsizer.changes.reconcile import may_have_changed_autoscaling, may_show_until
 from rightsizer.changes.stages import option_of_stage, stage_size_sentence, unjudged_reason
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
+from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.option import Option
 from rightsizer.domain.proposal import Proposal
@@ -91,7 +92,9 @@ def _restored_table_reason(newest: Recommendation, name: str, made: datetime | N
     return Reason(Code.JUDGEMENT_UNKNOWN, f"{text}; the next evaluation, within a day, writes a new one")
 
 
-def with_covered_fleet(change: Change, proposal: Proposal, read: NewestRecommendation, now: datetime) -> Change:
+def with_covered_fleet(
+    change: Change, proposal: Proposal, read: NewestRecommendation, catalogue: Catalogue, now: datetime
+) -> Change:
     """The change with the fleet that its approval begins now (`covered_fleet`), and a line in its journal.
 
     Unchanged where the newest recommendation cannot be read: then the change waits.
@@ -104,7 +107,7 @@ def with_covered_fleet(change: Change, proposal: Proposal, read: NewestRecommend
     option = (
         stage
         if isinstance(stage, Option)
-        else covered_fleet(change.option, proposal.recommendation, newest, approved_as=approved_as)
+        else covered_fleet(change.option, proposal.recommendation, newest, catalogue, approved_as=approved_as)
     )
     if newest is None or option == change.option:
         return change

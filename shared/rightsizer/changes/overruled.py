@@ -9,11 +9,12 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.change import Change, PassedTest
+from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.option import ORDERED, Option, OptionKind, Risk, Target
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import TYPE_AND_COUNT
 from rightsizer.domain.proposal import Proposal
-from rightsizer.domain.reason import UNREADABLE, Code, Reason, time_text
+from rightsizer.domain.reason import UNREADABLE, Code, Reason, seconds_text, time_text
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 
 FLEETS = frozenset(
@@ -98,7 +99,12 @@ def overruling_reason(
 
 
 def covered_fleet(
-    option: Option, decided: Recommendation, newest: Recommendation | None, *, approved_as: ApprovedAs
+    option: Option,
+    decided: Recommendation,
+    newest: Recommendation | None,
+    catalogue: Catalogue,
+    *,
+    approved_as: ApprovedAs,
 ) -> Option:
     """The fleet that an approval begins: the approved one, or the newest of its type where that needs more.
 
@@ -115,10 +121,10 @@ def covered_fleet(
     if any(_is_within(one.target, option.target) for one in alike):
         return option
     if approved_as is not ApprovedAs.TEST:  # what its test costs and tells was said of the approved type
-        alike += [one for one in view.options if _is_larger_size(one, option)]
+        alike += [one for one in view.options if _is_larger_size(one, option, catalogue)]
     alike = [one for one in alike if not one.target.others]
     first = decided.chosen_option
-    alike_first = first is not None and (_is_same_type(first, option) or _is_larger_size(option, first))
+    alike_first = first is not None and (_is_same_type(first, option) or _is_larger_size(option, first, catalogue))
     agreed = first if first is not None and alike_first else option  # of all fleets since, the first
     risk, usd = _risk_of(agreed, approved_as), COVERED * agreed.saving_usd_per_month
     covered = (one for one in alike if _risk_of(one, approved_as) <= risk and one.saving_usd_per_month >= usd)
@@ -141,15 +147,23 @@ def _is_covered_kind(one: Option, other: Option) -> bool:
     return one.kind is other.kind or {one.kind, other.kind} <= TYPE_AND_COUNT
 
 
-def _is_larger_size(one: Option, other: Option) -> bool:
+def _is_larger_size(one: Option, other: Option, catalogue: Catalogue) -> bool:
     """Whether it is sure, and has the same GPU with a larger host: what a host is too small for, the next one does.
 
-    A family has one GPU model, and of its sizes the dearer one has the larger host or more of these GPUs.
+    As many GPUs: a model runs on more of them only where it is divided otherwise.
     """
     a, b = one.target, other.target
-    sizes = a.instance_type.rpartition(".")[0] == b.instance_type.rpartition(".")[0]
-    larger = sizes and one.price.usd_per_hour > other.price.usd_per_hour
+    larger = _has_larger_host(catalogue.find(a.instance_type), catalogue.find(b.instance_type))
     return larger and not one.test_usd and one.in_place and _is_covered_kind(one, other) and _is_no_less(a, b)
+
+
+def _has_larger_host(one: InstanceType | None, other: InstanceType | None) -> bool:
+    """Whether both are sizes of a family with as many of the same GPU, and the first has more vCPUs or memory."""
+    if one is None or other is None or one.family != other.family:
+        return False
+    alike = (one.accelerator, one.accelerator_count) == (other.accelerator, other.accelerator_count)
+    hosts = (one.vcpu, one.memory_gib), (other.vcpu, other.memory_gib)
+    return alike and hosts[0] != hosts[1] and all(a >= b for a, b in zip(*hosts, strict=True))
 
 
 def _is_no_less(given: Target, needed: Target) -> bool:
@@ -197,7 +211,8 @@ def slow_test_reason(test: PassedTest, option: Option, decided: Recommendation) 
     more = max(option.target.week_counts) > decided.instance_count
     if more or objective is None or test.p95_s is None or test.p95_s <= objective:
         return None
-    text = f"at the speed of its shadow test the p95 would be {test.p95_s:.2f} s, and {objective:.2f} s are allowed"
+    slow = f"the p95 would be {seconds_text(test.p95_s)}, and {seconds_text(objective)} are allowed"
+    text = f"at the speed of its shadow test {slow}"
     return Reason(Code.TOO_SLOW, f"{option.target.instance_type} does not follow its test: {text}")
 
 

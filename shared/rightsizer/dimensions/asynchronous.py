@@ -10,7 +10,7 @@ from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.option import Effort, Option, OptionKind, Risk, RiskResource, Target, new_option
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.dimension import OfferAnswer, Restart
 from rightsizer.recommender.elsewhere import Bill, bill_of, no_saving_reason
@@ -59,7 +59,7 @@ class Asynchronous(Elsewhere):
 def async_refusal(tag: str, p95_s: float, asleep: float, minutes: int, days: int, policy: Policy) -> Reason | None:
     """Why asynchronous inference is no option, or None. `asleep`: share of the time that it would be at zero."""
     if p95_s <= policy.async_from_s:
-        sentence = f"p95 is {p95_s:.2f} s; asynchronous calls are for requests above {policy.async_from_s:g} s"
+        sentence = f"p95 is {seconds_text(p95_s)}; asynchronous calls are for requests above {policy.async_from_s:g} s"
         return Reason(Code.NOT_APPLICABLE, sentence)
     if tag.lower() != "true":
         sentence = f"p95 is {p95_s:.1f} s, but no tag {ASYNC_TAG}=true says that its callers can wait for their answers"

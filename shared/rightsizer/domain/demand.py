@@ -135,6 +135,10 @@ class Demand:
     """Whether `gpus_used` was counted on single GPUs; else it is a bound from what they publish together."""
     gpu_skew: tuple[float, float] | None = None
     """Mean utilisation of the busiest and of the least busy GPU of an instance, 0..1; None where not seen singly."""
+    unseen_hours: float = 0.0
+    """Hours up to now without any GPU datapoint, of those that are complete and in which it was not stopped by us."""
+    uncounted: bool = False
+    """Whether requests were answered that nobody counted: a latency was published, and no `Invocations` with it."""
 
     @property
     def told_silent_days(self) -> int:

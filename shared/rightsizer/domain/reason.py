@@ -198,6 +198,11 @@ class Reason:
         return self.sentence
 
 
+def seconds_text(value: float) -> str:
+    """Seconds in a sentence: ``0.82 s``, and ``5 ms`` where hundredths of a second would say too little."""
+    return f"{value:.2f} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """``1 request``, ``1,240 requests``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

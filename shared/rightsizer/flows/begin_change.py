@@ -74,7 +74,7 @@ class ChangeStarter:
             reason = Reason(Code.VANISHED, f"endpoint {change.ref.name} does not exist any more")
             return self._refuse(change, (reason,), now)
         newest = read_state.read_newest(self.store, change)
-        change = with_covered_fleet(change, proposal, newest, now)
+        change = with_covered_fleet(change, proposal, newest, catalogue, now)
         inputs = self._preflight_input(change, proposal, endpoint, limits, now)
         against = refusal_by_newest(change, proposal, newest)
         refused = (*preflight.preflight_refusals(inputs), *closing_reasons(against))

@@ -6,7 +6,7 @@ from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import PastEnd
 from rightsizer.domain.option import Excluded
 from rightsizer.domain.price import Price
-from rightsizer.domain.reason import Code, Reason, day_text
+from rightsizer.domain.reason import Code, Reason, day_text, seconds_text
 from rightsizer.domain.slowdown import Slowdown, SlowdownSource
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.demand import latency_of
@@ -195,7 +195,7 @@ def _too_slow_reason(
     return Reason(
         Code.TOO_SLOW,
         f"{hardware.name} may be too slow: latency may grow {ratio.bound:.2f}-fold ({source}), and the p95 of"
-        f" {context.objective.p95_s:.2f} s allows {context.allowed_slowdown:.2f}-fold{worst}",
+        f" {seconds_text(context.objective.p95_s)} allows {context.allowed_slowdown:.2f}-fold{worst}",
     )
 
 

@@ -15,7 +15,7 @@ from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_t
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
-from rightsizer.recommender.evidence import gpus_text
+from rightsizer.recommender.evidence import gpus_text, silence_text
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
@@ -209,7 +209,8 @@ def _apply_gate(
     reason = Reason(
         Code.CHEAPER_OPTION,
         f"{fleet(best.target)}{_kind_words(best.kind)} can serve the same load for"
-        f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}",
+        f" ${best.usd_per_month:,.2f} a month; today it costs ${context.usd_per_month:,.2f}{_unused_gpus(context)}"
+        f"{silence_text(context.demand)}",
     )
     found = replace(
         base,

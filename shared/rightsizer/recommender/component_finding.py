@@ -12,7 +12,7 @@ from rightsizer.domain.component import Component, ComponentUsage, UnreadCompone
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code, Reason, count
+from rightsizer.domain.reason import Code, Reason, count, seconds_text
 from rightsizer.domain.recommendation import ComponentFinding, Finding
 
 SERVING = "InService"
@@ -152,7 +152,9 @@ def _too_little(one: Component, usage: ComponentUsage, policy: Policy) -> Reason
 def _shortage(one: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
     """Its callers wait longer than the endpoint's declared objective, or met no copy although it has one."""
     if objective is not None and usage.p95_s is not None and usage.p95_s > objective.p95_s:
-        text = f"its p95 reached {usage.p95_s:.2f} s, and {objective.source} says {objective.p95_s:.2f} s"
+        text = (
+            f"its p95 reached {seconds_text(usage.p95_s)}, and {objective.source} says {seconds_text(objective.p95_s)}"
+        )
         return Reason(Code.UNDER_PROVISIONED, text)
     if usage.without_capacity > 0 and one.sight.current > 0 and not _may_sleep(one):
         return Reason(Code.UNDER_PROVISIONED, f"{usage.without_capacity:,.0f} requests failed: no copy was there")

@@ -94,7 +94,8 @@ class EvaluationContext:
     _of_days: "dict[tuple[tuple[int, ...], tuple[int, ...]], EvaluationContext]" = field(default_factory=dict)
     """By the identities of the days judged apart and of their base: a context whose results hold for others too."""
     _on_reference: dict[tuple[object, ...], tuple[Sequence[DailyUsage], ReplayResult]] = field(default_factory=dict)
-    """Replays of single days on the reference fleet, with the days, so that their identities stay theirs."""
+    """Replays of single days on the reference fleet, by all that they depend on. The days lie beside them, so that no
+    other days get their identities."""
 
     @property
     def policy(self) -> Policy:
@@ -254,7 +255,7 @@ class EvaluationContext:
     def reference_replay_of(self, days: Sequence[DailyUsage], limit: int) -> ReplayResult:
         """The reference fleet on these days alone, at most about `limit` of their requests; each choice once."""
         fleet = Fleet(self.reference_counts, self.workers, self.random_base, 1.0)
-        key = (fleet, self.objective.p95_s, limit, *map(id, days))
+        key = (fleet, self.objective.p95_s, self.service_times, limit, *map(id, days))
         if key not in self._on_reference:
             stream = stream_of(days, self.service_times, limit)
             self._on_reference[key] = days, replay_requests(stream, fleet, self.objective.p95_s)

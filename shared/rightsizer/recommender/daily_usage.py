@@ -109,7 +109,9 @@ class _Day:
         asleep = [count == 0 for count in counts]
         if not any(ran) and not any(v == v for v in calls):
             return None
-        calls = [v if v == v else (0.0 if up or away else _NAN) for v, up, away in zip(calls, ran, asleep, strict=True)]
+        answered = [v == v for v in self.get("ModelLatency", "Average")]  # a request that nobody counted
+        rows = zip(calls, ran, asleep, answered, strict=True)
+        calls = [v if v == v else (0.0 if (up or away) and not some else _NAN) for v, up, away, some in rows]
         gpus = max(self.setup.hardware.accelerator_count, 1)
         latency, total = self._latency(calls)
         busy = [v / 100 * n * self.period for v, n in zip(gpu, counts, strict=True)]

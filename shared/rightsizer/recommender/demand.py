@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
@@ -71,11 +71,11 @@ def demand_of(
         host_memory_gib=_peak([d.host_memory for d in same], runs.memory_gib * policy.host_memory_margin),
         vcpu=_p99([d.cpu for d in same], runs.vcpu * policy.vcpu_margin),
         cpu_p95=max((d.cpu.p95 for d in same if d.cpu), default=None),
-        gpu_mean=_gpu_mean(same, runs),
+        gpu_mean=gpu_mean(same, runs),
         gpu_peak=max((d.gpu.peak for d in same if d.gpu), default=None),
         gpus_used=used,
         error_share=max(_failed_share(same), _failed_share([d for d in days if d.day > same[-1].day])),
-        silent_days=_silent_days(days),
+        silent_days=_silent_days(days, runs),
         backlog=max((d.backlog for d in days if d.backlog is not None), default=None),
         oldest_request_s=max((d.oldest_request_s for d in days if d.oldest_request_s is not None), default=None),
         expired=sum(d.expired for d in days),
@@ -181,7 +181,7 @@ def _p99(spreads: Sequence[Spread | None], scale: float) -> float | None:
     return max((s.p99 * scale for s in spreads if s), default=None)
 
 
-def _gpu_mean(days: Sequence[DailyUsage], runs: InstanceType) -> float | None:
+def gpu_mean(days: Sequence[DailyUsage], runs: InstanceType) -> float | None:
     """Mean utilisation per GPU over the slots with datapoints."""
     work = room = 0.0
     for usage in days:
@@ -291,10 +291,28 @@ def _stopped_slots(days: Sequence[DailyUsage]) -> dict[date, set[int]]:
     return found
 
 
-def _silent_days(days: Sequence[DailyUsage]) -> int:
+def has_uncounted(usage: DailyUsage) -> bool:
+    """Whether the day has slots with utilisation and an unknown number of requests."""
+    if None not in usage.requests:
+        return False
+    return any(calls is None and work is not None for calls, work in zip(usage.requests, usage.busy_s, strict=True))
+
+
+def unseen_hours(days: Sequence[DailyUsage], until: datetime) -> float:
+    """Hours before `until` without a GPU datapoint, those in which office hours had it stopped apart; 0 at least."""
+    last = days[-1]
+    seen = max((slot for slot, work in enumerate(last.busy_s) if work is not None), default=-1)
+    seen = max(seen, *last.stopped) if last.stopped else seen
+    end = datetime(last.day.year, last.day.month, last.day.day, tzinfo=UTC) + timedelta(seconds=SLOT_S * (seen + 1))
+    return max((until - end) / timedelta(hours=1), 0.0)
+
+
+def _silent_days(days: Sequence[DailyUsage], runs: InstanceType) -> int:
+    """Latest days without a request, each with utilisation: of the host on chips of which CloudWatch shows nothing."""
     silent = 0
     for usage in reversed(days):
-        if usage.request_count > 0 or not usage.valid_slots:
+        seen = usage.valid_slots > 0 or (not runs.has_gpu and usage.cpu is not None)
+        if usage.request_count > 0 or not seen or has_uncounted(usage):
             break
         silent += 1
     return silent

@@ -11,6 +11,9 @@ from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, known_values
 
+QUIET_DAYS = 3
+"""Days without a request from which a recommendation says so first: a weekend is shorter."""
+
 
 def evidence_of(
     days: Sequence[DailyUsage], demand: Demand, runs: InstanceType, past: Sequence[PastChange], until: datetime
@@ -77,6 +80,11 @@ def _memory_figures(memory: MemoryNeed) -> dict[str, str]:
         found["KV cache"] = f"at most {100 * memory.pool.used:.0f} % of {memory.pool.gib:.1f} GiB in use"
         found["model weights"] = f"{memory.lower_gib:.1f} GiB"
     return found
+
+
+def silence_text(demand: Demand) -> str:
+    """Days without a call, as the end of a sentence; empty where somebody called within a weekend."""
+    return f"; nobody has called for {demand.told_silent_days} days" if demand.silent_days >= QUIET_DAYS else ""
 
 
 def gpus_text(demand: Demand, measured: InstanceType) -> str:

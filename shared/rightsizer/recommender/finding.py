@@ -12,7 +12,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.usage import BIN, DailyUsage, busy_days
 
 SEVERE = 0.05
@@ -30,10 +30,15 @@ def too_little_data_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -
     if endpoint.status != "InService":
         return Reason(Code.NOT_IN_SERVICE, f"its status is {endpoint.status}; only InService endpoints are judged")
     if demand.gpu_mean is None:
+        if demand.silent_days >= policy.idle_days and demand.requests <= 0:
+            return None  # CloudWatch shows nothing of an Inferentia or Trainium chip; that nobody calls it is known
         return Reason(
             Code.NO_GPU_METRICS,
             f"no GPU utilisation was published in {demand.days:.1f} days; low use cannot be told from no data",
         )
+    if demand.uncounted and demand.requests <= 0 and EndpointKind.ASYNC not in endpoint.kinds:
+        text = "requests were answered (ModelLatency was published), and CloudWatch has no count of them (Invocations)"
+        return Reason(Code.TOO_FEW_REQUESTS, f"{text}: how many came is not known")
     if demand.days < 0.5:
         return Reason(
             Code.TOO_FEW_DAYS, f"only {24 * demand.days:.0f} hours of datapoints since its configuration changed"
@@ -61,6 +66,9 @@ def idle_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | 
     works = peak > policy.cpu_class_share
     if works and (EndpointKind.ASYNC in endpoint.kinds or mean > IDLE_GPU_MEAN):
         return None
+    if demand.gpu_mean is None:
+        text = f"no request for {demand.told_silent_days} days while the utilisation of its host was published"
+        return Reason(Code.IDLE, f"{text}; CloudWatch shows nothing of its chips")
     blinks = f", {100 * mean:.1f} % on average: whatever works there, nobody called it" if works else ""
     return Reason(
         Code.IDLE,
@@ -112,7 +120,7 @@ def latency_degradation(
         return None
     reason = Reason(
         Code.UNDER_PROVISIONED,
-        f"since the last change {late:.0f} of {total:.0f} requests took longer than {objective.p95_s:.2f} s,"
+        f"since the last change {late:.0f} of {total:.0f} requests took longer than {seconds_text(objective.p95_s)},"
         f" before it {100 * baseline:.1f} %",
     )
     return LatencyDegradation(reason, excess > SEVERE * total)
@@ -161,10 +169,8 @@ def too_late_reason(
     short = load > policy.rho_one or latency.p95_s > MUCH * objective.p95_s
     if not objective.declared or latency.p95_s <= objective.p95_s or not short:
         return None
-    return Reason(
-        Code.UNDER_PROVISIONED,
-        f"p95 is {latency.p95_s:.2f} s, above the objective of {objective.p95_s:.2f} s ({objective.source})",
-    )
+    may = f"the objective of {seconds_text(objective.p95_s)} ({objective.source})"
+    return Reason(Code.UNDER_PROVISIONED, f"p95 is {seconds_text(latency.p95_s)}, above {may}")
 
 
 def busy_and_failing_reason(demand: Demand, objective: LatencyObjective, policy: Policy) -> Reason | None:

@@ -20,6 +20,8 @@ from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
 from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
+UNSEEN_HOURS = 3.0
+"""Hours without a datapoint from which nothing is done unasked: CloudWatch delays one by minutes, an hour at most."""
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report")
 
@@ -258,7 +260,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
     if endpoint.scaling and not bounds:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
-    if (other := _hardware_reason(case)) is not None:
+    if (other := _hardware_reason(case) or _unseen_reason(case.demand)) is not None:
         return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
@@ -275,6 +277,14 @@ def _hardware_reason(case: GateCase) -> Reason | None:
         text = f"{then} is hard to get on demand (AWS sells its capacity ahead)"
         return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}: an instance that fails may not be replaced")
     return None
+
+
+def _unseen_reason(demand: Demand) -> Reason | None:
+    """Why nothing is done by itself to what is not seen any more; None while datapoints come."""
+    if demand.unseen_hours < UNSEEN_HOURS:
+        return None
+    text = f"needs your approval: CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
+    return Reason(Code.TOO_MANY_GAPS, f"{text}; find out why before it is changed")
 
 
 def _manual_reason(option: Option) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST, EndpointKind
 from rightsizer.domain.option import Excluded, Option, OptionKind, Target
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import mean_instances, replayed_p95_s
@@ -231,8 +231,8 @@ def slow_alone_reason(context: EvaluationContext) -> Reason | None:
     late = share_of_late_requests(context.service_times, limit)
     if late <= P95_LATE:
         return None
-    text = f"more instances would not help: {100 * late:.0f} % of the requests take longer than {limit:.2f} s although"
-    return Reason(Code.TOO_SLOW, f"{text} they wait for no other; only a faster type does")
+    slow = f"{100 * late:.0f} % of the requests take longer than {seconds_text(limit)} although they wait for no other"
+    return Reason(Code.TOO_SLOW, f"more instances would not help: {slow}; only a faster type does")
 
 
 def chance_of_speed(context: EvaluationContext, candidate: CandidateType) -> float:

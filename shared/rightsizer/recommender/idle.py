@@ -79,19 +79,22 @@ def recommend_without_latency(
 
     Too early to call it idle, and no reason to wait: whoever comes first wakes it, as its owner has agreed to.
     """
-    reason = Reason(Code.TOO_FEW_REQUESTS, f"no latency was published for {demand.requests:.0f} requests")
+    text = f"no latency was published for {count(round(demand.requests), 'request')}"
+    if demand.requests <= 0 and (works := unexplained_work(demand, inputs.policy)):
+        text = f"nobody called it in {demand.days:.1f} days, and it is not known {works}"
+    reason = Reason(Code.TOO_FEW_REQUESTS, text)
     found = _first_scale_to_zero(days, demand, endpoint, inputs)
     used = Excluded(price.instance_type, delete_refusal(endpoint, demand, inputs.policy), OptionKind.DELETE)
     if isinstance(found, Reason):
         excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
-    count = variant.current_count
+    instances = variant.current_count
     in_place = endpoint.kind is EndpointKind.ASYNC
-    usd, awake, plan = monthly_cost(price, count), count * (1 - found.asleep_share), inputs.prices.commitment
-    cost = cost_of(usd, price, awake, count, 0.0, plan, inputs.policy, new_fleet=not in_place)
+    usd, awake, plan = monthly_cost(price, instances), instances * (1 - found.asleep_share), inputs.prices.commitment
+    cost = cost_of(usd, price, awake, instances, 0.0, plan, inputs.policy, new_fleet=not in_place)
     option = scale_to_zero_option(
-        (price.instance_type, count),
+        (price.instance_type, instances),
         price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         demand.days,

@@ -10,9 +10,10 @@ from decimal import Decimal
 
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
+from rightsizer.domain.hardware import Accelerator
 from rightsizer.domain.option import Excluded, Option, OptionKind, Risk
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fit import pool_refusal
@@ -35,6 +36,9 @@ from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_da
 
 GUESSED = 4
 """Unsure candidates whose fleet is computed, the most promising first."""
+ENOUGH = 4
+"""Sure options that are kept. From so many on, sizes of a card that one of them has are not computed: a larger host is
+dearer, while a card that none of them has may be cheaper."""
 SPARE = 2
 """Candidates that are tried beyond the cheapest, so that automatic mode has a second type."""
 LIKELY = 0.9
@@ -63,25 +67,28 @@ def options_for(context: EvaluationContext) -> Options:
     hopeful: list[ShadowTestCandidate] = []
     best = context.usd_ceiling
     certain = [d for d in candidates if d.is_certain]
-    tried = 0
+    cards: set[tuple[Accelerator | None, int]] = set()
+    later: list[CandidateType] = []
     for candidate in certain:
-        if candidate.least_usd >= best or len(sure) >= 4:
-            break
-        tried += 1
+        card = (candidate.hardware.accelerator, candidate.hardware.accelerator_count)
+        if candidate.least_usd >= best or (len(sure) >= ENOUGH and card in cards):
+            later.append(candidate)
+            continue
         found = size_and_price(context, candidate)
         if isinstance(found, Option):
             sure.append(found)
+            cards.add(card)
             if candidate.hardware.name not in context.types_without_capacity:
                 best = min(best, float(found.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _assume_faster(context, candidate)) is not None:
             hopeful.append(less)
         else:
             excluded.append(Excluded(candidate.hardware.name, found))
-    sure.sort(key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))
-    excluded += (_dearer_size(c) for c in certain[tried:] if _is_smaller_size(context, c))
+    sure = sorted(sure, key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))[:ENOUGH]
+    excluded += (_dearer_size(c) for c in later if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
     unsure = tuple(one for one in (*test_candidates, *hopeful) if _is_chance_known(context, one))
-    return Options(tuple(sure), unsure, tuple(excluded), tuple(certain[tried:]))
+    return Options(tuple(sure), unsure, tuple(excluded), tuple(later))
 
 
 def _is_chance_known(context: EvaluationContext, test: ShadowTestCandidate) -> bool:
@@ -279,7 +286,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     if fleet is None:
         return Reason(
             Code.TOO_BUSY,
-            f"{candidate.hardware.name} would miss the p95 of {context.objective.p95_s:.2f} s even with {most}"
+            f"{candidate.hardware.name} would miss the p95 of {seconds_text(context.objective.p95_s)} even with {most}"
             f" {'instance' if most == 1 else 'instances'}",
         )
     option = price_fleet(

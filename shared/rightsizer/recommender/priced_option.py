@@ -8,6 +8,7 @@ from rightsizer.domain.demand import Fleet
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.older_option import HOURS_FACT
 from rightsizer.domain.option import Money, Option, Risk, RiskResource, Target
+from rightsizer.domain.reason import seconds_text
 from rightsizer.domain.schedule import HOURS, days_text, week_of
 from rightsizer.domain.slowdown import Promise
 from rightsizer.recommender.candidates import CandidateType
@@ -120,7 +121,7 @@ def _facts(context: EvaluationContext, candidate: CandidateType, hours: float, c
         "slowdown of the GPU part": f"{candidate.speed.hopeful:.2f} to {candidate.speed.bound:.2f} "
         f"({candidate.speed.source})",
         "latency may grow": _growth_text(context, candidate),
-        "objective": f"{context.objective.p95_s:.2f} s ({context.objective.source})",
+        "objective": f"{seconds_text(context.objective.p95_s)} ({context.objective.source})",
         HOURS_FACT: f"{hours:g}",
         "kept by the commitment": f"USD {cost.committed} per month",
     }

@@ -13,6 +13,8 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, SLOTS, DailyUsage
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext
+from rightsizer.recommender.demand import gpu_mean
+from rightsizer.recommender.finding import IDLE_GPU_MEAN
 from rightsizer.recommender.priced_option import price_fleet
 
 EXPECTED = 20.0
@@ -53,6 +55,8 @@ def fleet_while_silent(context: EvaluationContext) -> SilentFleet | None:
         return None
     asked = max(day.day for day in context.days if day.request_count > 0)
     quiet = replace(context, days=[day for day in context.days if day.day > asked], _replays={})
+    if (gpu_mean(quiet.days, quiet.runs) or 0.0) > IDLE_GPU_MEAN:
+        return None  # as an endpoint is not idle whose GPU works: a person looks at what works there
     return SilentFleet(quiet, silence, _fewest(quiet))
 
 

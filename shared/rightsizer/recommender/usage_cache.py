@@ -42,6 +42,11 @@ def known_until(now: datetime) -> datetime:
     return (now - LATE).astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
+def complete_end(last: date, now: datetime) -> datetime:
+    """Until when datapoints are expected where `last` is the newest day that was read: hours of a running day too."""
+    return known_until(now) if last >= complete_until(now) else _midnight(complete_until(now))
+
+
 def last_modified(endpoint: Endpoint, history: History) -> datetime:
     """When it was last modified; a creation of ours after stopped hours modified nothing."""
     return _before_stops(endpoint.modified_at, history)

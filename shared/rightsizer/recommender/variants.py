@@ -25,7 +25,7 @@ from rightsizer.domain.option import (
 )
 from rightsizer.domain.policy import TYPE_AND_COUNT, Policy
 from rightsizer.domain.price import CENT
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, seconds_text
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation, VariantFinding
 from rightsizer.recommender.context import AccountInputs
 from rightsizer.recommender.gate import cooldown_reason
@@ -217,7 +217,7 @@ def _variant_target(name: str, option: Option) -> VariantTarget:
 
 
 def _fact(option: Option) -> str:
-    slow = "" if option.p95_s is None else f", p95 {option.p95_s:.2f} s"
+    slow = "" if option.p95_s is None else f", p95 {seconds_text(option.p95_s)}"
     return f"{fleet(option.target)}, USD {option.saving_usd_per_month:,.2f} per month less{slow}"
 
 

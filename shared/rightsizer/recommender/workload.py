@@ -1,7 +1,7 @@
 """What an endpoint asks of its fleet: the reference type, the demand and the waiting, from its past days."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand, Latency
 from rightsizer.domain.endpoint import LEAST, Endpoint
@@ -10,10 +10,11 @@ from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
 from rightsizer.domain.usage import DailyUsage
 from rightsizer.recommender.context import AccountInputs, EvaluationContext
-from rightsizer.recommender.demand import demand_of, latency_of
+from rightsizer.recommender.demand import demand_of, has_uncounted, latency_of, unseen_hours
 from rightsizer.recommender.fit import memory_need
 from rightsizer.recommender.latency_objective import latency_objective
 from rightsizer.recommender.queueing import ServiceTime, find_service_time, rates_of
+from rightsizer.recommender.usage_cache import complete_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,9 @@ def analyse_workload(
     waiting = _find_waiting(base, random_base)
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
+    demand = replace(demand, uncounted=any(map(has_uncounted, base)))
+    if hardware.has_gpu:
+        demand = replace(demand, unseen_hours=unseen_hours(days, complete_end(days[-1].day, inputs.now)))
     unqueuing = waiting[0] if waiting else None
     return WorkloadAnalysis(endpoint, inputs, hardware, reference, days, base, demand, unqueuing, random_base)
 

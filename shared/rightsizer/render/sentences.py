@@ -11,7 +11,7 @@ from rightsizer.dimensions import dimension_of
 from rightsizer.domain.endpoint import EndpointKind
 from rightsizer.domain.environment import EnvironmentReading
 from rightsizer.domain.older_option import HOURS_FACT, with_older_facts
-from rightsizer.domain.option import ORDERED, Effort, Option, Risk, Target, fleet
+from rightsizer.domain.option import ORDERED, Effort, Option, OptionKind, Risk, Target, fleet
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.proposal import (
     USUAL_SNOOZE,
@@ -79,6 +79,13 @@ NO_PLAN = ("kept by the commitment", "USD 0 per month")
 """Figure of an option where no Savings Plan keeps anything of what it saves."""
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
+
+
+def gate_heading(found: Recommendation) -> str:
+    """Words before the reason of the gate: ``asks first``, ``tells its owner``."""
+    option = found.chosen_option
+    begins = option is not None and (option.in_place or option.kind is OptionKind.DELETE)  # its watch of some days
+    return GATES[found.gate] if begins or found.gate is not Gate.PROPOSE else "tells its owner"
 
 
 def money(usd: Decimal) -> str:
@@ -249,7 +256,10 @@ def replay_figures(found: Recommendation) -> list[tuple[str, str]]:
         return []
     objective = "" if then.objective_s is None else f", objective {seconds(then.objective_s)}"
     worst = "no hour had 20 requests" if then.worst_p95_s is None else f"{seconds(then.worst_p95_s)}{objective}"
-    left = "not known" if then.memory_margin_gib is None else f"{then.memory_margin_gib:.1f} GiB beyond the need"
+    room = then.memory_margin_gib
+    left = "not known" if room is None else f"{room:.1f} GiB beyond the need"
+    if room is not None and room < 0:
+        left = f"none: the need with its margin is {-room:.1f} GiB above what the card has"
     late = f"{then.requests_over_objective:,}"
     if then.requests:
         late += f" of {then.requests:,} ({then.over_objective_today:,} today)"

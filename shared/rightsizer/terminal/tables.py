@@ -225,7 +225,7 @@ def explanation(each: Recommendation, findings: Sequence[AccountFinding] = (), w
     for rank, option in enumerate(each.options, start=1):
         parts += [Text(), _facts(f"Option {rank}", _option(option, not each.owned_by))]
     why = "for the reason at the top" if each.gate_reason == each.reason else each.gate_reason.sentence
-    follows = {sentences.GATES[each.gate]: why, "later": later_text(each)}
+    follows = {sentences.gate_heading(each): why, "later": later_text(each)}
     parts += [Text(), _facts("What follows", {name: said for name, said in follows.items() if said})]
     if each.replay is not None:
         parts += [Text(), _facts(sentences.replay_heading(each), dict(sentences.replay_figures(each)))]

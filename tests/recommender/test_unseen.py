@@ -1,0 +1,97 @@
+"""What CloudWatch does not show: hours without datapoints, requests that nobody counted, chips without metrics."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rightsizer.domain.endpoint import EndpointKind, Objective
+from rightsizer.domain.history import History
+from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import Code
+from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.gate import UNSEEN_HOURS
+from rightsizer.recommender.usage_cache import complete_end
+from tests.recommender import kit
+
+DAY = 288
+OVERSIZED = kit.steady(gpu=2.0, memory=10.0)
+NAN = float("nan")
+
+
+def read(
+    signals: dict[tuple[str, str], Any], instance_type: str = "ml.g6e.2xlarge", count: int = 1, **more: Any
+) -> Recommendation:
+    endpoint = replace(kit.endpoint(instance_type, count), objective=Objective(60.0, min_instances=1), **more)
+    window, types = kit.window(signals), kit.catalogue(kit.OTHERS)
+    return kit.judge(endpoint, [window], kit.prices(), types, {}, History(), Policy(), kit.NOW)
+
+
+def silent_for(hours: float) -> dict[tuple[str, str], Callable[[int], float]]:
+    """The signals of an oversized endpoint without a datapoint in its last hours."""
+    last = round(14 * DAY - 12 * hours)
+
+    def cut(value: Any) -> Callable[[int], float]:
+        return lambda i: NAN if i >= last else value(i) if callable(value) else float(value)
+
+    return {key: cut(value) for key, value in OVERSIZED.items()}
+
+
+def test_what_is_not_seen_any_more_is_changed_by_no_automatic_mode() -> None:
+    assert read(silent_for(0)).gate is Gate.APPLY
+    assert read(silent_for(UNSEEN_HOURS - 0.5)).gate is Gate.APPLY
+    found = read(silent_for(20))
+    assert (found.finding, found.gate, found.gate_reason.code) == (
+        Finding.OVER_PROVISIONED, Gate.PROPOSE, Code.TOO_MANY_GAPS,
+    )  # fmt: skip
+    assert "no GPU datapoint of its last 19 complete hours; find out why" in found.gate_reason.sentence
+
+
+def test_whole_days_are_expected_up_to_midnight_and_a_running_day_up_to_its_last_complete_hour() -> None:
+    noon = kit.NOW + timedelta(hours=12, minutes=20)
+    assert complete_end((kit.NOW - timedelta(days=1)).date(), noon) == kit.NOW
+    assert complete_end(kit.NOW.date(), noon) == kit.NOW + timedelta(hours=11)
+
+
+def test_answered_requests_that_nobody_counted_are_no_silence() -> None:
+    uncounted = {**OVERSIZED, ("Invocations", "Sum"): NAN}
+    found = read(uncounted)
+    assert (found.finding, found.gate) == (Finding.NOT_ENOUGH_DATA, Gate.SILENT)
+    assert found.reason.sentence.startswith("requests were answered (ModelLatency was published)")
+    quiet = {key: NAN if key[0] == "ModelLatency" else value for key, value in uncounted.items()}
+    assert read({**quiet, ("GPUUtilization", "Average"): 0.0}).finding is Finding.IDLE
+
+
+def test_a_queue_whose_requests_nobody_counts_is_judged_by_its_backlog() -> None:
+    kinds: dict[str, Any] = {"kind": EndpointKind.ASYNC, "kinds": (EndpointKind.ASYNC,)}
+    found = read({**OVERSIZED, ("Invocations", "Sum"): NAN, ("ApproximateBacklogSize", "Maximum"): 0.0}, **kinds)
+    assert "ModelLatency was published" not in found.reason.sentence
+
+
+def test_a_chip_of_which_nothing_is_published_is_idle_by_its_requests_alone() -> None:
+    host = {key: value for key, value in kit.steady().items() if key[0] in ("CPUUtilization", "MemoryUtilization")}
+    found = read({**host, ("Invocations", "Sum"): 0.0}, "ml.inf2.xlarge")
+    assert (found.finding, found.gate) == (Finding.IDLE, Gate.PROPOSE)
+    assert found.reason.sentence.endswith(
+        "while the utilisation of its host was published; CloudWatch shows nothing of its chips"
+    )
+    assert (
+        read({**host, ("Invocations", "Sum"): lambda i: float(i == 9 * DAY)}, "ml.inf2.xlarge").finding
+        is Finding.NOT_ENOUGH_DATA
+    )
+    assert read({**host, ("Invocations", "Sum"): 0.0}, "ml.g5.xlarge").finding is Finding.NOT_ENOUGH_DATA
+
+
+@pytest.mark.parametrize(("gpu", "cut"), [(0.0, True), (60.0, False)])
+def test_silence_takes_no_instance_whose_gpu_works(gpu: float, cut: bool) -> None:
+    signals = kit.steady(per_slot=300.0)
+    signals[("Invocations", "Sum")] = lambda i: 300.0 if i < 9 * DAY else 0.0
+    for name in ("Average", "Maximum"):
+        signals[("GPUUtilization", name)] = lambda i: 20.0 if i < 9 * DAY else gpu
+    for key in signals:
+        if key[0] == "ModelLatency":
+            signals[key] = lambda i: 500_000.0 if i < 9 * DAY else NAN
+    found = read(signals, "ml.g5.xlarge", 4)
+    assert ("its traffic has stopped" in found.reason.sentence) is cut
