@@ -64,7 +64,7 @@ def test_a_night_has_one_message_with_the_stays_and_it_follows_the_endpoint_to_t
         assert [name for name in message.buttons() if "Wake" in name] == stays
         at.pass_time(hours=11)
         (message,) = [one for one in at.slack.messages if "chat" in one.text]
-        assert "chat serves again since 2026-11-17" in message.plain()
+        assert "chat serves again since Tue 17 Nov 2026" in message.plain()
         assert not message.buttons()
         at.pass_time(hours=13)
         assert len([one for one in at.slack.messages if "chat" in one.text]) == 2, "each night has its own"

@@ -71,7 +71,7 @@ def test_what_was_handed_over_while_no_channel_answered_is_told_later_with_the_c
         ((subject, text),) = w.told
         assert subject == f"{NAME} is handed over"
         assert "aws sagemaker create-endpoint-config" in text
-        assert text.startswith("It was written on 2026-11-03 06:"), "its reader sees how old it is"
+        assert text.startswith("It was written on Tue 3 Nov 2026, 06:"), "its reader sees how old it is"
         assert w.record.untold == ()
 
 

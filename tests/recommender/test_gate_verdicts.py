@@ -275,15 +275,13 @@ def waits(*pasts: PastChange, to: str = "ml.g5.xlarge", policy: Policy | None = 
 def test_a_change_of_type_rests_for_three_days_and_one_of_count_for_one() -> None:
     assert waits(past(days_ago=2.75)) == (
         "cooldown: changed on Tue 17 Nov 2026, 06:00 UTC (ml.g6e.xlarge to ml.g5.xlarge); the next change can"
-        " come 72 h after"
-        " that, in 6 h"
+        " come 72 h after that, on Fri 20 Nov 2026, 06:00 UTC"
     )
     assert waits(past(days_ago=3.0)) is None
     count = past("ml.g6e.xlarge", 0.5, counts=(4, 2))
     assert waits(count) == (
         "cooldown: changed on Thu 19 Nov 2026, 12:00 UTC (ml.g6e.xlarge to ml.g6e.xlarge); the next change can"
-        " come 24 h"
-        " after that, in 12 h"
+        " come 24 h after that, on Fri 20 Nov 2026, 12:00 UTC"
     )
     assert waits(replace(count, at=kit.NOW - timedelta(hours=24))) is None
 

@@ -133,12 +133,12 @@ def cooldown_reason(history: History, policy: Policy, now: datetime, to_type: st
         if past.ended is PastEnd.TESTED or (past.was_without_capacity and past.to_type != to_type):
             continue
         hours = policy.cooldown_hours if past.from_type == past.to_type else policy.cooldown_type_hours
-        left = past.at + timedelta(hours=hours) - now
-        if left > timedelta(0):
+        rested = past.at + timedelta(hours=hours)
+        if rested > now:
             return Reason(
                 Code.COOLDOWN,
                 f"changed on {time_text(past.at)} ({past.from_type} to {past.to_type}); the next change"
-                f" can come {hours:g} h after that, in {left.total_seconds() / 3600:.0f} h",
+                f" can come {hours:g} h after that, on {time_text(rested)}",
             )
         return None
     return None

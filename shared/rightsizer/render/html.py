@@ -53,6 +53,8 @@ th[aria-sort=descending] button::after{content:" \\2193"}
 code,pre{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
 a{color:var(--accent)}
+.rest{all:unset;cursor:pointer;color:var(--accent);font-weight:600;padding:9px 12px}
+.rest:focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 20px;margin:0}
 dt{color:var(--soft)}dd{margin:0}
 svg{display:block;width:100%;height:auto}
@@ -86,17 +88,20 @@ td details{margin:4px 0 0}summary:focus-visible{outline:2px solid var(--accent);
 .days i,.stack i,.week i,.key{print-color-adjust:exact}
 @media screen and (max-width:640px){.scroll{overflow:visible;border:0;background:none}thead{display:none}
 table,tbody,tr{display:block}tr{background:var(--card);border:1px solid var(--rule);border-radius:8px}
-tr{padding:6px 12px;margin-bottom:10px}
-td,tr:last-child td{display:grid;grid-template-columns:7.75rem minmax(0,1fr);column-gap:.75rem;border:0;padding:4px 0}
-td{text-align:left!important;white-space:normal!important;overflow-wrap:anywhere;justify-items:start}
-td::before{content:attr(data-label);grid-row:1/span 9;color:var(--soft);font-size:.85rem}
-td:empty{display:none}.why,.name{min-width:0;max-width:none}.card b{font-size:1.2rem}.bars{font-size:.85rem}
-.lead{font-size:1.25rem}
+tbody tr{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));grid-auto-flow:dense;gap:4px 12px}
+tbody tr{padding:8px 12px;margin-bottom:8px}
+td,tr:last-child td{display:block;border:0;padding:0}.why,.name,td:first-child{grid-column:1/-1}
+td{text-align:left!important;white-space:normal!important;overflow-wrap:anywhere}
+td::before{content:attr(data-label);display:block;color:var(--soft);font-size:.8rem;line-height:1.3}
+td.name::before{display:none}td:empty{display:none}
+.why,.name{min-width:0;max-width:none}.card b{font-size:1.2rem}.bars{font-size:.85rem}
+.lead{font-size:1.25rem}tbody tr[hidden]{display:none}
 .week{grid-template-columns:2rem repeat(24,minmax(0,1fr));gap:1px}.days{height:140px;gap:2px}
 .bars.wide{grid-template-columns:1fr max-content;gap:2px 10px}.bars.wide>span{grid-column:1/-1;margin-top:6px}
 dl{grid-template-columns:1fr}dd{margin-bottom:8px;overflow-wrap:anywhere}}
 @media print{:root{--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--rule:#bbb;--accent:#0b6e4f;--wash:#0b6e4f22}
 main{max-width:none;padding:0}body{font-size:11px}.scroll{overflow:visible}tr,.card,.panel{break-inside:avoid}
+tr[hidden]{display:table-row}.rest{display:none}
 h2{break-after:avoid}th button::after{content:""!important}.why{min-width:0}}
 """
 
@@ -104,6 +109,11 @@ SCRIPT = """
 for(const table of document.querySelectorAll('table')){const body=table.tBodies[0];
 const heads=[...table.querySelectorAll('th')].map(th=>th.textContent);
 for(const row of body.rows)[...row.cells].forEach((cell,index)=>{cell.dataset.label=heads[index]});
+let shown=Number(table.dataset.first)||Infinity;
+const cut=()=>[...body.rows].forEach((row,index)=>{row.hidden=index>=shown});
+if(shown<body.rows.length){const rest=document.createElement('button');rest.className='rest';rest.type='button';
+rest.textContent=`Show all ${body.rows.length}`;
+rest.addEventListener('click',()=>{shown=Infinity;cut();rest.remove()});table.after(rest);cut()}
 table.querySelectorAll('th button').forEach(button=>button.addEventListener('click',()=>{
 const head=button.closest('th'),column=head.cellIndex,was=head.getAttribute('aria-sort');
 table.querySelectorAll('th').forEach(th=>th.removeAttribute('aria-sort'));
@@ -112,7 +122,7 @@ const figures=[...body.rows].every(row=>!Number.isNaN(Number(key(row))));
 const up=was?was!=='ascending':!figures;
 head.setAttribute('aria-sort',up?'ascending':'descending');
 [...body.rows].sort((a,b)=>{const x=key(a),y=key(b),n=Number(x)-Number(y);
-return (Number.isNaN(n)?x.localeCompare(y):n)*(up?1:-1)}).forEach(row=>body.append(row))}))}
+return (Number.isNaN(n)?x.localeCompare(y):n)*(up?1:-1)}).forEach(row=>body.append(row));cut()}))}
 """
 
 POLICY = (
@@ -197,8 +207,11 @@ def folded(title: str, *content: HtmlNode) -> Markup:
     return tag("details", tag("summary", title), *content)
 
 
-def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> Markup:
-    """A sortable table; `caption` is for screen readers, `empty` is said instead of a table without rows."""
+def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str, first: int = 0) -> Markup:
+    """A sortable table; `caption` is for screen readers, `empty` is said instead of a table without rows.
+
+    With `first`, a button shows the rows after so many; on paper, and where no script runs, all are shown.
+    """
     if not rows:
         return tag("p", empty, class_="soft")
     looks = [cell.look for cell in rows[0]]
@@ -207,7 +220,9 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], em
         for name, look in zip(heads, looks, strict=True)
     ]
     body = [tag("tr", *(tag("td", c.shown, class_=c.look, data_key=c.key) for c in row)) for row in rows]
-    inside = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), aria_label=caption)
+    inside = tag(
+        "table", tag("thead", tag("tr", *head)), tag("tbody", *body), aria_label=caption, data_first=first or None
+    )
     return tag("div", inside, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 

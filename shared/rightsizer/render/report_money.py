@@ -13,6 +13,8 @@ GROUPS: tuple[tuple[GroupedBy, str], ...] = (
     ("region", "Region"),
     ("account", "Account"),
 )
+FIRST = 5
+"""Rows of a table that are shown before a button is pressed."""
 LISTED = 8
 """Endpoints that are named where endpoints came, went or changed."""
 
@@ -21,7 +23,9 @@ def first_sentence(report: Report) -> Markup:
     """The lead in large letters, and below it what was saved in the window."""
     totals = report.totals
     saved = f"{sentences.exact_money(totals.realised)} was saved in this window, at the hours of each change."
-    unasked = ", with what is under way or nobody was asked about" if totals.open > totals.waiting > 0 else ""
+    unasked = (
+        ": what waits, what is under way, and what nobody was asked about" if totals.open > totals.waiting > 0 else ""
+    )
     more = [saved, f"{sentences.exact_money(totals.open)} a month could still be saved{unasked}."]
     more += [f"{name}: {sentences.exact_money(usd)}." for name, usd in report_tables.growth_added(totals)]
     if totals.unpriced:
@@ -48,7 +52,7 @@ def waits(report: Report) -> Markup:
         for one in report.money.waits
     ]
     heads = ("Owner", "Proposals", "Saving a month", "Waiting costs a day", "Oldest asked on")
-    return table("Who is waited for", heads, rows, "Nobody: every proposal is answered.")
+    return table("Who is waited for", heads, rows, "Nobody: every proposal is answered.", FIRST)
 
 
 def groups(report: Report) -> Markup:
@@ -72,7 +76,7 @@ def _group(report: Report, what: GroupedBy, name: str) -> Markup:
         for group, one in report.money.by(what).items()
     ]
     heads = (name, "Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in this window")
-    return table(f"By {what}", heads, rows, "No endpoint was found.")
+    return table(f"By {what}", heads, rows, "No endpoint was found.", FIRST)
 
 
 def since_last(report: Report) -> HtmlNode:

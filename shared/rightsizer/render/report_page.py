@@ -23,6 +23,8 @@ from rightsizer.render import (
 )
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, folded, join, page, section, table, tag
 
+FIRST_SAVINGS = 8
+"""Rows that a table of the first screens shows; a button shows the others."""
 PACKLESS = "No endpoints of one owner would fit on one card and save more than alone."
 LOOKS: Mapping[Finding, str] = {Finding.OPTIMIZED: "good", Finding.UNDER_PROVISIONED: "bad", Finding.IDLE: "warn"}
 STATES: Mapping[ProposalState, str] = {
@@ -105,7 +107,7 @@ def _shortages(found: list[Recommendation]) -> Markup:
         [
             _name(one),
             Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-            Cell(_change(one)),
+            Cell(_change(one), look="why"),
             Cell(sentences.money(-one.saving_usd_per_month), float(-one.saving_usd_per_month), "n")
             if one.chosen_option
             else Cell("no option is known", 0.0, "n"),
@@ -125,12 +127,15 @@ def _change(one: Recommendation) -> HtmlNode:
 def _recommendations(found: list[Recommendation]) -> Markup:
     heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
     empty = "Nothing: every endpoint runs as it should."
-    return _cut_table("What could still be saved", heads, [_row(one) for one in found[:SHOWN]], empty, len(found))
+    rows = [_row(one) for one in found[:SHOWN]]
+    return _cut_table("What could still be saved", heads, rows, empty, len(found), first=FIRST_SAVINGS)
 
 
-def _cut_table(label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str, every: int) -> Markup:
+def _cut_table(
+    label: str, heads: tuple[str, ...], rows: list[list[Cell]], empty: str, every: int, *, first: int = 0
+) -> Markup:
     """A table of the largest rows, and how many others there are."""
-    listed = table(label, heads, rows, empty)
+    listed = table(label, heads, rows, empty, first)
     if every <= len(rows):
         return listed
     more = f"{len(rows):,} of {every:,} are shown; all endpoints are in the CSV and in the JSON lines."
@@ -166,7 +171,7 @@ def _row(one: Recommendation) -> list[Cell]:
     return [
         _name(one),
         Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-        Cell(_change(one)),
+        Cell(_change(one), look="why"),
         Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
         Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),
@@ -175,12 +180,17 @@ def _row(one: Recommendation) -> list[Cell]:
 
 
 def _reason_cell(one: Recommendation) -> HtmlNode:
-    """The reason, why it is not asked where it is not, and what the past days would have been on it."""
+    """The reason, why it is not asked where it is not, and what the past days would have been on it.
+
+    That a cheaper option serves the load is said by the columns beside it: the sentence is folded with the replay.
+    """
     twice = one.gate_reason.sentence == one.reason.sentence
     silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
     told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(one))
-    replay = folded("Replay", tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note")) if told else None
-    return join(one.reason.sentence, silent, replay)
+    replay = tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note") if told else None
+    if one.reason.code is Code.CHEAPER_OPTION and one.chosen_option is not None:
+        return join(silent, folded("Evidence", tag("div", one.reason.sentence), replay))
+    return join(one.reason.sentence, silent, folded("Evidence", replay) if replay else None)
 
 
 def _name(one: Recommendation) -> Cell:
