@@ -73,7 +73,7 @@ test: install $(if $(PY313),$(ARTEFACT)) ## All tests, the built functions too
 	$(if $(PY313),ARTEFACT=1) $(SPREAD)
 
 artefact: install $(ARTEFACT) ## The whole main path on the built functions, with the pinned and the oldest botocore
-	ARTEFACT=1 $(SPREAD) -rP tests/artefact
+	ARTEFACT=1 $(SPREAD) -rP -m "" tests/artefact
 
 fast: install ## The tests without the slow ones and without a build
 	$(SPREAD) -m "not slow and not artefact and not grid"

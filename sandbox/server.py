@@ -160,7 +160,7 @@ def serve(
 ) -> Iterator[str]:
     """Serve `box` from a thread of this process; the address to set as AWS_ENDPOINT_URL."""
     server = listen(box, port, around=around)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -56,7 +56,7 @@ class SlackServer:
         self.url = f"http://127.0.0.1:{self.http.server_port}/api"
         self.slept: list[float] = []
         self.slack = Slack(lambda: "xoxb-test", "C1", self.slept.append, self.url)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ SEED = 23
 def asleep(*, limits: str = "{}", policy: Mapping[str, Any] | None = None) -> Iterator[Scene]:
     """A stack whose one endpoint sleeps since the evening; it is half past eight at night in UTC."""
     with scene(now=EVENING, MayStop="tagged", Limits=limits, PolicyParameter=NAME if policy else "") as at:
+        at.stack.quiet.add("Apply.Tick")  # no change is under way that it could look at
         if policy:
             put(at, policy)
         at.box.add_endpoint("chat", tags=TAGS, image=IMAGE)

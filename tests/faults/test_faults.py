@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -102,10 +103,26 @@ def test_a_freeze_in_the_middle_stops_what_goes_forward(freeze: Disturbance, eve
     laws_hold_at_points(*runs(scenarios.AUTOSCALED, BY_NAME["success"], every=every, disturbance=freeze))
 
 
+def in_grid(*values: object) -> Any:
+    return pytest.param(*values, marks=pytest.mark.grid)
+
+
 @pytest.mark.slow
-@FREEZES
-@every_point(11, in_grid=7)
-@pytest.mark.parametrize("scenario", [scenarios.COUNT, scenarios.BOUNDS, scenarios.SHADOW, scenarios.COMPONENTS])
+@pytest.mark.parametrize(
+    ("scenario", "freeze", "every"),
+    [
+        (scenarios.COUNT, FROZEN_HARD, 11),
+        (scenarios.BOUNDS, FROZEN, 11),
+        (scenarios.SHADOW, FROZEN_HARD, 11),
+        (scenarios.COMPONENTS, FROZEN, 11),
+        *(
+            in_grid(scenario, freeze, 7)
+            for scenario in (scenarios.COUNT, scenarios.BOUNDS, scenarios.SHADOW, scenarios.COMPONENTS)
+            for freeze in (FROZEN, FROZEN_HARD)
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_a_freeze_stops_each_kind_of_change(scenario: Scenario, freeze: Disturbance, every: int) -> None:
     laws_hold_at_points(*runs(scenario, BY_NAME["success"], every=every, disturbance=freeze))
 

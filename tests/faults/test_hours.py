@@ -15,13 +15,42 @@ from rightsizer.flows import hours as flow
 from rightsizer.flows import read_hours
 from rightsizer.flows.hours import HoursKeeper
 from rightsizer.flows.notify import catch_send_errors
-from tests.faults.hours import FAULTS, Night, night, nights
+from tests.faults.hours import FAULTS, Night, night
+
+WITHOUT_DEATHS = frozenset(
+    {
+        "a freeze",
+        "a hard freeze",
+        "a model is another",
+        "a model is gone",
+        "a wake",
+        "alarms and autoscaling are shown late",
+        "autoscaling may not be written",
+        "capacity gone",
+        "capacity gone, and a fallback",
+        "create denied",
+        "its configuration is gone",
+        "its owner creates another one",
+        "its owner deletes it in the morning",
+        "no channel takes a message",
+        "quota gone",
+        "role lost at night",
+        "the answer to a delete is lost",
+        "the endpoint is shown late",
+        "the name is still deleting",
+    }
+)
+"""Faults of which tests/hours plays a night each; with deaths and lost ticks beside them `make faults` alone does."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", nights(len(FAULTS)), ids=lambda case: f"{case.fault}/{case.seed}")
-def test_a_disturbed_night_ends_as_the_laws_say(case: Night) -> None:
-    assert night(case) == []
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - WITHOUT_DEATHS))
+def test_a_disturbed_night_ends_as_the_laws_say(fault: str) -> None:
+    assert night(Night(fault, seed=0)) == []
+
+
+def test_each_fault_that_is_left_to_make_faults_is_one_of_its_faults() -> None:
+    assert FAULTS.keys() > WITHOUT_DEATHS
 
 
 def found(fault: str, said: str, first: int = 3) -> bool:

@@ -31,7 +31,7 @@ from tests.faults.lost import PLACES, Case, cases, lost
 from tests.faults.lost_places import OFF_AND_RESTORED
 from tests.faults.lost_run import AGAINST, ALLOWS, START, UNREAD
 
-SAMPLE = cases(25)
+SAMPLE = cases(len(PLACES))
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: f"{case.place}-{case.seed}")

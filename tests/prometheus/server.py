@@ -52,7 +52,7 @@ def serving(reply: Callable[[str], Reply], headers: Mapping[str, str] | None = N
             return None
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{made.server_address[1]}", asked

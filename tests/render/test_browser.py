@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -72,18 +73,27 @@ dark:matchMedia('(prefers-color-scheme: dark)').matches,paper:getComputedStyle(d
 parent.postMessage(JSON.stringify(seen),'*')});
 </script>
 """
-FRAME = """<!doctype html><iframe src="page.html" style="width:%spx;height:900px;border:0"></iframe>
+FRAMES = """<!doctype html>%s
 <pre id="seen"></pre>
-<script>addEventListener('message',event=>{document.getElementById('seen').textContent=event.data})</script>
+<script>const seen={};addEventListener('message',event=>{
+for(const frame of document.querySelectorAll('iframe'))
+if(frame.contentWindow===event.source)seen[frame.name]=JSON.parse(event.data);
+document.getElementById('seen').textContent=JSON.stringify(seen)})</script>
 """
-"""The page in a frame: the window of a headless browser is never below 500 px."""
+"""Pages in frames: the window of a headless browser is never below 500 px, and one start of it shows them all."""
+FRAME = '<iframe name="%s" src="%s.html" style="display:block;width:%spx;height:900px;border:0"></iframe>'
+WIDTHS = (390, 1280)
 
 
-def opened(page: str, folder: Path, width: int, scheme: int) -> tuple[dict[str, Any], str]:
-    """What the browser saw of a page, and what it said on its console."""
-    (folder / "page.html").write_text(page.replace("<main>", PROBE.replace("LEAST", str(LEAST_CONTRAST)) + "<main>", 1))
+def opened(pages: Mapping[str, str], widths: Sequence[int], folder: Path, scheme: int) -> tuple[dict[str, Any], str]:
+    """What the browser saw of each page at each width (``page-390``), and what it said on its console."""
+    frames = []
+    for number, (name, page) in enumerate(pages.items()):
+        text = page.replace("<main>", PROBE.replace("LEAST", str(LEAST_CONTRAST)) + "<main>", 1)
+        (folder / f"{number}.html").write_text(text)
+        frames += [FRAME % (f"{name}-{width}", number, width) for width in widths]
     frame = folder / "frame.html"
-    frame.write_text(FRAME % width)
+    frame.write_text(FRAMES % "".join(frames))
     command = [
         CHROMIUM,
         "--headless",
@@ -105,11 +115,18 @@ def opened(page: str, folder: Path, width: int, scheme: int) -> tuple[dict[str, 
     return json.loads(unescape(found[1])), done.stderr
 
 
-@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_a_page_is_whole_and_readable(page: str, width: int, scheme: int, tmp_path: Path) -> None:
-    seen, console = opened(page, tmp_path, width, scheme)
+@pytest.fixture(scope="module", params=[LIGHT, DARK], ids=["light", "dark"])
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any], str]:
+    """The scheme, what the browser saw of every page in it, and its console."""
+    scheme: int = request.param
+    return scheme, *opened(PAGES, WIDTHS, tmp_path_factory.mktemp("pages"), scheme)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_whole_and_readable(page: str, width: int, shown: tuple[int, dict[str, Any], str]) -> None:
+    scheme, every, console = shown
+    seen = every[f"{page}-{width}"]
     assert seen["width"] == width
     assert seen["dark"] is (scheme == DARK)
     assert seen["errors"] == []
@@ -127,7 +144,10 @@ def test_the_browser_test_finds_what_it_looks_for(tmp_path: Path) -> None:
         + "wide " * 200
         + "</p><script>throw new Error('broken')</script></main>"
     )
-    seen, console = opened(PAGES["details"].replace("</main>", wrong, 1), tmp_path, 390, LIGHT)
+    broken = {"wrong": PAGES["details"].replace("</main>", wrong, 1), "right": PAGES["details"]}
+    every, console = opened(broken, [390], tmp_path, LIGHT)
+    seen = every["wrong-390"]
+    assert (every["right-390"]["faint"], every["right-390"]["errors"]) == ([], [])
     assert [said for said, _ in seen["faint"]][:1] == ["faint"]
     assert [said for said, _ in seen["small"]][:1] == ["small"]
     assert seen["clipped"]

@@ -1,10 +1,7 @@
 """Parameters, environment, storage: what a person who deploys relies on."""
 
 import json
-import os
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +10,7 @@ from hypothesis import strategies as st
 
 from rightsizer.domain.approvers import SHORT, SLACK, WHOLE, Approvers
 from rightsizer.settings import LOOKBACK, Settings, from_environment
-from tests.template.stack import DOORS, EVERYTHING, ROOT, Stack, listed, source, stack
-
-SAM = ROOT / ".venv-sam" / "bin" / "sam"
+from tests.template.stack import DOORS, EVERYTHING, Stack, listed, source, stack
 
 
 @pytest.fixture(scope="module")
@@ -227,19 +222,6 @@ def test_an_alarm_topic_is_subscribed_only_when_named() -> None:
     assert stack().of("AWS::SNS::Subscription") == {}
     (subscription,) = stack(**EVERYTHING).of("AWS::SNS::Subscription").values()
     assert subscription["Endpoint"] == "EvaluationQueue.Arn"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not SAM.exists(), reason="SAM CLI is not installed; make validate installs it")
-def test_sam_validates_and_lints_the_template(tmp_path: Path) -> None:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "AWS_DEFAULT_REGION": "eu-west-1",
-        "SAM_CLI_TELEMETRY": "0",
-    }
-    done = subprocess.run([SAM, "validate", "--lint"], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 EXPORT = "s3://bills/exports/cur-daily"
