@@ -186,6 +186,26 @@ def test_the_first_part_that_is_not_as_stored_is_named() -> None:
     assert missing(live(small), replace(ONE, before=None)) == ""
 
 
+def test_bounds_are_those_of_the_actions_that_fired_since_it_was_stopped() -> None:
+    """Also of actions that stay registered; the first look after the hour of one asks for its bounds."""
+    action = {
+        "ScheduledActionName": "morning",
+        "Schedule": "cron(0 6 * * ? *)",
+        "ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 6},
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": TARGET.resource_id,
+        "ScalableDimension": TARGET.dimension,
+    }
+    one = replace(ONE, before=before(scaling=(replace(TARGET, policies=(), scheduled=(action,)),), alarms=()))
+    fired = replace(TARGET, policies=(), scheduled=(action,), minimum=3, maximum=6)
+    seen = live()
+    seen = replace(seen, state=replace(seen.state, scaling=(fired,)))
+    assert missing_part(one, seen, MORNING) == ""
+    assert missing_part(one, seen, NIGHT) == f"RegisterScalableTarget {TARGET.resource_id}"
+    lines = commands_by_hand(one, MORNING, seen.state)
+    assert lines == ()
+
+
 def test_a_start_of_ours_is_told_by_a_creation_that_aws_took_or_may_have() -> None:
     assert created_by_us(record(HoursState.STARTING, *done(CREATE)))
     assert created_by_us(record(HoursState.STARTING, intent_of(create_step(REF, before(), "small"), NIGHT)))

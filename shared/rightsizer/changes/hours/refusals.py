@@ -289,7 +289,7 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
             )
             yield Reason(Code.CAPACITY, f"{text}the tag {FALLBACK_TAG}, or reserve capacity")
     yield from _fallback(inputs, named, types)
-    yield from _quota(inputs, _counts(inputs, (row for row in inputs.rows if not row.get("InstancePools"))))
+    yield from _quota(inputs, _counts(inputs, inputs.rows))
 
 
 def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Iterator[Reason]:
@@ -302,7 +302,7 @@ def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Itera
 
 
 def _counts(inputs: StopInput, rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Instances by type that the rows need."""
+    """Instances by type that the rows need; instance pools, which name no type of the row, are asked about apart."""
     needs = dict[str, int]()
     for row in rows:
         if kind := str(row.get("InstanceType") or ""):
