@@ -87,6 +87,15 @@ def test_a_deployment_takes_as_long_as_its_guardrail_says_and_its_alarms_go_at_t
     assert found.tidy == (Step(StepKind.DELETE_ALARMS, "rightsizer-c-1", {"AlarmNames": list(found.alarms)}),)
 
 
+def test_what_its_alarms_may_not_see_is_said() -> None:
+    found = plan_new_config(approved())
+    assert isinstance(found, PlannedChange)
+    assert found.notes[-1] == (
+        "the roll-back alarms watch the new configuration; should AWS publish nothing under its name while it "
+        "deploys, they cannot fire, and the variant's own metrics are judged 15 and 30 minutes after it"
+    )
+
+
 def test_its_alarms_watch_the_new_configuration() -> None:
     found = deployed(approved())
     alarms = [step for step in found.prepare if step.kind is StepKind.PUT_ALARM]

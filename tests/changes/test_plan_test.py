@@ -142,6 +142,24 @@ def test_a_shadow_test_goes_back_to_the_configuration_of_before_under_the_same_a
     assert (made.clear, made.settle, made.restore) == ((), (), ())
 
 
+def test_the_alarms_of_a_shadow_test_watch_its_configuration_and_end_its_deployment() -> None:
+    found = shadow()
+    made = planned(found)
+    dimensions = made.prepare[2].params["Dimensions"]
+    assert {row["Value"] for row in dimensions if row["Name"] == "EndpointConfigName"} == {made.new_config}
+    assert made.turn is not None
+    rollback = made.turn.params["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+    assert tuple(row["AlarmName"] for row in rollback) == made.alarms
+    assert isinstance(found, PlannedChange)
+    assert found.before.variants == made.after
+
+
+def test_the_share_of_a_shadow_is_that_of_one_instance_of_the_fleet() -> None:
+    for count, share in ((1, 1.0), (4, 0.25), (0, 1.0)):
+        (candidate,) = planned(shadow(count=count)).prepare[0].params["ShadowProductionVariants"]
+        assert candidate["InitialVariantWeight"] == share
+
+
 def test_what_was_stopped_by_hand_stays_stopped_beside_a_shadow() -> None:
     body = {**BODY, "DataCaptureConfig": {"EnableCapture": True}}
     found = shadow(body=body, endpoint=replace(LIVE, capture_stopped=True))

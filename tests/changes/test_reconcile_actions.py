@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.changes.reconcile import next_action, rollback_action
+from rightsizer.changes.reconcile import next_action
 from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.domain.live_state import AlarmSight, EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
@@ -143,6 +143,13 @@ def test_a_count_that_its_owner_set_since_it_arrived_is_told() -> None:
     assert act(after(CLEAR, TURN), live(seen("new", 3))) == Steer(Reason(Code.UNPROVEN, text), turned=True)
 
 
+def test_one_instance_is_a_count_that_an_owner_sets() -> None:
+    asked = (VariantCount("v", "ml.g5.xlarge", 2, 1.0),)
+    found = act(after(CLEAR, TURN, plan=replace(PLAN, after=asked)), live(seen("new", 1)))
+    assert isinstance(found, Steer)
+    assert found.turned
+
+
 def test_counts_of_each_variant_that_moved_are_told_and_of_no_other() -> None:
     rows = tuple(VariantSight(name, n, n, 1.0, 1.0) for name, n in (("v", 3), ("w", 2), ("x", 9), ("y", 4)))
     asked = tuple(VariantCount(name, "", n, 1.0) for name, n in (("v", 1), ("w", 2), ("y", 5)))
@@ -225,6 +232,26 @@ def test_a_freeze_waits_before_autoscaling_is_touched_and_gives_it_back_after() 
     assert act(after(), switch=frozen) == wait
     text = "frozen between two steps; autoscaling goes back as it was"
     assert act(after(CLEAR), switch=frozen) == back(Code.FROZEN, text, FailureClass.NONE)
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "shown"),
+    [
+        (CONFIG, after(), live(configs=frozenset())),
+        (CLEAR, after(), live(seen(), OLD_BOUNDS)),
+        (TURN, after(CLEAR), live()),
+        (SETTLE, after(CLEAR, TURN, turned_at=NOW), live(seen("new"))),
+        (CLEAR, after(TURN, course=Course.BACK), live(seen("new"), NEW_BOUNDS)),
+        (BACK, after(CLEAR, course=Course.BACK), live(seen("new"))),
+    ],
+)
+def test_a_step_that_failed_for_now_is_tried_again_after_a_minute(step: Step, change: Change, shown: LiveState) -> None:
+    failed = (Entry(NOW, step.key, "intended"), Entry(NOW, step.key, "failed", "again:unknown:throttled"))
+    change = replace(change, journal=(*change.journal, *failed))
+    found = act(change, shown)
+    assert isinstance(found, Wait)
+    assert found.until == NOW + MINUTE
+    assert act(change, shown, now=NOW + MINUTE) == Do(step)
 
 
 # alarms before the start
@@ -334,65 +361,3 @@ def test_looks_are_soon_after_a_deployment_then_hourly_and_after_a_day_every_sec
     change = turned(plan=plan, turned_at=NOW - since)
     endpoint = seen("new" if plan.new_config else "old")
     assert act(change, live(endpoint, NEW_BOUNDS, verdict=verdict)) == Wait(NOW + wait, "what was seen")
-
-
-# back
-
-
-def returning(*done: Step, **known: Any) -> Change:
-    return after(*done, **{"course": Course.BACK, "turned_at": EARLIER, "failure": FailureClass.ERRORS, **known})
-
-
-def test_autoscaling_is_taken_away_before_the_way_back() -> None:
-    assert act(returning(TURN), live(seen("new"), NEW_BOUNDS)) == Do(CLEAR)
-    assert act(returning(TURN, CLEAR), live(seen("new"))) == Do(BACK)
-
-
-def test_a_clone_of_the_old_configuration_is_made_first() -> None:
-    clone = replace(CONFIG, subject="back", params={"EndpointConfigName": "back"})
-    to_clone = replace(BACK, subject="chat to back", params={**BACK.params, "EndpointConfigName": "back"})
-    plan = replace(PLAN, prepare=(CONFIG, clone, ALARM), back_config="back", back=to_clone)
-    change = returning(TURN, CLEAR, plan=plan)
-    assert act(change, live(seen("new"), alarms={})) == Do(clone), "and no alarm of the way forward"
-    assert act(change, live(seen("new"), configs=frozenset({"back"}))) == Do(to_clone)
-
-
-def test_what_is_back_is_closed_with_the_reason_for_which_it_went() -> None:
-    why = Reason(Code.UNPROVEN, "it failed")
-    wanted = Steer(why, Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ERRORS, returned=True)
-    for change in (returning(TURN, BACK, reason=why), returning(plan=replace(PLAN, back=None), reason=why)):
-        assert act(change, live(seen("old"))) == wanted
-    text = "chat is back on what it ran before"
-    assert act(returning(TURN, BACK), live(seen("old"))) == replace(wanted, reason=Reason(Code.ROLLED_BACK, text))
-
-
-def test_a_way_back_that_is_still_being_deployed_is_not_there() -> None:
-    change = returning(TURN, BACK)
-    pending = seen("old", pending_config="new")
-    found = rollback_action(change, live(pending), pending, NOW)
-    assert not isinstance(found, Steer)
-
-
-def test_a_way_back_that_was_just_sent_may_not_show_yet() -> None:
-    wait = Wait(NOW + MINUTE, "UpdateEndpoint of chat was asked and does not show yet")
-    assert act(returning(BACK, minutes=2, turn_mark=EARLIER), live(seen("new"))) == wait
-
-
-@pytest.mark.parametrize("why", ["no capacity", ""])
-def test_a_way_back_that_aws_rolled_back_is_handed_over_with_its_line(why: str) -> None:
-    found = act(returning(BACK, turn_mark=EARLIER), live(seen("new", modified_at=NOW, failure_reason=why)))
-    text = f"the rollback was refused by its own deployment: {why or 'AWS gave no reason'}"
-    reason = Reason(Code.WAY_BACK_FAILED, text)
-    wanted = Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.UNKNOWN, remaining=(BACK.command,))
-    assert found == wanted
-
-
-def test_a_way_back_that_keeps_counts_takes_those_of_its_configuration_where_nothing_runs() -> None:
-    keeping = replace(BACK, params={**BACK.params, "RetainAllVariantProperties": True})
-    change = returning(CLEAR, plan=replace(PLAN, back=keeping))
-    assert act(change, live(seen("new", 1))) == Do(keeping)
-    found = act(change, live(seen("new", 0)))
-    assert isinstance(found, Do)
-    assert found.step.params == {**BACK.params, "RetainAllVariantProperties": False}
-    plain = act(returning(CLEAR), live(seen("new", 0)))
-    assert plain == Do(BACK)

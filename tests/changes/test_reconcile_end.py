@@ -1,26 +1,91 @@
-"""How a change is closed: autoscaling for what the endpoint carries, what is the owner's left, nothing of ours kept."""
+"""How a change goes back and is closed: autoscaling for what the endpoint carries, what is the owner's left alone."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rightsizer.domain.change import ChangeState, Course, Entry, FailureClass, JournalEvent
-from rightsizer.domain.next_action import Do, Finish, Steer
+from rightsizer.changes.reconcile import rollback_action
+from rightsizer.domain.change import Change, ChangeState, Course, Entry, FailureClass, JournalEvent
+from rightsizer.domain.next_action import Do, Finish, Steer, Wait
 from rightsizer.domain.plan import AutoscalingBeforeRollback, Step, StepKind
 from rightsizer.domain.reason import Code, Reason
-from tests.changes.test_reconcile import BACK, CLEAR, CONFIG, NOW, PLAN, RESTORE, SETTLE, TIDY, TURN
+from tests.changes.test_reconcile import ALARM, BACK, CLEAR, CONFIG, NOW, PLAN, RESTORE, SETTLE, TIDY, TURN
 from tests.changes.test_reconcile_actions import (
     EARLIER,
     HOUR,
     IN_PLACE,
+    MINUTE,
     NEW_BOUNDS,
     OLD_BOUNDS,
     act,
+    after,
     closing,
     live,
     seen,
 )
+
+
+def returning(*done: Step, **known: Any) -> Change:
+    return after(*done, **{"course": Course.BACK, "turned_at": EARLIER, "failure": FailureClass.ERRORS, **known})
+
+
+def test_autoscaling_is_taken_away_before_the_way_back() -> None:
+    assert act(returning(TURN), live(seen("new"), NEW_BOUNDS)) == Do(CLEAR)
+    assert act(returning(TURN, CLEAR), live(seen("new"))) == Do(BACK)
+
+
+def test_a_clone_of_the_old_configuration_is_made_first() -> None:
+    clone = replace(CONFIG, subject="back", params={"EndpointConfigName": "back"})
+    to_clone = replace(BACK, subject="chat to back", params={**BACK.params, "EndpointConfigName": "back"})
+    plan = replace(PLAN, prepare=(CONFIG, clone, ALARM), back_config="back", back=to_clone)
+    change = returning(TURN, CLEAR, plan=plan)
+    assert act(change, live(seen("new"), alarms={})) == Do(clone), "and no alarm of the way forward"
+    assert act(change, live(seen("new"), configs=frozenset({"back"}))) == Do(to_clone)
+
+
+def test_what_is_back_is_closed_with_the_reason_for_which_it_went() -> None:
+    why = Reason(Code.UNPROVEN, "it failed")
+    wanted = Steer(why, Course.CLOSE, ChangeState.ROLLED_BACK, FailureClass.ERRORS, returned=True)
+    for change in (returning(TURN, BACK, reason=why), returning(plan=replace(PLAN, back=None), reason=why)):
+        assert act(change, live(seen("old"))) == wanted
+    text = "chat is back on what it ran before"
+    assert act(returning(TURN, BACK), live(seen("old"))) == replace(wanted, reason=Reason(Code.ROLLED_BACK, text))
+
+
+def test_a_way_back_that_is_still_being_deployed_is_not_there() -> None:
+    change = returning(TURN, BACK)
+    pending = seen("old", pending_config="new")
+    found = rollback_action(change, live(pending), pending, NOW)
+    assert not isinstance(found, Steer)
+
+
+def test_a_way_back_that_was_just_sent_may_not_show_yet() -> None:
+    wait = Wait(NOW + MINUTE, "UpdateEndpoint of chat was asked and does not show yet")
+    assert act(returning(BACK, minutes=2, turn_mark=EARLIER), live(seen("new"))) == wait
+
+
+@pytest.mark.parametrize("why", ["no capacity", ""])
+def test_a_way_back_that_aws_rolled_back_is_handed_over_with_its_line(why: str) -> None:
+    found = act(returning(BACK, turn_mark=EARLIER), live(seen("new", modified_at=NOW, failure_reason=why)))
+    text = f"the rollback was refused by its own deployment: {why or 'AWS gave no reason'}"
+    reason = Reason(Code.WAY_BACK_FAILED, text)
+    wanted = Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.UNKNOWN, remaining=(BACK.command,))
+    assert found == wanted
+
+
+def test_a_way_back_that_keeps_counts_takes_those_of_its_configuration_where_nothing_runs() -> None:
+    keeping = replace(BACK, params={**BACK.params, "RetainAllVariantProperties": True})
+    change = returning(CLEAR, plan=replace(PLAN, back=keeping))
+    assert act(change, live(seen("new", 1))) == Do(keeping)
+    found = act(change, live(seen("new", 0)))
+    assert isinstance(found, Do)
+    assert found.step.params == {**BACK.params, "RetainAllVariantProperties": False}
+    plain = act(returning(CLEAR), live(seen("new", 0)))
+    assert plain == Do(BACK)
+
+
+# the end
 
 DONE = Reason(Code.PROVEN, "chat is proven")
 

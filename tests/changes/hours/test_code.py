@@ -59,3 +59,10 @@ def test_an_endpoint_of_which_the_model_is_gone_is_handed_over_with_the_model() 
     assert (action.state, action.tell) == (HoursState.HANDED_OVER, True)
     commands = commands_by_hand(one, MORNING, seen.state)
     assert any("aws sagemaker create-model" in line and "chat-model" in line for line in commands)
+
+
+def test_a_model_that_is_read_in_another_order_or_with_a_date_is_the_same() -> None:
+    body = {"ModelName": "chat-model", "Mode": "x", "CreationTime": MORNING}
+    was = before(models=(replace(MODEL, body=body),))
+    assert model_problem(was, {MODEL.name: replace(MODEL, body=dict(reversed(body.items())))}) == ""
+    assert model_problem(was, {MODEL.name: replace(MODEL, body={**body, "CreationTime": None})}) != ""

@@ -7,7 +7,20 @@ from typing import Any
 from rightsizer.changes.hours import HoursDemand, LateNotice, blind_notice, by_urgency, late_notice
 from rightsizer.changes.hours.steps import LiveHours, commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake
-from tests.changes.hours.kit import MORNING, NAME, NIGHT, REF, demand, endpoint, gone, live, record, rejected
+from tests.changes.hours.kit import (
+    MORNING,
+    NAME,
+    NIGHT,
+    REF,
+    TARGET,
+    before,
+    demand,
+    endpoint,
+    gone,
+    live,
+    record,
+    rejected,
+)
 from tests.changes.hours.test_hours_sentences import (
     AGAIN,
     CREATE,
@@ -23,6 +36,16 @@ from tests.changes.hours.test_hours_sentences import (
 )
 
 FIVE_PAST = MORNING + TICK
+ACTION = {
+    "ScheduledActionName": "morning",
+    "Schedule": "cron(0 6 * * ? *)",
+    "ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 6},
+    "ServiceNamespace": "sagemaker",
+    "ResourceId": TARGET.resource_id,
+    "ScalableDimension": TARGET.dimension,
+}
+NIGHTLY = replace(TARGET, policies=(), scheduled=(ACTION,))
+"""Autoscaling with a scheduled action that fired while the endpoint was stopped."""
 
 
 def late(one: HoursRecord, seen: LiveHours, now: datetime = FIVE_PAST, why: str = "it waits") -> LateNotice | None:
@@ -43,6 +66,19 @@ def test_the_message_about_a_late_start_is_keyed_by_its_hour_and_has_the_command
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(one, FIVE_PAST, gone().state),
     ]
+
+
+def test_the_commands_are_those_that_are_left_at_that_moment() -> None:
+    scaled = starting(before=before(scaling=(NIGHTLY,), alarms=()))
+    found = late(scaled, live(endpoint(status="Failed")))
+    assert found is not None
+    assert tuple(found.text.splitlines()[2:]) == commands_by_hand(
+        scaled, FIVE_PAST, live(endpoint(status="Failed")).state
+    )
+    blind = blind_notice(scaled, demand(scaled, MORNING), MORNING, "denied")
+    assert blind is not None
+    assert tuple(blind.text.splitlines()[2:]) == commands_by_hand(scaled, MORNING)
+    assert '"MinCapacity": 3' in blind.text, "the bounds of the morning"
 
 
 def test_what_serves_without_everything_says_so_and_no_answer_of_aws_is_no_line() -> None:

@@ -108,12 +108,15 @@ def test_what_was_let_go_has_to_serve_after_its_lead_for_good() -> None:
     assert not demand(record(let_go=LetGo(NIGHT, "U1", "other hours")), NIGHT).runs
 
 
-def test_hours_that_never_close_are_always_on_with_the_problem() -> None:
-    hours = "mon-sun 00:00-24:00 Europe/Berlin"
-    problem = f"the hours {hours!r} never close, or do not open within 400 days"
-    found = demand(record(hours=hours), NIGHT)
-    assert found.runs
-    assert found.problem in (problem, "")
+def test_hours_that_do_not_open_for_more_than_a_year_are_always_on_with_the_problem() -> None:
+    holidays = frozenset(NIGHT.date() + timedelta(days=day) for day in range(-1, 420))
+    problem = f"the hours {HOURS!r} never close, or do not open within 400 days"
+    assert demand_at(record(), NIGHT, holidays) == HoursDemand(True, problem=problem)
+
+
+def test_a_holiday_that_began_closes_an_opening() -> None:
+    noon = MORNING + 5 * HOUR
+    assert not demand_at(record(), noon, frozenset({date(2026, 11, 3)})).runs
 
 
 # a stop
@@ -222,6 +225,21 @@ def test_alarms_that_stay_off_hand_the_endpoint_over() -> None:
     assert act(off, live(endpoint(config_name="other"), SILENCED)) == settled(
         HANDED_OVER, Code.CHANGED_SINCE, CHANGED, tell=True
     )
+
+
+@pytest.mark.parametrize(
+    "hands_over",
+    [
+        (starting(*done(SOUND, EARLY), serving_at=EARLY), live(Gone(NAME), SILENCED)),
+        (starting(*done(SOUND, EARLY)), live(endpoint(config_name="other"), SILENCED)),
+        (starting(*done(SOUND, EARLY)), live(endpoint(status="OutOfService"), SILENCED)),
+        (starting(*done(SOUND, EARLY)), live(None, SILENCED)),
+        (stopping(*done(SOUND, EARLY)), live(endpoint(config_name="other"), SILENCED)),
+    ],
+)
+def test_alarms_that_were_switched_on_are_given_ten_minutes_to_show(hands_over: tuple[HoursRecord, LiveHours]) -> None:
+    now = EARLY + 9 * MINUTE
+    assert act(*hands_over, now) == Wait(now + MINUTE, "AWS took EnableAlarmActions and does not show it yet")
 
 
 # a night

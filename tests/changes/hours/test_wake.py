@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rightsizer.changes.hours.wake import awake_until, is_covered, wake_refusal, wake_times, wakes_left
-from rightsizer.domain.hours_record import HoursRecord, HoursState, Wake, take_wake
+from rightsizer.changes.hours.wake import WakeTimes, awake_until, is_covered, wake_refusal, wake_times, wakes_left
+from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.reason import Code, Reason
 from tests.changes.hours.kit import HOURS, MORNING, NIGHT, REF
@@ -79,3 +79,61 @@ def test_a_wake_that_holds_for_longer_than_a_day_is_kept_beside_a_new_one() -> N
     taken = take_wake(long, Wake(at, at + HOUR, "U1"), limits)
     assert not isinstance(taken, Reason)
     assert awake_until(taken, at) == NIGHT + 60 * HOUR
+
+
+NEEDED_LONGER = "where it is needed longer, change its tag rightsizer:hours, or wake it once it is asleep"
+
+
+@pytest.mark.parametrize(
+    ("record", "at", "sentence"),
+    [
+        (
+            replace(ASLEEP, state=HoursState.RUNNING),
+            MORNING + HOUR,
+            f"it is not asleep; its hours end on 2026-11-03 18:00 UTC; {NEEDED_LONGER}",
+        ),
+        (replace(ASLEEP, state=HoursState.RUNNING), NIGHT, f"it is not asleep; {NEEDED_LONGER}"),
+        (
+            replace(ASLEEP, state=HoursState.RUNNING, let_go=LetGo(NIGHT, "U1", "")),
+            NIGHT,
+            f"it is not asleep; {NEEDED_LONGER}",
+        ),
+        (
+            replace(ASLEEP, state=HoursState.STARTING),
+            MORNING,
+            "it is being started already, for its hours of 2026-11-03 07:00 UTC",
+        ),
+        (
+            replace(ASLEEP, state=HoursState.STARTING, hours="unreadable"),
+            NIGHT,
+            "it is being started already, for its hours",
+        ),
+        (
+            replace(ASLEEP, state=HoursState.HANDED_OVER),
+            NIGHT,
+            "it was handed over, so a person brings it back: nothing is done by itself any more",
+        ),
+        (
+            replace(ASLEEP, state=HoursState.HANDED_OVER, reason=Reason(Code.VANISHED, "somebody deleted it")),
+            NIGHT,
+            "it was handed over, so a person brings it back: somebody deleted it",
+        ),
+    ],
+)
+def test_who_wakes_what_is_not_asleep_reads_what_to_do(record: HoursRecord, at: datetime, sentence: str) -> None:
+    found = wake_refusal(record, LIMITS, at)
+    assert found is not None
+    assert found.sentence == sentence
+
+
+def test_a_wake_covers_what_ends_five_minutes_later_and_holds_from_its_first_moment() -> None:
+    running, ends = replace(WOKEN, state=HoursState.RUNNING), NIGHT + 4 * HOUR
+    assert awake_until(running, NIGHT) == ends
+    for minutes, covers in ((5, True), (6, False)):
+        times = WakeTimes(NIGHT, ends + timedelta(minutes=minutes))
+        assert is_covered(running, times, NIGHT) is covers
+
+
+def test_no_wake_is_left_where_all_were_given() -> None:
+    many = replace(ASLEEP, wakes=tuple(Wake(NIGHT - n * HOUR, NIGHT, "U1") for n in range(4)))
+    assert wakes_left(many, LIMITS, NIGHT) == 0

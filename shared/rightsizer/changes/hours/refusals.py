@@ -269,17 +269,13 @@ def _requests(inputs: StopInput) -> Iterator[Reason]:
 
 
 def _capacity(inputs: StopInput) -> Iterator[Reason]:
-    named = inputs.tags.get(FALLBACK_TAG, "")
-    counts = {v.name: v.desired_count for v in inputs.endpoint.variants}
-    needs, types = dict[str, int](), set[str]()
+    named, types = inputs.tags.get(FALLBACK_TAG, ""), set[str]()
     for row in inputs.rows:
-        count = counts.get(row["VariantName"], 0)
+        count = _count(inputs, row)
         pools = [str(pool.get("InstanceType") or "") for pool in row.get("InstancePools") or ()]
         kinds = pools or [kind for kind in (str(row.get("InstanceType") or ""),) if kind]
         types |= set(kinds)
-        if not pools:
-            needs |= {kind: needs.get(kind, 0) + count for kind in kinds}
-        elif all((inputs.quotas.get(kind) or 0) < count for kind in pools):
+        if pools and all((inputs.quotas.get(kind) or 0) < count for kind in pools):
             text = (
                 f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
             )
@@ -291,7 +287,7 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
             )
             yield Reason(Code.CAPACITY, f"{text}the tag {FALLBACK_TAG}, or reserve capacity")
     yield from _fallback(inputs, named, types)
-    yield from _quota(inputs, needs)
+    yield from _quota(inputs, _counts(inputs, inputs.rows))
 
 
 def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Iterator[Reason]:
@@ -304,14 +300,18 @@ def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Itera
 
 
 def _counts(inputs: StopInput, rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Instances by type that the rows need at the counts of now."""
-    live = {v.name: v.desired_count for v in inputs.endpoint.variants}
+    """Instances by type that the rows need; instance pools, which name no type of the row, are asked about apart."""
     needs = dict[str, int]()
     for row in rows:
         if kind := str(row.get("InstanceType") or ""):
-            wanted = max(live.get(row["VariantName"], 0), int(row.get("InitialInstanceCount") or 0))
-            needs[kind] = needs.get(kind, 0) + wanted
+            needs[kind] = needs.get(kind, 0) + _count(inputs, row)
     return needs
+
+
+def _count(inputs: StopInput, row: Mapping[str, Any]) -> int:
+    """Instances that a variant needs in the morning: it is created at the configuration's count, and set to today's."""
+    live = next((v.desired_count for v in inputs.endpoint.variants if v.name == row["VariantName"]), 0)
+    return max(live, int(row.get("InitialInstanceCount") or 0))
 
 
 def _is_reserved(row: Mapping[str, Any]) -> bool:

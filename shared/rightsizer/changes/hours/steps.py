@@ -140,7 +140,7 @@ def _capacity_steps(ref: EndpointRef, before: EndpointBefore) -> Iterable[Step]:
 
 
 def _capacity_step(ref: EndpointRef, rows: Sequence[dict[str, object]]) -> Step:
-    what = ref.name if len(rows) > 1 or "DesiredWeight" in rows[0] else f"{ref.name} {rows[0]['VariantName']}"
+    what = ref.name if len(rows) > 1 else f"{ref.name} {rows[0]['VariantName']}"
     return Step(StepKind.SET_CAPACITY, what, {"EndpointName": ref.name, "DesiredWeightsAndCapacities": list(rows)})
 
 
