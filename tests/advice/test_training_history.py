@@ -147,7 +147,9 @@ def test_the_account_is_told_the_best_change_of_each_work_by_the_month() -> None
     assert found is not None
     best = max(each.usd_per_run for each in made.findings)
     assert float(found.usd_per_month or 0) == pytest.approx(best * 3 * 730 / 720, abs=0.01)
-    assert found.items[0].detail.startswith("use ml.")
+    assert found.items[0].next_step == "use ml.m5.xlarge in place of ml.g5.2xlarge"
+    assert found.items[0].detail.endswith("; 3 runs in 30 days")
+    assert found.what == "the next runs of 1 training work can cost less"
 
 
 def test_the_account_is_told_nothing_where_little_or_only_a_warm_pool_is_to_be_saved() -> None:

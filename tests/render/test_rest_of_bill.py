@@ -96,3 +96,49 @@ def test_slack_gets_the_first_five_escaped() -> None:
     assert "&lt;4&gt; pools: saves USD 1,234.50 a month" in told
     assert "&lt;5&gt; pools" not in told
     assert "advice only" not in str(report_blocks(replace(report, account_findings=())))
+
+
+STEPS = tuple(
+    FindingItem(f"work-{n}", "the GPU did nothing", None, "", Decimal(30 - n), "growth" if n else "", f"use ml.c{n}")
+    for n in range(7)
+)
+RUNS = AccountFinding(
+    AccountFindingCode.TRAINING_RUNS, "7 works can cost less", Decimal(189), "change them", items=STEPS
+)
+
+
+def test_a_message_proposes_the_next_run_of_five_works_with_its_owner() -> None:
+    told = rest_of_bill.short_lines([RUNS, UNPRICED], "• ", 5)
+    assert told[1:] == [
+        "• 7 works can cost less: saves USD 189.00 a month",
+        "    - work-0: use ml.c0, saves USD 30.00 a month",
+        *(f"    - work-{n} (owner growth): use ml.c{n}, saves USD {30 - n}.00 a month" for n in range(1, 5)),
+        "    - and 2 more, in the report",
+        "• chat works: saving not known",
+    ]
+    records = Records("1", "eu-west-1", (), (), (), ())
+    report = replace(make_report(records, NOW, NOW, NOW), account_findings=(RUNS,))
+    assert "work-4 (owner growth): use ml.c4" in str(report_blocks(report))
+
+
+def test_the_page_lists_every_next_run_once_with_owner_and_reason() -> None:
+    listed = str(rest_of_bill.steps_content([POOLS, RUNS]))
+    for text in (
+        "work-6",
+        "growth",
+        "use ml.c6",
+        "$24.00",
+        "the GPU did nothing",
+        "whoever starts the next run decides",
+    ):
+        assert text in listed
+    assert rest_of_bill.steps_content([POOLS]) is None
+    folded = str(rest_of_bill.section_content([RUNS], []))
+    assert "each stands above, under: The next training and processing runs" in folded
+    assert "work-6" not in folded
+
+
+def test_a_terminal_tells_the_step_before_the_reason() -> None:
+    assert rest_of_bill.item_text(STEPS[1]) == (
+        "work-1 (owner growth): use ml.c1, saves USD 29.00 a month: the GPU did nothing"
+    )

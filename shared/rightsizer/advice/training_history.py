@@ -25,6 +25,7 @@ from rightsizer.domain.account_finding import (
 from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import CENT, HOURS_PER_MONTH
+from rightsizer.domain.reason import count
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.recommender.slowdown import expected_slowdown
 
@@ -34,6 +35,8 @@ LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
 """Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
 WORTH = 0.15
 """Saving of a run from which another type is proposed; an assumption."""
+SPOT_SAVES = f"{1 - SPOT_SHARE[1]:.0%}".replace("%", " %")
+"""What Spot saves in the middle of its range, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class TrainingFinding:
     action: Action
     instance_type: str
     """Type of the next run; empty where the type stays."""
+    next_step: str
+    """What to do, in one clause: ``use ml.c5.xlarge in place of ml.g5.xlarge``."""
     usd_per_run: float
     """What it saves of a run; a warm pool's saving is of a run too."""
     reason: AdviceReason
@@ -107,28 +112,26 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
 
     Warm pools are a finding of their own. Of each work the change that saves most counts, by the month.
     """
-    items = []
+    items, kinds = [], "training"
     for each in work:
         changes = [one for one in each.findings if one.usd_per_run > 0 and one.reason.source != Rule.WARM_POOL]
         if not changes:
             continue
         best = max(changes, key=lambda one: one.usd_per_run)
         month = Decimal(str(best.usd_per_run * each.runs)) * HOURS_PER_MONTH / 24 / Decimal(str(days))
-        verb = "try" if best.action is Action.TEST else "use"
-        named = "the next run"
-        if best.instance_type:
-            named = f"{verb} {best.instance_type} for the next run, of {each.runs}"
-        said = f"{named}: {best.reason.text}"
-        items.append(FindingItem(each.name, said, usd_per_month=month.quantize(CENT), owner=each.owner))
+        kinds = "training and processing" if each.is_processing else kinds
+        why = f"{best.reason.text}; {count(each.runs, 'run')} in {days:.0f} days"
+        usd = month.quantize(CENT)
+        items.append(FindingItem(each.name, why, usd_per_month=usd, owner=each.owner, next_step=best.next_step))
     total = sum((item.usd_per_month or Decimal(0) for item in items), Decimal(0))
     if total < LEAST_USD:
         return None
-    works = "training work" if len(items) == 1 else "training works"
+    works = f"{kinds} {'work' if len(items) == 1 else 'works'}"
     return AccountFinding(
         AccountFindingCode.TRAINING_RUNS,
         f"the next runs of {len(items)} {works} can cost less",
         total,
-        "change the next run as each line says, and compare; see `rightsizer training`",
+        "change the next run of each, and compare; `rightsizer training` shows the runs",
         evidence={"looked at": f"{jobs} jobs of {days:.0f} days", "priced by": "the On-Demand hosting price"},
         items=tuple(sorted(items, key=lambda item: (-(item.usd_per_month or Decimal(0)), item.name))),
         not_checked=("the quality of the result on another type", "tuning limits and deadlines of the work"),
@@ -158,12 +161,12 @@ def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
 def _results(done: Sequence[TrainingRun], market: Market) -> Iterator[TypeResult]:
     rows = []
     ordered = sorted(done, key=_placement)
-    for (kind, count), some in groupby(ordered, key=_placement):
+    for (kind, hosts), some in groupby(ordered, key=_placement):
         group = list(some)
         prices = [usd for each in group if (usd := _usd(each, market)) is not None]
         if prices:
             hours = statistics.median(each.hours for each in group)
-            rows.append((kind, count, len(group), hours, statistics.median(prices)))
+            rows.append((kind, hosts, len(group), hours, statistics.median(prices)))
     for row in sorted(rows, key=lambda each: each[4]):
         beaten = any(other[3] <= row[3] and other[4] <= row[4] and other != row for other in rows)
         yield TypeResult(*row, not beaten)
@@ -209,8 +212,14 @@ def _lacking(runs: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFi
         if more and (not chip or other.type.accelerator_count >= offer.type.accelerator_count):
             text = f"{len(failed)} of {len(last)} runs on {offer.type.name} failed for lack of memory;"
             text += f" USD {dollars(other.hourly)} an hour in place of {dollars(offer.hourly)}"
-            yield TrainingFinding(Action.TEST, other.type.name, 0.0, AdviceReason(text, Rule.TRAINING_MEMORY))
+            yield _other_type(Action.TEST, offer, other, 0.0, AdviceReason(text, Rule.TRAINING_MEMORY))
             return
+
+
+def _other_type(action: Action, now: Offer, other: Offer, saving: float, reason: AdviceReason) -> TrainingFinding:
+    verb = "try" if action is Action.TEST else "use"
+    step = f"{verb} {other.type.name} in place of {now.type.name}"
+    return TrainingFinding(action, other.type.name, step, saving, reason)
 
 
 def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
@@ -229,9 +238,9 @@ def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator
     cpu = _mean(each.cpu for each in last)
     if use < HIGH_PERCENT and cpu is not None and cpu / offer.type.vcpu > HIGH_PERCENT:
         full = cpu / offer.type.vcpu
-        text = f"GPUs are busy {use:.0f} % while {full:.0f} % of the vCPUs are: the host feeds too slowly;"
-        text += " a larger size of the family, or preprocessing in a job of its own"
-        yield TrainingFinding(Action.TEST, "", 0.0, AdviceReason(text, Rule.PREPROCESSING_ON_CPU))
+        text = f"GPUs are busy {use:.0f} % while {full:.0f} % of the vCPUs are: the host feeds too slowly"
+        step = "try a larger size of the family, or preprocess in a job of its own"
+        yield TrainingFinding(Action.TEST, "", step, 0.0, AdviceReason(text, Rule.PREPROCESSING_ON_CPU))
         return
     if use < LOW_PERCENT:
         yield from _smaller_gpu(last, offer, market, use)
@@ -246,9 +255,7 @@ def _without_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market) -> I
             saving = _hours(last) * (offer.hourly - other.hourly)
             text = f"the GPU did nothing; {vcpu:.1f} vCPUs and {held:.0f} GiB were used with margin"
             if saving > WORTH * _hours(last) * offer.hourly:
-                yield TrainingFinding(
-                    Action.PROPOSE, other.type.name, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU)
-                )
+                yield _other_type(Action.PROPOSE, offer, other, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU))
             return
 
 
@@ -262,7 +269,7 @@ def _smaller_host(last: Sequence[TrainingRun], offer: Offer, market: Market) -> 
         saving = _hours(last) * (offer.hourly - other.hourly)
         if fits and saving > WORTH * _hours(last) * offer.hourly:
             text = f"{cpu / 100:.1f} of {offer.type.vcpu} vCPUs on average and {memory:.0f} % of the memory were used"
-            yield TrainingFinding(Action.TEST, other.type.name, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU))
+            yield _other_type(Action.TEST, offer, other, saving, AdviceReason(text, Rule.CLASSICAL_ON_CPU))
             return
 
 
@@ -287,7 +294,7 @@ def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use:
         saving, other, longer = best
         text = f"GPUs are busy {use:.0f} % and {need:.1f} GiB is needed with margin;"
         text += f" the run may take {longer:.1f} times as long"
-        yield TrainingFinding(Action.TEST, other.type.name, saving, AdviceReason(text, Rule.LOW_USE_IS_A_HINT))
+        yield _other_type(Action.TEST, offer, other, saving, AdviceReason(text, Rule.LOW_USE_IS_A_HINT))
 
 
 def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
@@ -299,12 +306,14 @@ def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding
     saving = _hours(last) * offer.hourly * (1 - SPOT_SHARE[1])
     if able or hours <= SHORT_H:
         why = "the jobs write checkpoints" if able else f"a run of {hours:.1f} h starts again cheaply"
-        text = f"{why}, and all of them ran On-Demand: managed Spot, 60 % less in the middle"
+        text = f"{why}, and all of them ran On-Demand; Spot costs about {SPOT_SAVES} less"
         cited = f"{Rule.SPOT_NEEDS_CHECKPOINTS}, {Rule.SPOT_DISCOUNT}"
-        yield TrainingFinding(Action.PROPOSE, "", saving, AdviceReason(text, cited))
+        yield TrainingFinding(Action.PROPOSE, "", "use managed Spot", saving, AdviceReason(text, cited))
     else:
-        text = "write checkpoints: managed Spot would then cost 60 % less in the middle"
-        yield TrainingFinding(Action.TEST, "", 0.0, AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS))
+        text = f"all runs were On-Demand; with checkpoints managed Spot could cost about {SPOT_SAVES} less"
+        yield TrainingFinding(
+            Action.TEST, "", "write checkpoints", 0.0, AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS)
+        )
 
 
 def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
@@ -313,8 +322,9 @@ def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFi
     if not waits_for_nobody(reused, len(kept)):
         return
     waste = sum(each.retained_hours for each in kept if not each.is_reused) * offer.hourly / len(last)
-    text = f"{reused} of {len(kept)} warm pools were taken over by another run: keep-alive 0 where runs do not follow"
-    yield TrainingFinding(Action.PROPOSE, "", waste, AdviceReason(text, Rule.WARM_POOL))
+    text = f"{reused} of {len(kept)} warm pools were taken over by another run"
+    step = "set the keep-alive to 0 where no run follows"
+    yield TrainingFinding(Action.PROPOSE, "", step, waste, AdviceReason(text, Rule.WARM_POOL))
 
 
 def _hours(runs: Sequence[TrainingRun]) -> float:

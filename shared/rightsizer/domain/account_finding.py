@@ -41,6 +41,8 @@ class FindingItem:
     usd_per_month: Decimal | None = None
     owner: str = ""
     """Person or team that its tags name; empty when nobody is."""
+    next_step: str = ""
+    """What its owner can do, in one clause, such as ``use ml.c5.xlarge``; empty where the finding's advice says it."""
 
     def __post_init__(self) -> None:
         not_empty("FindingItem.name", self.name)

@@ -41,6 +41,7 @@ def report(report: Report) -> str:
     short = report_tables.shortages(report)
     open_ones = {one.ref for one in (*saves, *short)}
     left = [one for one in report.recommendations if one.ref not in open_ones]
+    steps = rest_of_bill.steps_content(report.account_findings)
     return page(
         f"GPU endpoints, {window}",
         tag("h1", "GPU endpoints"),
@@ -52,6 +53,7 @@ def report(report: Report) -> str:
         section("Who is waited for", report_money.waits(report)),
         section("Needs more than it has", _shortages(short)) if short else "",
         section("What could still be saved", _recommendations(saves)),
+        section(rest_of_bill.STEPS_TITLE, steps) if steps is not None else "",
         section("Where the money goes", report_money.groups(report)),
         section("Promised and kept", report_promises.savings_section(report), folded("By week", _weeks(report))),
         section("Against the bill", bill.section_content(report)),

@@ -1,6 +1,7 @@
 """The rest of the bill in words, one list for scan, explain, e-mail and page."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from rightsizer.domain.account_finding import ADVICE_ONLY, AccountFinding, FindingItem
 from rightsizer.domain.reason import Reason
@@ -11,6 +12,7 @@ TITLE = "The rest of the bill"
 HEADING = f"{TITLE} ({ADVICE_ONLY})"
 ITEMS = 5
 """Items of a finding at a terminal and in an e-mail; JSON and page have all, the page 200 at most."""
+STEPS_TITLE = "The next training and processing runs"
 PAGE_ITEMS = 200
 
 
@@ -57,18 +59,34 @@ def is_worth_listing(finding: AccountFinding) -> bool:
     return not finding.endpoint or finding.usd_per_month != 0
 
 
-def short_lines(findings: Sequence[AccountFinding]) -> list[str]:
-    """Each finding in one line, for an e-mail; nothing without one."""
-    told = [each for each in findings if is_worth_listing(each)]
-    return [f"{HEADING}:", *(f"  {each.what}: {amount(each)}" for each in told)] if told else []
+def short_lines(findings: Sequence[AccountFinding], bullet: str = "  ", most: int | None = None) -> list[str]:
+    """Each finding in one line, for a message, the steps that it proposes below it; nothing without one."""
+    told = [each for each in findings if is_worth_listing(each)][:most]
+    found = [f"{HEADING}:"] if told else []
+    for each in told:
+        found.append(f"{bullet}{each.what}: {amount(each)}")
+        steps = [item for item in each.items if item.next_step]
+        found += [f"    - {_named(item)}: {item.next_step}{_saved(item)}" for item in steps[:ITEMS]]
+        if len(steps) > ITEMS:
+            found.append(f"    - and {len(steps) - ITEMS:,} more, in the report")
+    return found
 
 
 def item_text(item: FindingItem) -> str:
-    """``bert (owner nlp): 0 of 24 taken over, USD 12.00 a month``."""
-    owner = f" (owner {item.owner})" if item.owner else ""
+    """``bert (owner nlp): use ml.c5.xlarge, saves USD 12.00 a month: the GPU did nothing``."""
     used = f", last used {item.last_used}" if item.last_used else ""
+    if item.next_step:
+        return f"{_named(item)}: {item.next_step}{_saved(item)}: {item.detail}{used}"
     usd = f", USD {item.usd_per_month:,.2f} a month" if item.usd_per_month else ""
-    return f"{item.name}{owner}: {item.detail}{used}{usd}"
+    return f"{_named(item)}: {item.detail}{used}{usd}"
+
+
+def _named(item: FindingItem) -> str:
+    return f"{item.name} (owner {item.owner})" if item.owner else item.name
+
+
+def _saved(item: FindingItem) -> str:
+    return f", saves USD {item.usd_per_month:,.2f} a month" if item.usd_per_month else ""
 
 
 def unread_line(reason: Reason) -> str:
@@ -97,11 +115,35 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
     return tag("div", tag("p", f"{ADVICE_ONLY}. In no sum of this report.", class_="note"), *told, listed)
 
 
+def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
+    """What the owner of each training work is proposed for its next run; None where nothing is."""
+    rows = [
+        [
+            Cell(join(item.name, tag("div", item.owner, class_="note") if item.owner else None), item.name),
+            Cell(item.next_step, look="why"),
+            Cell(sentences.exact_money(item.usd_per_month or Decimal(0)), float(item.usd_per_month or 0), "n"),
+            Cell(item.detail, look="why"),
+        ]
+        for each in findings
+        for item in each.items
+        if item.next_step
+    ]
+    if not rows:
+        return None
+    said = (
+        "No change of rightsizer starts a training job: whoever starts the next run decides. In no sum of this report."
+    )
+    heads = ("Work", "Next run", "Saves a month", "Why")
+    return tag("div", tag("p", said, class_="note"), table(STEPS_TITLE, heads, rows, ""))
+
+
 def _notes(finding: AccountFinding) -> list[HtmlNode]:
     """Figures, items and open questions, in small print."""
     said = [f"{name}: {text}" for name, text in finding.evidence.items()]
-    said += [item_text(item) for item in finding.items[:PAGE_ITEMS]]
-    hidden = len(finding.items) - PAGE_ITEMS
+    items = [item for item in finding.items if not item.next_step]
+    said += [f"each stands above, under: {STEPS_TITLE}"] if len(items) < len(finding.items) else []
+    said += [item_text(item) for item in items[:PAGE_ITEMS]]
+    hidden = len(items) - PAGE_ITEMS
     said += [f"and {hidden:,} more; the JSON has all"] if hidden > 0 else []
     said += [f"not checked: {each}" for each in finding.not_checked]
     return [tag("div", each, class_="note") for each in said]

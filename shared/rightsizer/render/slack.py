@@ -256,8 +256,8 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     if report.track_record is not None:
         said = report_promises.slowdown_text(report.track_record), report_promises.risk_text(report.track_record)
         blocks.append(section(escape_lines("\n".join(said), SECTION)))
-    if rest := rest_of_bill.short_lines(report.account_findings):
-        blocks.append(section(escape_lines("\n".join(rest[: 1 + rest_of_bill.ITEMS]), SECTION)))
+    if rest := rest_of_bill.short_lines(report.account_findings, "• ", rest_of_bill.ITEMS):
+        blocks.append(section(escape_lines("\n".join(rest), SECTION)))
     if report.unread:
         blocks.append(section(report_tables.unread_text(report.unread)))
     if page:

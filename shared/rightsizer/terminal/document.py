@@ -79,6 +79,7 @@ def finding_document(each: AccountFinding) -> dict[str, Any]:
             {
                 "name": item.name,
                 "owner": item.owner,
+                "next_step": item.next_step or None,
                 "detail": item.detail,
                 "created_at": item.created_at.isoformat() if item.created_at else None,
                 "last_used": item.last_used or None,

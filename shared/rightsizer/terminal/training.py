@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from rightsizer import bootstrap
-from rightsizer.advice.answer import Action
 from rightsizer.advice.market import snapshot
 from rightsizer.advice.training_history import TrainingFinding, TypeResult, WorkAdvice, advise_runs
 from rightsizer.aws.training_history import TrainingHistory
@@ -38,8 +37,6 @@ from rightsizer.terminal.app import (
 
 MOST_LINES = 8
 """Works in the chart, the most expensive ones."""
-TRY = {Action.TEST: "try", Action.PROPOSE: "use"}
-"""What to do with the type that a finding names."""
 VERSION = 1
 """Of the document that --json prints; a field is only ever added to it."""
 
@@ -147,7 +144,5 @@ def _results(results: Sequence[TypeResult]) -> Table:
 
 def _findings(findings: Sequence[TrainingFinding]) -> Iterator[Text]:
     for each in findings:
-        named = f"{TRY[each.action]} {each.instance_type}" if each.instance_type else ""
-        saving = f"save USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
-        what = ", ".join(filter(None, (named, saving)))
-        yield Text(f"- {what}{': ' if what else ''}{each.reason.text} [{each.reason.source}]")
+        saving = f", save USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
+        yield Text(f"- {each.next_step}{saving}: {each.reason.text} [{each.reason.source}]")
