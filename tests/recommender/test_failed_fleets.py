@@ -137,7 +137,8 @@ def test_nothing_gets_smaller_while_the_allowed_late_requests_are_used_up() -> N
     assert found.gate is Gate.SILENT
     assert found.gate_reason.code is Code.LATE_BUDGET_SPENT
     assert "1.75 times as many requests as allowed" in found.gate_reason.sentence
-    taken_back = judged([*before, *strained[:1]], 40, [changed(3, 16, "rolled-back")])
+    since = [day(17, 40.0), day(18, 40.0)]
+    taken_back = judged([*before, *strained[:1], *since], 40, [changed(3, 16, "rolled-back")])
     assert taken_back.gate is Gate.APPLY
     assert count_of(taken_back) > 1.2 * 16
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pytest
@@ -43,7 +43,8 @@ def judged(days: Sequence[DailyUsage], count: int, minimum: int | None = 1) -> R
     endpoint = replace(endpoint, objective=replace(endpoint.objective, min_instances=minimum))
     prices = kit.prices(without=tuple(name for name in kit.TYPES if name != TYPE))
     usage = VariantUsage("chat", "AllTraffic", tuple(days))
-    rest: Any = (prices, kit.catalogue(), {}, History(), policy, kit.NOW)
+    now = datetime.combine(days[-1].day + timedelta(days=1), time(), UTC)
+    rest: Any = (prices, kit.catalogue(), {}, History(), policy, now)
     return judge_digests(endpoint, usage, *rest)
 
 

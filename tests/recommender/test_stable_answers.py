@@ -110,3 +110,40 @@ def test_a_near_tie_puts_nothing_before_what_can_be_carried_out_and_has_capacity
     scarce = costing("900", OptionKind.INSTANCE_TYPE, "ml.p4d.24xlarge")
     assert in_order(CONTEXT, (elsewhere, short, scarce, here)) == (here, scarce, short, elsewhere)
     assert in_order(CONTEXT, ()) == ()
+
+
+FLEETS = {"the same at all hours": (6, 6376, None, 0.585, 8), "office hours": (4, 1571, (8, 18), 0.429, 29)}
+"""Instances, requests in five minutes, busy hours with a fifth of that outside, p95 in seconds, seed of the chance."""
+
+
+def fleet_judged(which: str, name: str = "chat", days_on: int = 0) -> Recommendation:
+    """A fleet with the same load in each week, `days_on` days later, under that name."""
+    count, calls, hours, p95_s, seed = FLEETS[which]
+    noise = random.Random(seed)
+    busy = [1.0 if hours is None or hours[0] <= i // 12 % 24 < hours[1] else 0.202 for i in range(7 * 288)]
+    week = [round(calls * share * (1 + 0.05 * noise.uniform(-1, 1))) for share in busy]
+
+    def at(i: int) -> int:
+        return week[(i + 288 * days_on) % len(week)]
+
+    signals = kit.steady(latency_s=0.15) | {("Invocations", "Sum"): at}
+    for key in (("GPUUtilization", "Average"), ("GPUUtilization", "Maximum")):
+        signals[key] = lambda i: 100 * at(i) * 0.135 / (300 * count)
+    endpoint = replace(kit.endpoint("ml.g6.xlarge", count), objective=Objective(p95_s, min_instances=1))
+    later, window = timedelta(days=days_on), kit.window(signals)
+    series = {key: replace(one, start=one.start + later) for key, one in window.series.items()}
+    window = replace(window, endpoint=name, start=window.start + later, end=window.end + later, series=series)
+    endpoint = replace(endpoint, ref=replace(endpoint.ref, name=name))
+    return kit.judge(endpoint, [window], kit.prices(), kit.catalogue(), {}, History(), Policy(), kit.NOW + later)
+
+
+@pytest.mark.parametrize("which", FLEETS)
+def test_two_endpoints_with_the_same_load_and_other_names_get_the_same_answer(which: str) -> None:
+    assert told(fleet_judged(which, "a")) == told(fleet_judged(which, "search-production-2"))
+
+
+@pytest.mark.parametrize("which", FLEETS)
+def test_days_without_news_change_neither_kind_nor_type_nor_count(which: str) -> None:
+    first = told(fleet_judged(which))
+    assert first[2] is not None
+    assert [told(fleet_judged(which, days_on=days)) for days in (1, 2)] == [first] * 2

@@ -9,9 +9,12 @@ import pytest
 
 from rightsizer.domain.endpoint import EndpointKind, Objective
 from rightsizer.domain.history import History
+from rightsizer.domain.office_hours import StoppedTime
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
+from rightsizer.recommender.daily_usage import VariantSetup, daily_usage
+from rightsizer.recommender.demand import unseen_hours
 from rightsizer.recommender.gate import UNSEEN_HOURS
 from rightsizer.recommender.usage_cache import complete_end
 from tests.recommender import kit
@@ -47,6 +50,14 @@ def test_what_is_not_seen_any_more_is_changed_by_no_automatic_mode() -> None:
         Finding.OVER_PROVISIONED, Gate.PROPOSE, Code.TOO_MANY_GAPS,
     )  # fmt: skip
     assert "no GPU datapoint of its last 19 complete hours; find out why" in found.gate_reason.sentence
+
+
+def test_hours_in_which_office_hours_had_it_stopped_are_not_missed() -> None:
+    days = daily_usage(kit.window(OVERSIZED), VariantSetup(kit.catalogue().types["ml.g6e.2xlarge"], 1))
+    until, start = kit.NOW + timedelta(days=2), kit.NOW
+    assert unseen_hours(days, until, ()) == 48
+    assert unseen_hours(days, until, (StoppedTime(start + timedelta(hours=1), until - timedelta(hours=1)),)) == 2
+    assert unseen_hours(days, until, (StoppedTime(start - timedelta(hours=1)),)) == 0
 
 
 def test_whole_days_are_expected_up_to_midnight_and_a_running_day_up_to_its_last_complete_hour() -> None:

@@ -19,8 +19,8 @@ from rightsizer.domain.usage import PER_HOUR, DailyUsage, VariantUsage
 from rightsizer.recommender import choose, recommend
 from rightsizer.recommender.allowed_step import _with_at_least
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.days_of_week import like_last_day, on_weekdays, replay_plan
-from rightsizer.recommender.fleet_size import FleetShape, can_still_carry, has_load_jumped
+from rightsizer.recommender.days_of_week import has_load_jumped, like_last_day, on_weekdays, replay_plan
+from rightsizer.recommender.fleet_size import FleetShape, can_still_carry
 from rightsizer.recommender.late_requests import failed_by_hour, failed_instances
 from rightsizer.recommender.late_share import with_late_share, within_p95
 from rightsizer.recommender.weekly_counts import days_of_no_habit, find_weekly_counts, has_whole_weeks

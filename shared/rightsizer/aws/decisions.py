@@ -10,7 +10,15 @@ from typing import Any, Protocol
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.option import MOST_RISK_TAKEN
-from rightsizer.domain.proposal import SILENCE, STOPPABLE, USUAL_SNOOZE, Decision, ProposalState, decider_name
+from rightsizer.domain.proposal import (
+    DEMAND_MOVED,
+    SILENCE,
+    STOPPABLE,
+    USUAL_SNOOZE,
+    Decision,
+    ProposalState,
+    decider_name,
+)
 from rightsizer.domain.reason import Code, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.errors import ConflictError, UnreadableError, VanishedError
@@ -38,7 +46,8 @@ NEXT_STEPS = {
     ProposalState.APPLYING: f"to stop the change and go back, {TAKE_BACK}",
     ProposalState.APPLIED: f"to go back, {TAKE_BACK}",
     ProposalState.PROVEN: f"to go back, {TAKE_BACK}",
-    ProposalState.REJECTED: "it is asked again when the requests a day moved by 25 %, or after 90 days",
+    ProposalState.REJECTED: f"it is asked again when the requests a day moved by {100 * DEMAND_MOVED:.0f} %, or after"
+    f" {KEPT_DAYS[ProposalState.REJECTED]} days",
     ProposalState.SNOOZED: "it comes back when its days are over, if it is still worth it",
     ProposalState.ROLLED_BACK: "the endpoint runs as before; nothing is left to do here",
     ProposalState.HANDED_OVER: "a person has to look at the endpoint; its message says what is left to do",

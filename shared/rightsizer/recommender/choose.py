@@ -13,14 +13,13 @@ from rightsizer.domain.recommendation import Finding, Gate, Recommendation, Repl
 from rightsizer.recommender.allowed_step import gate_case, gate_of, in_order, may_apply, put_allowed_first
 from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_test
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.days_of_week import replay_plan
+from rightsizer.recommender.days_of_week import has_load_jumped, replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
 from rightsizer.recommender.evidence import gpus_text, silence_text
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
     fleet_of_option,
-    has_load_jumped,
     is_minimum_raised,
     is_minimum_raised_to_grow,
     latency_ratio,

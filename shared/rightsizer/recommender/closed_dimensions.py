@@ -14,7 +14,7 @@ from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.candidates import CandidateType, check_candidate
 from rightsizer.recommender.context import EvaluationContext, share_results
-from rightsizer.recommender.fleet_size import has_load_jumped
+from rightsizer.recommender.days_of_week import has_load_jumped
 from rightsizer.recommender.late_requests import budget_sentence, extra_margin, find_degradation, late_budget_used
 from rightsizer.recommender.options import size_and_price
 from rightsizer.recommender.weekly_counts import least_weekly_mean

@@ -1,5 +1,6 @@
 """Days of the week that are judged apart: their own past days, and a plan with counts of its own on each of them."""
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date
@@ -7,6 +8,9 @@ from datetime import date
 from rightsizer.domain.demand import Fleet, ReplayResult
 from rightsizer.domain.schedule import WEEKDAYS
 from rightsizer.recommender.context import EvaluationContext, on_days
+
+JUMP = 1.5
+"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
 
 def on_weekdays(context: EvaluationContext, weekdays: Iterable[int], also: Collection[date] = ()) -> EvaluationContext:
@@ -26,6 +30,16 @@ def like_last_day(context: EvaluationContext) -> EvaluationContext:
     day = context.days[-1].day.weekday()
     weekdays = next((one.weekdays for one in last.day_counts if day in one.weekdays), None) if last else None
     return on_weekdays(context, weekdays) if weekdays is not None else context
+
+
+def has_load_jumped(context: EvaluationContext) -> bool:
+    """Whether the last day had far more requests than any day that the fleet was chosen for.
+
+    Where weekdays have counts of their own, any of the same class: a weekend that doubled is below every weekday.
+    """
+    context = like_last_day(context)
+    baseline = max((d.request_count for d in context.days[:-1]), default=math.inf)
+    return context.days[-1].request_count > JUMP * baseline
 
 
 def replay_plan(

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
 from rightsizer.domain.hardware import InstanceType
+from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.usage import (
     BIN,
@@ -298,13 +299,12 @@ def has_uncounted(usage: DailyUsage) -> bool:
     return any(calls is None and work is not None for calls, work in zip(usage.requests, usage.busy_s, strict=True))
 
 
-def unseen_hours(days: Sequence[DailyUsage], until: datetime) -> float:
+def unseen_hours(days: Sequence[DailyUsage], until: datetime, stopped: Sequence[StoppedTime]) -> float:
     """Hours before `until` without a GPU datapoint, those in which office hours had it stopped apart; 0 at least."""
     last = days[-1]
     seen = max((slot for slot, work in enumerate(last.busy_s) if work is not None), default=-1)
-    seen = max(seen, *last.stopped) if last.stopped else seen
     end = datetime(last.day.year, last.day.month, last.day.day, tzinfo=UTC) + timedelta(seconds=SLOT_S * (seen + 1))
-    return max((until - end) / timedelta(hours=1), 0.0)
+    return max((until - end) / timedelta(hours=1) - stopped_hours(stopped, end, until), 0.0)
 
 
 def _silent_days(days: Sequence[DailyUsage], runs: InstanceType) -> int:

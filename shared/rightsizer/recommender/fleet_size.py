@@ -26,8 +26,6 @@ WARIER = 4
 """Times that the margin is raised to get past a fleet that failed."""
 RARE_DAYS = 0.1
 """Share of the busy days on which the guard may ring where a person accepts late requests, or was asked before."""
-JUMP = 1.5
-"""Requests of a day over those of the busiest day before, from which its hours are no more those of the past."""
 
 
 def may_choose_bounds(context: EvaluationContext, candidate: str) -> bool:
@@ -127,6 +125,17 @@ def _owners_fleet(context: EvaluationContext, shape: FleetShape, fleet: Fleet | 
 
 
 def _search_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
+    """The fewest instances by the hour, or the same count at all hours where that is no more.
+
+    Counts by the hour follow the chance of the days: where the replay refuses them, a constant count of fewer may do.
+    """
+    constant = shape.hourly and not context.is_schedule_too_small
+    shapes = (replace(shape, hourly=False), shape) if constant else (shape,)
+    found = [fleet for one in shapes if (fleet := _search_counts(context, one)) is not None]
+    return min(found, key=lambda fleet: sum(fleet.counts), default=None)
+
+
+def _search_counts(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
     """Where autoscaling adds instances, it is part of the fleet: the counts are what it starts from."""
     slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency_by_hour(context.stream, slower * context.load_margin)
@@ -228,17 +237,13 @@ def fleet_before_changes(context: EvaluationContext) -> Target:
         served = context.measured_types.get(context.runs.name)
         slower = max(served.latency, 1.0) if served is not None else 1.0
         high = max(math.ceil(high / slower - 1e-9), count)
-        return Target(name, count, minimum=_least_seen(context), maximum=high, per_instance=round(slower, 4))
+        seen = min((runs for day in context.base for runs in day.instances if runs), default=1.0)
+        low = max(math.floor(seen + 0.01), 1)  # the fewest of any hour: from there the owner's policies add what comes
+        return Target(name, count, minimum=low, maximum=high, per_instance=round(slower, 4))
     least = min(context.reference_counts)
     least = count if least <= min(t.minimum for t in scaled) else least
     owners = minimum_before_changes(context.inputs.history.endpoint) or high
     return Target(name, count, minimum=min(least, high, owners), maximum=high)
-
-
-def _least_seen(context: EvaluationContext) -> int:
-    """The fewest instances of any hour before our changes: from there the owner's policies add what comes."""
-    seen = (count for day in context.base for count in day.instances if count)
-    return max(math.floor(min(seen, default=1.0) + 0.01), 1)
 
 
 def latency_ratio(option: Option) -> float:
@@ -310,16 +315,6 @@ def carries_like_reference(context: EvaluationContext, fleet: Fleet) -> bool:
     growth = 1 + context.policy.down_with_growth
     held, grown = context.replay(replace(fleet, load=growth)), context.reference_replay_at(growth)
     return held.late <= grown.late + context.allowed_late_share(context.policy.grown_share) * held.requests
-
-
-def has_load_jumped(context: EvaluationContext) -> bool:
-    """Whether the last day had far more requests than any day that the fleet was chosen for.
-
-    Where weekdays have counts of their own, any of the same class: a weekend that doubled is below every weekday.
-    """
-    context = like_last_day(context)
-    baseline = max((d.request_count for d in context.days[:-1]), default=math.inf)
-    return context.days[-1].request_count > JUMP * baseline
 
 
 def can_still_carry(context: EvaluationContext) -> bool:

@@ -30,6 +30,8 @@ CLASSES = (
 (Egypt, Israel, Saudi Arabia), and Saturday apart from Sunday, as in shops. One odd day in two weeks is no habit."""
 GAIN = 0.05
 """Share of the instance hours that each more division of the week has to save: fewer classes are easier to check."""
+DIFFER = 0.1
+"""Share of the requests by which the busiest hours of two classes differ at least; with less it is chance."""
 
 
 def find_weekly_counts(
@@ -42,7 +44,7 @@ def find_weekly_counts(
     least = fleet.mean_count
     for classes in CLASSES:
         enough = (1 - GAIN) * least
-        if _least_mean(context, classes) > enough:
+        if _least_mean(context, classes) > enough or not _do_days_differ(context, classes):
             continue
         found = tuple(_counts_of(context, shape, classes, may_keep_count))
         week = week_of(found)
@@ -77,6 +79,17 @@ def _least_mean(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]
         busiest = map(max, zip(*rows, strict=True)) if rows else [0.0] * HOURS
         total += len(weekdays) * sum(max(requests * each, least) for requests in busiest)
     return total / (HOURS * len(WEEKDAYS))
+
+
+def _do_days_differ(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether the busiest requests of each hour are others in each class than in some other one."""
+    by_day, lucky = _requests_by_date(context), days_of_no_habit(context, classes)
+    busiest: list[list[float]] = []
+    for weekdays in classes:
+        rows = [row for date, row in by_day.items() if date.weekday() in weekdays or date in lucky]
+        busiest.append(list(map(max, zip(*rows, strict=True))) if rows else [0.0] * HOURS)
+    apart = max(sum(abs(a - b) for a, b in zip(one, other, strict=True)) for one in busiest for other in busiest)
+    return apart >= DIFFER * max(map(sum, busiest))
 
 
 def days_of_no_habit(context: EvaluationContext, classes: tuple[tuple[int, ...], ...]) -> frozenset[date]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rightsizer.domain.demand import Demand, Latency
-from rightsizer.domain.endpoint import LEAST, Endpoint
+from rightsizer.domain.endpoint import LEAST, Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.price import Price
@@ -67,8 +67,9 @@ def analyse_workload(
     share = waiting[0].share(waiting[1]) if waiting else 1.0
     demand = demand_of(days, base, reference, memory, policy, share)
     demand = replace(demand, uncounted=any(map(has_uncounted, base)))
-    if hardware.has_gpu:
-        demand = replace(demand, unseen_hours=unseen_hours(days, complete_end(days[-1].day, inputs.now)))
+    if hardware.has_gpu and endpoint.kind is EndpointKind.REAL_TIME:  # others may have no instance for days
+        until = complete_end(days[-1].day, inputs.now)
+        demand = replace(demand, unseen_hours=unseen_hours(days, until, inputs.history.stopped))
     unqueuing = waiting[0] if waiting else None
     return WorkloadAnalysis(endpoint, inputs, hardware, reference, days, base, demand, unqueuing, random_base)
 
