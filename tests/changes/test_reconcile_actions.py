@@ -266,7 +266,7 @@ WATCHED = replace(PLAN, alarms=("a", "b"))
 
 def test_an_alarm_without_data_is_waited_for_half_an_hour_from_when_it_was_put() -> None:
     change, alarms = after(ALARM, minutes=30, plan=WATCHED), shown("OK", "INSUFFICIENT_DATA", "ALARM")
-    text = "alarm b is INSUFFICIENT_DATA since 2026-11-02 08:30 UTC; it must be OK before the start, "
+    text = "alarm b is INSUFFICIENT_DATA since Mon 2 Nov 2026, 08:30 UTC; it must be OK before the start, "
     assert act(change, live(alarms=alarms)) == Wait(NOW + 2 * MINUTE, f"{text}and is waited for until 09:00")
     over = "the roll-back alarm b is INSUFFICIENT_DATA before the start, so it would protect nothing"
     late = after(ALARM, minutes=31, plan=WATCHED)

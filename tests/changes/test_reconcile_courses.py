@@ -84,7 +84,7 @@ def test_what_expired_may_be_approved_again_at_once_and_waits_for_the_cooldown_o
     change = w.start()
     assert change.id != first
     assert (change.state, change.next_due) == (ChangeState.PLANNED, last + LIMITS.cooldown)
-    assert "the last change of this endpoint was at" in change.outcome
+    assert "the last change of this endpoint was on" in change.outcome
 
 
 def test_a_change_that_nobody_looked_at_for_eight_days_is_not_carried_on() -> None:

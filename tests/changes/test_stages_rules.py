@@ -21,7 +21,7 @@ from rightsizer.domain.change import Change, ChangeState, ProvenStage
 from rightsizer.domain.option import Option, Risk
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.proposal import Proposal, id_after_stage
-from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Gate, VariantFinding
 from tests.changes.account import MONDAY
 from tests.changes.memory import World
@@ -118,7 +118,7 @@ def test_each_refusal_names_the_recommendation_and_both_figures(
     found = option_of_stage(LATER, newest.variant, newest)
     assert isinstance(found, Reason)
     assert found.code is Code.NEWER_JUDGEMENT
-    assert found.sentence.startswith(f"the recommendation of {MONDAY:%Y-%m-%d %H:%M} UTC{said}")
+    assert found.sentence.startswith(f"the recommendation of {time_text(MONDAY)}{said}")
 
 
 def test_what_keeps_exactly_the_share_that_an_approval_covers_begins(at: World) -> None:
@@ -149,7 +149,7 @@ def test_a_stage_waits_for_an_evaluation_that_is_newer_than_its_end(at: World) -
     waits = unjudged_reason(STAGE, "chat", newest)
     assert waits == Reason(
         Code.JUDGEMENT_UNKNOWN,
-        f"stage 1 of chat was proven at {MONDAY:%Y-%m-%d %H:%M} UTC; stage 2 waits for an evaluation of what runs now",
+        f"stage 1 of chat was proven on {time_text(MONDAY)}; stage 2 waits for an evaluation of what runs now",
     )
     assert unjudged_reason(STAGE, "chat", None) == waits
     assert unjudged_reason(STAGE, "chat", replace(newest, evaluated_at=MONDAY + timedelta(seconds=1))) is None

@@ -310,7 +310,7 @@ class PageAsked:
 
 @dataclass(frozen=True, slots=True)
 class UnknownButton:
-    """A button or form of ours that this release does not have, or that does not say what it is about."""
+    """A button or form that this release does not have, or that lost what it is about."""
 
     action: str
 

@@ -116,7 +116,7 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
 
 
 def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
-    """What the owner of each training work is proposed for its next run; None where nothing is."""
+    """Proposals for the next run of each training work, by owner; None where there is none."""
     rows = [
         [
             Cell(join(item.name, tag("div", item.owner, class_="note") if item.owner else None), item.name),

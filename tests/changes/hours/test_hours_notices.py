@@ -61,7 +61,7 @@ def test_the_message_about_a_late_start_is_keyed_by_its_hour_and_has_the_command
         f"{NAME} does not serve yet, {AGAIN}",
     )
     assert found.text.splitlines() == [
-        f"{NAME} had to serve at {AGAIN} and does not serve yet: it is gone; it waits.",
+        f"{NAME} had to serve on {AGAIN} and does not serve yet: it is gone; it waits.",
         "AWS answered: none is left",
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(one, FIVE_PAST, gone().state),
@@ -85,7 +85,7 @@ def test_what_serves_without_everything_says_so_and_no_answer_of_aws_is_no_line(
     found = late(starting(), live(endpoint(failure_reason="odd")), why="it is InService odd")
     assert found is not None
     assert found.subject == f"{NAME} serves, but not everything is put back, {AGAIN}"
-    first = f"{NAME} had to serve at {AGAIN} and serves, but not everything is put back: it is InService odd."
+    first = f"{NAME} had to serve on {AGAIN} and serves, but not everything is put back: it is InService odd."
     assert found.text.splitlines()[:2] == [first, "It is tried again every five minutes. By hand:"]
 
 
@@ -104,7 +104,7 @@ def test_an_endpoint_that_cannot_be_looked_at_is_told_from_its_hour() -> None:
     assert found is not None
     assert (found.key, found.subject) == ("blind#2026-11-03T07:00:00+00:00", f"{NAME} may not serve")
     assert found.text.splitlines() == [
-        f"{NAME} had to serve at {AGAIN}, and it cannot be looked at: access denied.",
+        f"{NAME} had to serve on {AGAIN}, and it cannot be looked at: access denied.",
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(one, MORNING),
     ]

@@ -53,7 +53,7 @@ DELETE, CREATE = delete_step(REF), create_step(REF, before(), CONFIG)
 (SILENCE,), (SOUND,) = silence_steps(before()), sound_steps(before())
 STOPPING, STOPPED, STARTING = HoursState.STOPPING, HoursState.STOPPED, HoursState.STARTING
 RUNNING, HANDED_OVER = HoursState.RUNNING, HoursState.HANDED_OVER
-AGAIN = "2026-11-03 07:00 UTC"
+AGAIN = "Tue 3 Nov 2026, 07:00 UTC"
 
 
 def act(one: HoursRecord, seen: LiveHours, now: datetime = NIGHT, switch: Switch | None = None) -> HoursAction:
@@ -139,7 +139,7 @@ def test_what_runs_or_is_a_persons_waits_for_the_next_tick(state: HoursState) ->
 
 
 def test_a_stop_is_over_once_the_endpoint_is_gone() -> None:
-    text = f"stopped, and everything that brings it back is stored; it serves again at {AGAIN}"
+    text = f"stopped, and everything that brings it back is stored; it serves again on {AGAIN}"
     assert act(stopping(*done(DELETE)), gone()) == settled(STOPPED, Code.SAFE_TO_APPLY, text)
 
 
@@ -246,9 +246,9 @@ def test_alarms_that_were_switched_on_are_given_ten_minutes_to_show(hands_over: 
 
 
 def test_a_stopped_endpoint_says_when_it_serves_again_and_is_started_in_time() -> None:
-    wait = Wait(MORNING - 45 * MINUTE, f"stopped by its hours; it serves again at {AGAIN}")
+    wait = Wait(MORNING - 45 * MINUTE, f"stopped by its hours; it serves again on {AGAIN}")
     assert act(record(STOPPED), gone()) == wait
-    due = settled(STARTING, Code.SAFE_TO_APPLY, f"it has to serve at {AGAIN}")
+    due = settled(STARTING, Code.SAFE_TO_APPLY, f"it has to serve on {AGAIN}")
     assert act(record(STOPPED), gone(), MORNING - 45 * MINUTE) == due
     wait = Wait(NIGHT + MINUTE, "it is being deleted")
     assert act(record(STOPPED), live(endpoint(status="Deleting"))) == wait
@@ -330,7 +330,7 @@ def test_a_creation_that_aws_took_is_not_asked_again_before_it_may_show() -> Non
 
 def test_an_opening_that_is_over_sends_it_back_to_rest() -> None:
     evening = MORNING + 12 * HOUR
-    text = "its hours are over before it could be started; it serves again at 2026-11-04 07:00 UTC"
+    text = "its hours are over before it could be started; it serves again on Wed 4 Nov 2026, 07:00 UTC"
     assert act(starting(), gone(), evening) == settled(STOPPED, Code.EXPIRED, text)
 
 

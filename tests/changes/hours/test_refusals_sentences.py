@@ -153,7 +153,7 @@ def test_model_data_that_is_younger_than_the_deployment_says_when_it_was_written
         return refusals(models={MODEL.name: replace(MODEL, **changes)})
 
     said = (
-        "the model data of chat-model was written on 2026-10-04 18:05 UTC, after the last deployment, "
+        "the model data of chat-model was written on Sun 4 Oct 2026, 18:05 UTC, after the last deployment, "
         "so the morning would bring another model; deploy it, and it is stopped by its hours"
     )
     assert found(written_at=MADE + timedelta(days=1)) == [(Code.CONFIGURATION_REPLACED, said)]

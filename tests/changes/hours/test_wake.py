@@ -90,7 +90,7 @@ NEEDED_LONGER = "where it is needed longer, change its tag rightsizer:hours, or 
         (
             replace(ASLEEP, state=HoursState.RUNNING),
             MORNING + HOUR,
-            f"it is not asleep; its hours end on 2026-11-03 18:00 UTC; {NEEDED_LONGER}",
+            f"it is not asleep; its hours end on Tue 3 Nov 2026, 18:00 UTC; {NEEDED_LONGER}",
         ),
         (replace(ASLEEP, state=HoursState.RUNNING), NIGHT, f"it is not asleep; {NEEDED_LONGER}"),
         (
@@ -101,7 +101,7 @@ NEEDED_LONGER = "where it is needed longer, change its tag rightsizer:hours, or 
         (
             replace(ASLEEP, state=HoursState.STARTING),
             MORNING,
-            "it is being started already, for its hours of 2026-11-03 07:00 UTC",
+            "it is being started already, for its hours of Tue 3 Nov 2026, 07:00 UTC",
         ),
         (
             replace(ASLEEP, state=HoursState.STARTING, hours="unreadable"),
