@@ -1,6 +1,7 @@
 """What `rightsizer explain` prints, read as by somebody new: nothing twice, and nothing that contradicts itself."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,3 +82,9 @@ def test_days_without_a_call_are_said_with_the_recommendation() -> None:
 def test_a_commitment_is_named_only_where_it_keeps_something() -> None:
     assert "kept by the commitment USD 311.78 per month" in explained("world-plan-covers-half")
     assert "kept by the commitment" not in explained("plain-oversized-declared")
+
+
+def test_a_reason_neither_names_a_commitment_of_nothing_nor_rounds_a_need_to_what_there_is() -> None:
+    said = explained("plain-oversized-declared") + explained("serverless-gpu-unused")
+    assert "(committed: $0 an hour)" not in said
+    assert re.search(r"needs up to (\d+) GiB, \S+ has \1 GiB", said) is None

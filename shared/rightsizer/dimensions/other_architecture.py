@@ -236,7 +236,7 @@ def host_refusal(now: InstanceType, candidate: InstanceType, demand: Demand, ext
     memory = (now.memory_gib if demand.host_memory_gib is None else demand.host_memory_gib) + extra_gib
     cores = float(now.vcpu) if demand.vcpu is None else demand.vcpu
     if candidate.memory_gib < memory:
-        sentence = f"the host needs up to {memory:.0f} GiB, {candidate.name} has {candidate.memory_gib:.0f} GiB"
+        sentence = f"the host needs up to {memory:.1f} GiB, {candidate.name} has {candidate.memory_gib:g} GiB"
         return Reason(Code.HOST_MEMORY_TOO_SMALL, sentence)
     if candidate.vcpu < cores:
         sentence = f"the host needs up to {cores:.1f} vCPU, {candidate.name} has {candidate.vcpu}"

@@ -46,10 +46,12 @@ def cheaper_types(context: EvaluationContext, types: list[InstanceType]) -> list
 
 def no_saving_reason(context: EvaluationContext, what: str) -> Reason:
     """Reason that the alternative saves nothing, with today's bill and the commitment."""
+    from rightsizer.recommender.pricing import committed_text
+
     plan = context.inputs.prices.commitment.usd_per_hour
     return Reason(
         Code.NOT_CHEAPER,
-        f"{what} saves nothing: what runs costs ${context.usd_per_month:,.2f} a month (committed: ${plan} an hour)",
+        f"{what} saves nothing: what runs costs ${context.usd_per_month:,.2f} a month{committed_text(plan)}",
     )
 
 

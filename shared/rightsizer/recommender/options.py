@@ -287,7 +287,7 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
         return Reason(
             Code.TOO_BUSY,
             f"{candidate.hardware.name} would miss the p95 of {seconds_text(context.objective.p95_s)} even with {most}"
-            f" {'instance' if most == 1 else 'instances'}",
+            f" {'instance' if most == 1 else 'instances'}{_bound_text(candidate)}",
         )
     option = price_fleet(
         context, candidate, fleet, LEAST if switch and context.is_random_routing and max(fleet.counts) > 1 else None
@@ -298,6 +298,11 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
             f"{_fleet_text(fleet)} {candidate.hardware.name} would cost ${option.usd_per_month:,.2f} a month",
         )
     return option
+
+
+def _bound_text(candidate: CandidateType) -> str:
+    """Words on a speed that only datasheets tell, as the end of a sentence; else empty."""
+    return ", were it as slow as datasheets allow" if candidate.speed.source.is_guess else ""
 
 
 def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:

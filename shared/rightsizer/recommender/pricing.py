@@ -198,6 +198,11 @@ class FleetCost:
     payback_days: float
 
 
+def committed_text(usd_per_hour: Decimal) -> str:
+    """The part of a cost that a Savings Plan bears, in brackets; empty without one."""
+    return f" (committed: ${usd_per_hour} an hour)" if usd_per_hour else ""
+
+
 def monthly_cost(price: Price, instances: float) -> Decimal:
     """US dollars of a month of that many instances on average, in the hours that they run."""
     return (price.usd_per_instance_month * Decimal(str(round(instances, 4)))).quantize(CENT)

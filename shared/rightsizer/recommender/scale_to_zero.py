@@ -10,7 +10,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import SLOT_S, DailyUsage
 from rightsizer.recommender.context import EvaluationContext
-from rightsizer.recommender.pricing import cost_of, scale_to_zero_option
+from rightsizer.recommender.pricing import committed_text, cost_of, scale_to_zero_option
 from rightsizer.recommender.queued_sleep import (
     COLD_TAG,
     START_S,
@@ -98,7 +98,7 @@ def _option(context: EvaluationContext, found: IdleTime) -> Option | Reason:
         slept = f"asleep {100 * found.asleep_share:.0f} % of the time it would save nothing"
         return Reason(
             Code.NOT_CHEAPER,
-            f"{slept} of ${context.usd_per_month:,.2f} a month (committed: ${plan.usd_per_hour} an hour)",
+            f"{slept} of ${context.usd_per_month:,.2f} a month{committed_text(plan.usd_per_hour)}",
         )
     money = Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days)
     now = (context.runs.name, context.variant.current_count)
