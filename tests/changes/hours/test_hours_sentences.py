@@ -328,6 +328,12 @@ def test_a_creation_that_aws_took_is_not_asked_again_before_it_may_show() -> Non
     assert act(one, gone(), EARLY + 10 * MINUTE) == Do(CREATE)
 
 
+@pytest.mark.parametrize("lines", [rejected(DELETE, EARLY - 20 * MINUTE) * 2, done(CREATE, EARLY - 20 * MINUTE) * 2])
+def test_only_a_creation_that_failed_and_was_deleted_is_a_lost_try(lines: tuple[Entry, ...]) -> None:
+    one = starting(*lines, before=before(fallback_config="small"))
+    assert act(one, gone(fallback_exists=True), EARLY) == Do(CREATE)
+
+
 def test_an_opening_that_is_over_sends_it_back_to_rest() -> None:
     evening = MORNING + 12 * HOUR
     text = "its hours are over before it could be started; it serves again on Wed 4 Nov 2026, 07:00 UTC"
