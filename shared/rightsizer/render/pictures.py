@@ -156,7 +156,9 @@ def _draw_panel(axis: Any, panel: Panel, hours: int) -> None:
     axis.set_xlim(-0.5, hours - 0.5)
     axis.set_ylim(0, top * 1.12)
     said = panel.title if any(one is not None for one in panel.today) else f"{panel.title}: {panel.missing}"
-    axis.set_title(said, loc="left", fontsize=LETTERS, color=INK, pad=6)
+    axis.set_title(said, loc="left", fontsize=LETTERS, color=INK, pad=6, y=1.0)
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_label_coords(0.5, 0.0)  # no axis has a label, and looking for its place takes time
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} {panel.unit}")
     axis.locator_params(axis="y", nbins=4)
     axis.tick_params(labelsize=LETTERS - 1, colors=INK, length=0)

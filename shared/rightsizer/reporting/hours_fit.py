@@ -313,17 +313,17 @@ def _as_carried_out(seen: RequestTimes, text: str, closed_hours: float, days: in
     """What the tag would have meant: each slot looked up in the openings of the hours as they are read."""
     openings = list(_openings(text, seen.at(0), seen.at(len(seen.requests))))
     doors, unknown, running = [], 0, []
-    at = 0
-    for number, calls in enumerate(seen.requests):
-        begin = seen.at(number)
-        while at < len(openings) and openings[at].end < begin + FIVE_MINUTES:
+    at, after = 0, seen.start
+    for calls, share in zip(seen.requests, seen.running, strict=True):
+        begin, after = after, after + FIVE_MINUTES
+        while at < len(openings) and openings[at].end < after:
             at += 1
         if at < len(openings) and openings[at].start <= begin:
             continue
         unknown += calls is None
         if calls:
             doors.append(ClosedDoor(begin, calls))
-        if (share := seen.running[number]) is not None:
+        if share is not None:
             running.append(share)
     return FittedHours(
         text=text,
