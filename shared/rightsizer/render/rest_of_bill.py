@@ -58,7 +58,7 @@ def is_worth_listing(finding: AccountFinding) -> bool:
 
 
 def short_lines(findings: Sequence[AccountFinding], bullet: str = "  ", most: int | None = None) -> list[str]:
-    """Each finding in one line, for a message, the steps that it proposes below it; nothing without one."""
+    """Each finding in one line, for a message, with the steps that it proposes; nothing without one."""
     told = [each for each in findings if is_worth_listing(each)][:most]
     found = [f"{HEADING}:"] if told else []
     for each in told:
@@ -114,7 +114,7 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
 
 
 def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
-    """What the owner of each training work is proposed for its next run; None where nothing is."""
+    """Table of the next runs that are proposed to the owner of each work; None where nothing is."""
     rows = [
         [
             Cell(join(item.name, tag("div", item.owner, class_="note") if item.owner else None), item.name),
