@@ -108,3 +108,12 @@ def test_the_median_error_of_memory_is_at_most_10_percent() -> None:
     assert len(rows) - len(figures) >= 25
     assert median_error(rows) <= 0.10
     assert median_error(figures) <= 0.10
+
+
+def test_a_checkpoint_of_four_bits_keeps_its_embeddings_in_16() -> None:
+    shape = find_architecture("Qwen/Qwen-72B-Chat-Int4")
+    assert shape is not None
+    assert shape.kv_heads == shape.heads == 64
+    known = serving_memory(72.3e9, Precision.INT4, shape)
+    assert known.weights_gib * 2**30 == pytest.approx(72.3e9 * 0.5 + 2 * 152064 * 8192 * 1.5)
+    assert serving_memory(72.3e9, Precision.INT4).weights_gib * 2**30 == pytest.approx(72.3e9 * 0.5)

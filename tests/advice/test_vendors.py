@@ -13,7 +13,13 @@ from tests.advice.test_cases import faults
 
 CASES: list[dict[str, Any]] = [
     case
-    for name in ("vendors.yaml", "vendors_second.yaml", "vendors_third.yaml", "vendors_fourth.yaml")
+    for name in (
+        "vendors.yaml",
+        "vendors_second.yaml",
+        "vendors_third.yaml",
+        "vendors_fourth.yaml",
+        "vendors_fifth.yaml",
+    )
     for case in yaml.load((Path(__file__).parent / name).read_text(), QUICK)
 ]
 

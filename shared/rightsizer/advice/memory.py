@@ -106,8 +106,13 @@ def serving_memory(
     tokens: float = 0,
     kv_precision: Precision = Precision.FP16,
 ) -> ServingMemory:
-    """Memory to serve a model that holds `tokens` of context at once, over all its sequences."""
-    weights = weights_gib(parameters, precision)
+    """Memory to serve a model that holds `tokens` of context at once, over all its sequences.
+
+    A checkpoint of four bits keeps the embedding and the output matrix in 16 (AWQ and GPTQ quantise the layers).
+    """
+    has_whole = precision is Precision.INT4 and architecture is not None and architecture.kind == "llm"
+    whole = min(architecture.embedding_parameters, parameters) if has_whole and architecture else 0
+    weights = weights_gib(parameters - whole, precision) + weights_gib(whole, Precision.FP16)
     per_token = kv_bytes_per_token(architecture, kv_precision) if architecture else 0.0
     return ServingMemory(weights, weights * (SERVING_FACTOR - 1), tokens * per_token / GIB)
 

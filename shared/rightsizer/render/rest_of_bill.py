@@ -17,12 +17,10 @@ PAGE_ITEMS = 200
 
 
 def amount(finding: AccountFinding) -> str:
-    """``saves USD 1,022.00 a month``; that there is nothing to save, that nothing is proposed, or that nobody knows."""
+    """``saves USD 1,022.00 a month``; that there is nothing to save, or that nobody knows."""
     if finding.usd_per_month is None:
         return "saving not known"
-    if finding.usd_per_month > 0:
-        return f"saves USD {finding.usd_per_month:,.2f} a month"
-    return "nothing is proposed" if "reason" in finding.evidence else "nothing to save"
+    return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "nothing to save"
 
 
 def lines(finding: AccountFinding) -> list[str]:
@@ -60,7 +58,7 @@ def is_worth_listing(finding: AccountFinding) -> bool:
 
 
 def short_lines(findings: Sequence[AccountFinding], bullet: str = "  ", most: int | None = None) -> list[str]:
-    """Each finding in one line, for a message, the steps that it proposes below it; nothing without one."""
+    """Each finding in one line, for a message, with the steps that it proposes; nothing without one."""
     told = [each for each in findings if is_worth_listing(each)][:most]
     found = [f"{HEADING}:"] if told else []
     for each in told:
@@ -116,7 +114,7 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
 
 
 def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
-    """Proposals for the next run of each training work, by owner; None where there is none."""
+    """Table of the next runs that are proposed to the owner of each work; None where nothing is."""
     rows = [
         [
             Cell(join(item.name, tag("div", item.owner, class_="note") if item.owner else None), item.name),
