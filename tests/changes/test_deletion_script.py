@@ -121,7 +121,7 @@ def script(before: Before = BEFORE) -> list[str]:
 
 def request(line: str) -> tuple[str, Any]:
     """The command of a line and its request."""
-    found = re.fullmatch(r"(?:# )?aws (\S+ \S+) --cli-input-json '(.*)'", line)
+    found = re.fullmatch(r"(?:# )?aws (\S+ \S+) --region eu-west-1 --cli-input-json '(.*)'", line)
     assert found is not None, line
     return found[1], json.loads(found[2])
 
@@ -133,7 +133,7 @@ def test_the_script_makes_the_endpoint_its_counts_and_its_autoscaling_in_this_or
         "# Brings back endpoint chat. Only if its configuration is gone as well:",
     ]
     assert lines[2].startswith("# aws"), "the configuration is kept"
-    assert lines[4] == "aws sagemaker wait endpoint-in-service --endpoint-name chat"
+    assert lines[4] == "aws sagemaker wait endpoint-in-service --region eu-west-1 --endpoint-name chat"
     rest = [request(line) for line in (*lines[2:4], *lines[5:])]
     tags = [{"Key": "cost", "Value": "7"}, {"Key": "team", "Value": "search"}]
     counts = [{"VariantName": "v", "DesiredInstanceCount": 3, "DesiredWeight": 0.7}]
@@ -178,7 +178,7 @@ def test_the_alarm_of_a_step_policy_asks_for_the_new_arn_of_its_policy() -> None
     alarm = {"AlarmName": "busy", "AlarmActions": [ARN, "arn:aws:sns:eu-west-1:1:page"]}
     line = script(replace(BEFORE, alarms=(alarm,)))[-1]
     assert line.startswith('POLICY_1="$(aws application-autoscaling describe-scaling-policies')
-    assert "&& aws cloudwatch put-metric-alarm --cli-input-json '" in line
+    assert "&& aws cloudwatch put-metric-alarm --region eu-west-1 --cli-input-json '" in line
     assert ARN not in line
     assert '"arn:aws:sns:eu-west-1:1:page"' in line
     assert '"AlarmName": "busy"' in line

@@ -12,7 +12,7 @@ from rightsizer.domain.next_action import Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.reason import Code
-from tests.changes.test_reconcile import BACK, NOW, PLAN, TURN, change_after
+from tests.changes.test_reconcile import BACK, NOW, PLAN, REGION, TURN, change_after
 
 
 def endpoint(status: str = "InService", config: str = "old", pending: str = "", minutes: float = 60) -> EndpointSight:
@@ -95,7 +95,7 @@ def test_a_deployment_is_waited_for_as_long_as_its_plan_says_and_two_hours() -> 
     assert (found.reason.code, found.ending, found.remaining) == (
         Code.TIMEOUT,
         ChangeState.HANDED_OVER,
-        (BACK.command,),
+        (BACK.command(REGION),),
     )
     assert isinstance(_busy(TURNED, "Updating", outside), Wait), "it counts from our last write"
 

@@ -17,6 +17,7 @@ from tests.changes.test_reconcile import (
     CONFIG,
     NOW,
     PLAN,
+    REGION,
     RESTORE,
     SETTLE,
     TIDY,
@@ -123,11 +124,18 @@ def test_a_target_that_we_took_and_that_is_there_again_is_the_owners_after_three
 
 def test_what_is_left_open_are_the_lines_that_undo_what_was_begun_and_no_others() -> None:
     assert journal.undo_commands(change_after(CONFIG)) == ()
-    assert journal.undo_commands(change_after(CONFIG, ALARM)) == (TIDY.command,)
-    assert journal.undo_commands(change_after(ALARM, CLEAR)) == (RESTORE.command, TIDY.command)
+    assert journal.undo_commands(change_after(CONFIG, ALARM)) == (TIDY.command(REGION),)
+    assert journal.undo_commands(change_after(ALARM, CLEAR)) == (RESTORE.command(REGION), TIDY.command(REGION))
     turned = change_after(ALARM, CLEAR, TURN)
-    assert journal.undo_commands(turned) == (BACK.command, RESTORE.command, TIDY.command)
-    assert journal.undo_commands(replace(turned, returned_at=NOW)) == (RESTORE.command, TIDY.command)
+    assert journal.undo_commands(turned) == (
+        BACK.command(REGION),
+        RESTORE.command(REGION),
+        TIDY.command(REGION),
+    )
+    assert journal.undo_commands(replace(turned, returned_at=NOW)) == (
+        RESTORE.command(REGION),
+        TIDY.command(REGION),
+    )
     over = replace(turned, state=ChangeState.HANDED_OVER, remaining=("aws x",))
     assert journal.undo_commands(over) == ("aws x",)
 

@@ -276,7 +276,9 @@ def test_a_role_that_may_not_see_alarms_blinds_them_whatever_the_owner_says() ->
 
 
 def test_the_owner_confirms_where_iam_could_not_be_asked() -> None:
-    assert f"aws sagemaker add-tags --resource-arn {ARN}" in alarm_visibility_problem({"r": None}, {}, ARN)
+    assert f"aws sagemaker add-tags --region eu-west-1 --resource-arn {ARN}" in alarm_visibility_problem(
+        {"r": None}, {}, ARN
+    )
     assert alarm_visibility_problem({"r": None}, {"rightsizer:alarms": "visible"}, ARN) == ""
     assert alarm_visibility_problem({"r": True}, {}, ARN) == ""
 

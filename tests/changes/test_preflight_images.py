@@ -173,7 +173,8 @@ SPREAD: tuple[dict[str, Any], ...] = ({"SchedulingConfig": {"PlacementStrategy":
             {"tags": {"rightsizer:mode": "off"}},
             Code.NOT_OPTED_IN,
             "the tag rightsizer:mode of component chat-a is off, and the role may change those tagged propose or auto: "
-            "aws sagemaker add-tags --resource-arn arn:aws:sagemaker:eu-west-1:1:inference-component/chat-a "
+            "aws sagemaker add-tags --region eu-west-1 "
+            "--resource-arn arn:aws:sagemaker:eu-west-1:1:inference-component/chat-a "
             "--tags Key=rightsizer:mode,Value=propose",
         ),
     ],

@@ -202,7 +202,7 @@ def test_the_roles_that_read_the_alarms_are_named_with_the_permission_that_they_
     assert alarm_visibility_problem({"q": True, "r": False}, {}, ARN) == denied
     unknown = (
         "nobody could ask whether r may call cloudwatch:DescribeAlarms (iam:SimulatePrincipalPolicy);"
-        f" its owner confirms it once with: aws sagemaker add-tags --resource-arn {ARN}"
+        f" its owner confirms it once with: aws sagemaker add-tags --region eu-west-1 --resource-arn {ARN}"
         " --tags Key=rightsizer:alarms,Value=visible"
     )
     assert alarm_visibility_problem({"r": None}, {"rightsizer:alarms": "yes"}, ARN) == unknown

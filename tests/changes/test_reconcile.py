@@ -161,6 +161,10 @@ def test_in_service_on_the_old_configuration_is_never_success(sight: LiveState) 
     assert (move.course, move.ending) == (Course.CLOSE, ChangeState.ROLLED_BACK)
 
 
+REGION = samples.change(NOW).ref.region
+"""Of every change here; command lines name it."""
+
+
 def change_after(*done: Step, **known: Any) -> Change:
     """A change that has done these steps a minute ago."""
     return samples.change(

@@ -12,7 +12,7 @@ from rightsizer.domain.next_action import NextAction, Steer, Wait
 from rightsizer.domain.plan import PlanKind
 from rightsizer.domain.reason import Code, Reason
 from tests.changes.test_drift import TURNED, endpoint
-from tests.changes.test_reconcile import BACK, NOW, PLAN, TURN
+from tests.changes.test_reconcile import BACK, NOW, PLAN, REGION, TURN
 
 BARE = replace(TURNED, plan=replace(PLAN, back=None))
 
@@ -29,8 +29,8 @@ def test_a_deleted_endpoint_leaves_nothing_to_run() -> None:
 def test_a_failed_endpoint_can_only_be_made_again_from_what_it_ran_before() -> None:
     said = "endpoint chat is Failed (it broke); AWS allows only its deletion and re-creation"
     lines = (
-        "aws sagemaker delete-endpoint --endpoint-name chat",
-        "aws sagemaker create-endpoint --endpoint-name chat --endpoint-config-name old",
+        "aws sagemaker delete-endpoint --region eu-west-1 --endpoint-name chat",
+        "aws sagemaker create-endpoint --region eu-west-1 --endpoint-name chat --endpoint-config-name old",
     )
     assert lost_action(TURNED, endpoint("Failed")) == handed_over(
         Code.UNKNOWN_FAILURE, said, FailureClass.UNKNOWN, *lines
@@ -43,7 +43,7 @@ def test_a_failed_endpoint_can_only_be_made_again_from_what_it_ran_before() -> N
 
 def test_a_mixed_fleet_gets_the_line_of_the_way_back_where_there_is_one() -> None:
     said = "the rolling deployment of chat failed, and so did its roll-back; it serves with a mix"
-    wanted = handed_over(Code.UNKNOWN_FAILURE, said, FailureClass.UNKNOWN, BACK.command)
+    wanted = handed_over(Code.UNKNOWN_FAILURE, said, FailureClass.UNKNOWN, BACK.command(REGION))
     assert lost_action(TURNED, endpoint("UpdateRollbackFailed")) == wanted
     assert lost_action(BARE, endpoint("UpdateRollbackFailed")) == replace(wanted, remaining=())
 
@@ -98,7 +98,7 @@ def test_what_goes_on_longer_than_it_may_is_handed_over_with_the_way_back(status
     assert busy(written(limit), status, over) == waits, "our write is as old as it may be"
     assert busy(written(over), status, limit) == waits, "something moved since"
     said = f"endpoint chat is {status} for {limit.total_seconds() / 3600:.1f} h, longer than any deployment may take"
-    wanted = handed_over(Code.TIMEOUT, said, FailureClass.TIMEOUT, BACK.command)
+    wanted = handed_over(Code.TIMEOUT, said, FailureClass.TIMEOUT, BACK.command(REGION))
     assert busy(written(over), status, over) == wanted
     bare = replace(written(over), plan=replace(PLAN, back=None))
     assert busy(bare, status, over) == replace(wanted, remaining=())

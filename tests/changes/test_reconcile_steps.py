@@ -13,7 +13,7 @@ from rightsizer.domain.live_state import MOVING, EndpointSight, LiveState
 from rightsizer.domain.next_action import Steer, Wait
 from rightsizer.domain.plan import Step, StepKind
 from rightsizer.domain.reason import Code, Reason
-from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, change_after
+from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, REGION, change_after
 
 ROLL = {"RollingUpdatePolicy": {"MaximumExecutionTimeoutInSeconds": 3600}}
 SPREAD = {"SchedulingConfig": {"PlacementStrategy": "SPREAD"}}
@@ -87,7 +87,7 @@ def test_a_component_that_never_comes_to_rest_is_handed_over_with_its_old_copies
     assert (found.ending, found.failure) == (ChangeState.HANDED_OVER, FailureClass.TIMEOUT)
     assert found.remaining[0].startswith("aws sagemaker describe-inference-component")
     assert '"InferenceComponentName": "chat-a"' in found.remaining[0]
-    assert found.remaining[1:] == (back.command,)
+    assert found.remaining[1:] == (back.command(REGION),)
 
 
 def test_where_nothing_was_written_a_component_that_never_rests_refuses_the_change() -> None:

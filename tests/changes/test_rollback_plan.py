@@ -372,9 +372,9 @@ def test_a_rollback_that_does_not_arrive_gives_back_what_it_met_as_its_schedule_
         assert (register.params["MinCapacity"], register.params["MaxCapacity"]) == wanted
         assert action.kind is StepKind.PUT_SCHEDULED
         assert due.said["x"] == "y"
-        moved = due.said.get(register.command, "")
+        moved = due.said.get(register.text, "")
         assert ("the scheduled action ten" in moved) is (hours == 2)
-        assert set(due.said) - {"x"} <= {register.command}
+        assert set(due.said) - {"x"} <= {register.text}
 
 
 def test_nothing_else_is_given_back_where_nothing_was_met_or_autoscaling_is_back() -> None:

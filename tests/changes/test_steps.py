@@ -10,7 +10,7 @@ from rightsizer.domain.change import Change, ChangeState, Course, Entry, Failure
 from rightsizer.domain.live_state import EndpointSight, LiveState
 from rightsizer.domain.next_action import Do, Steer, Wait
 from rightsizer.domain.plan import Step, StepKind
-from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, SETTLE, TIDY, TURN, WHO, change_after
+from tests.changes.test_reconcile import CLEAR, CONFIG, NOW, PLAN, REGION, SETTLE, TIDY, TURN, WHO, change_after
 
 PASSING, FOR_GOOD = "again:unknown:Rate exceeded", "refused:quota:too many targets"
 POLICY = Step(StepKind.PUT_POLICY, WHO["ResourceId"], {**WHO, "PolicyName": "track"})
@@ -49,14 +49,14 @@ def test_after_the_turn_a_person_gets_the_line_of_what_aws_refuses() -> None:
     change = replace(failed(SETTLE, 1, timedelta(hours=9), FOR_GOOD), turned_at=NOW)
     found = steps.attempt_step(change, SETTLE, NOW)
     assert isinstance(found, Steer)
-    assert (found.ending, found.remaining) == (ChangeState.HANDED_OVER, (SETTLE.command,))
+    assert (found.ending, found.remaining) == (ChangeState.HANDED_OVER, (SETTLE.command(REGION),))
 
 
 def test_an_alarm_of_ours_that_cannot_be_deleted_changes_no_end() -> None:
     change = failed(TIDY, 1, timedelta(hours=9), FOR_GOOD, Course.CLOSE)
     found = steps.attempt_step(replace(change, turned_at=NOW, ending=ChangeState.PROVEN), TIDY, NOW)
     assert isinstance(found, Steer)
-    assert (found.ending, found.remaining) == (ChangeState.PROVEN, (TIDY.command,))
+    assert (found.ending, found.remaining) == (ChangeState.PROVEN, (TIDY.command(REGION),))
 
 
 def test_what_is_handed_over_for_a_permission_is_tried_once_more_only() -> None:
@@ -87,7 +87,9 @@ def test_a_configuration_of_our_name_with_other_content_is_not_made() -> None:
 
 
 def test_a_policy_whose_target_was_given_up_is_not_asked_for_and_names_the_cause() -> None:
-    change = replace(failed(SETTLE, 1, timedelta(hours=9), FOR_GOOD), turned_at=NOW, remaining=(SETTLE.command,))
+    change = replace(
+        failed(SETTLE, 1, timedelta(hours=9), FOR_GOOD), turned_at=NOW, remaining=(SETTLE.command(REGION),)
+    )
     found = steps.attempt_step(change, POLICY, NOW)
     assert isinstance(found, Steer)
     assert "its scalable target could not be registered" in found.reason.sentence

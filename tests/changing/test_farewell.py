@@ -31,7 +31,7 @@ def test_an_idle_endpoint_is_handed_over_with_the_command_and_nothing_was_writte
         done, status, shown = written(w), w.box.status(NAME), w.shown().state
         told, booked = w.told[-1], list(w.ledger.entries(MONDAY, w.now + timedelta(days=1)))
     assert change.state is ChangeState.HANDED_OVER
-    assert change.remaining == (f"aws sagemaker delete-endpoint --endpoint-name {NAME}",)
+    assert change.remaining == (f"aws sagemaker delete-endpoint --region eu-west-1 --endpoint-name {NAME}",)
     assert (done, status, shown) == ([], "InService", ProposalState.HANDED_OVER)
     assert told[0] == f"{NAME}: idle, and ready to be deleted by its owner"
     assert "no request in the 3 days since it was marked" in told[1]
@@ -47,7 +47,8 @@ def test_the_restore_file_makes_the_same_endpoint_again() -> None:
         w.box.remove_endpoint(NAME)
         for line in lines:
             if line.startswith("aws ") and " wait " not in line:  # the line of the alarm: test_lines.py
-                _, service, verb, _, body = shlex.split(line)
+                _, service, verb, _, region, _, body = shlex.split(line)
+                assert region == w.box.region
                 with w.box.gate.unrecorded():
                     getattr(w.box.client(service), verb.replace("-", "_"))(**json.loads(body))
                 w.box.clock.advance(timedelta(minutes=30))

@@ -64,13 +64,17 @@ def test_no_line_names_what_a_person_would_have_to_look_up(made: Callable[[], tu
         assert "policy:" not in line
         words = shlex.split(line)
         assert "aws" in words
+        asked = (
+            line.count("aws cloudwatch ") + line.count("aws sagemaker ") + line.count("aws application-autoscaling ")
+        )
+        assert line.count(" --region eu-west-1 --") == asked, "in a fresh shell too"
         if "--cli-input-json" in words:
             json.loads(words[words.index("--cli-input-json") + 1])
 
 
 def test_words_of_an_owner_that_look_like_a_place_are_left_as_they_are() -> None:
     said = {"AlarmDescription": "policy: page | the | owner's team @POLICY_1@"}
-    words = shlex.split(command("cloudwatch", "PutMetricAlarm", said))
+    words = shlex.split(command("cloudwatch", "PutMetricAlarm", said, ""))
     assert json.loads(words[-1]) == said
 
 

@@ -233,7 +233,7 @@ def test_a_component_without_the_tag_is_refused_with_the_command() -> None:
     with scenario_world(replace(SCENARIO, seed=untagged)) as w:
         said = refused(w.start())
     assert "component large is absent" in said
-    assert "aws sagemaker add-tags --resource-arn" in said
+    assert "aws sagemaker add-tags --region eu-west-1 --resource-arn" in said
 
 
 def test_a_component_of_a_stack_is_left_to_it() -> None:

@@ -221,6 +221,7 @@ def carry_out(w: HoursWorld, lines: list[str]) -> list[str]:
             w.box.clock.advance(HOUR)
             continue
         given = dict(zip(rest[::2], rest[1::2], strict=True))
+        assert given["--region"] == w.box.region, "in a fresh shell too"
         getattr(w.box.client(service), operation.replace("-", "_"))(**json.loads(given["--cli-input-json"]))
         made.append(operation)
     return made
@@ -320,8 +321,26 @@ def test_a_scan_names_what_is_asleep_and_explain_says_how_to_wake_it(
         run(["scan"])
         listed = capsys.readouterr().out
         code, _, why = said("explain", "chat")
+        _, listing, _ = said("scan")
     assert "No endpoint exists in this account and Region. Asleep by office hours, and in no sum: chat." in listed
-    assert (code, "chat is asleep by its office hours" in why, "rightsizer wake chat" in why) == (
+    (row,) = listing["asleep"]
+    assert {key: row[key] for key in ("endpoint", "state", "serves_at")} == {
+        "endpoint": "chat",
+        "state": "stopped",
+        "serves_at": "2026-11-17T07:00:00+00:00",
+    }
+    assert row["since"].startswith("2026-11-16T18:")
+    assert row["wake"] == "rightsizer wake chat --region us-east-1"
+    table = HoursTable(Table(closed.box.client("dynamodb"), closed.stack.parts.names["Table"]))
+    with aside(closed):
+        before = table.load("chat")
+        assert run(row["wake"].split()[1:]) == Exit.NOTHING_TO_DO, "as it is printed"
+        after = table.load("chat")
+        assert before is not None
+        assert after is not None
+        assert len(after.wakes) == len(before.wakes) + 1
+        table.save(replace(before, version=after.version))
+    assert (code, "chat is asleep by its office hours" in why, "rightsizer wake chat --region us-east-1" in why) == (
         Exit.FAILED,
         True,
         True,
@@ -338,8 +357,11 @@ def test_doctor_says_what_is_asleep_and_how_to_wake_it(
     assert (check["outcome"], told) == ("ok", check | {"part": "stack"})
     assert "chat  stopped since Mon 16 Nov 2026, 18:" in check["detail"]
     assert "has to serve again: Tue 17 Nov 2026, 07:00 UTC" in check["detail"]
-    assert "before MayStop is narrowed or the stack removed: rightsizer wake chat" in check["remedy"]
-    assert "--enable-termination-protection --stack-name rightsizer" in check["remedy"]
+    assert (
+        "before MayStop is narrowed or the stack removed: rightsizer wake chat --region us-east-1, and"
+        in check["remedy"]
+    )
+    assert "--enable-termination-protection --region us-east-1 --stack-name rightsizer" in check["remedy"]
     assert check["remedy"] in capsys.readouterr().out, "also where only what asks for an act is printed"
 
 
@@ -349,7 +371,7 @@ def test_a_stack_that_aws_does_not_delete_needs_no_further_guard(
     monkeypatch.setattr(closed.stack, "is_protected", True)
     with aside(closed):
         (check,) = of_hours(said("doctor")[1])
-    assert check["remedy"].endswith("rightsizer wake chat, and wait for it")
+    assert check["remedy"].endswith("rightsizer wake chat --region us-east-1, and wait for it")
 
 
 def test_doctor_fails_where_something_is_asleep_and_nobody_starts_it(

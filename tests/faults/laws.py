@@ -288,7 +288,7 @@ def _missing(after: After, goals: tuple[Step, ...]) -> Iterator[str]:
     for step in goals:
         if step.kind is StepKind.REGISTER_TARGET and _last_due(after, str(step.params.get("ResourceId"))):
             continue  # its bounds are those of the schedule, which has a law of its own
-        if not live.has_effect_of(step) and live.resolve_step(step).command not in change.remaining:
+        if not live.has_effect_of(step) and not change.leaves_to_person(live.resolve_step(step)):
             yield f"{step.key} is not as it was planned, and nobody is told"
 
 

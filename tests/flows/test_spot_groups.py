@@ -163,7 +163,7 @@ def test_a_type_dearer_than_on_demand_is_not_let_in(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("over", "words"),
     [
-        ({"mode": ""}, "create-or-update-tags --tags ResourceId=gpu"),
+        ({"mode": ""}, "create-or-update-tags --region eu-west-1 --tags ResourceId=gpu"),
         ({"mode": "report"}, "Value=propose"),
         ({"tags": {"aws:cloudformation:stack-name": "ml"}}, "CloudFormation stack ml"),
         ({"tags": {"eks:nodegroup-name": "n"}}, "the EKS managed node group"),

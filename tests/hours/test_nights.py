@@ -105,8 +105,13 @@ def test_a_morning_without_capacity_is_told_within_fifteen_minutes_and_ends_whol
         w.box.world.fleet.scarce.add(KIND)
         w.until(OPENS + 15 * MINUTE)
         ((subject, text),) = w.told
+<<<<<<< HEAD
         assert subject == f"{NAME} does not serve yet, Tue 3 Nov 2026, 07:00 UTC"
         assert "aws sagemaker create-endpoint --cli-input-json" in text
+=======
+        assert subject == f"{NAME} does not serve yet, 2026-11-03 07:00 UTC"
+        assert "aws sagemaker create-endpoint --region eu-west-1 --cli-input-json" in text
+>>>>>>> w/nothing
         w.box.world.fleet.scarce.clear()
         w.until(OPENS + 4 * HOUR)
         assert (whole(w.box), w.state) == (before, HoursState.RUNNING)
@@ -279,7 +284,7 @@ def test_a_role_that_is_lost_at_night_is_told_with_the_commands(action: str) -> 
         asleep(w)
         w.box.deny(action)
         w.until(OPENS + 15 * MINUTE)
-        assert "aws sagemaker create-endpoint --cli-input-json" in w.told[0][1]
+        assert "aws sagemaker create-endpoint --region eu-west-1 --cli-input-json" in w.told[0][1]
         assert w.state in (HoursState.STARTING, HoursState.STOPPED)
 
 

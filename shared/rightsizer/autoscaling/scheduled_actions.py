@@ -227,7 +227,5 @@ def change_due_now(change: Change, now: datetime) -> DueChange:
     settle = steps_due_now(change.plan.settle, stored, since, now, all_actions=False)
     restore = steps_due_now(change.plan.restore, stored, since, now, all_actions=True)
     plan: Plan = replace(change.plan, settle=settle.steps, restore=restore.steps)
-    steps = {
-        step.command: said for part in (settle, restore) for step in part.steps if (said := part.said.get(step.key))
-    }
+    steps = {step.text: said for part in (settle, restore) for step in part.steps if (said := part.said.get(step.key))}
     return DueChange(replace(change, plan=plan), steps)

@@ -11,8 +11,13 @@ from rightsizer.changes.baseline import REQUESTS
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, ProofVerdict
+<<<<<<< HEAD
 from rightsizer.domain.plan import Before, command, with_policy_places
 from rightsizer.domain.reason import Code, Reason, time_text
+=======
+from rightsizer.domain.plan import Before, command, region_option, with_policy_places
+from rightsizer.domain.reason import Code, Reason
+>>>>>>> w/nothing
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
 ALIVE = (MetricStatistic("MemoryUtilization", "Maximum"), MetricStatistic("GPUMemoryUtilization", "Maximum"))
@@ -62,27 +67,29 @@ def restore_script(ref: EndpointRef, config: ConfigSight, before: Before) -> tup
     counts = [
         {"VariantName": v.name, "DesiredInstanceCount": v.count, "DesiredWeight": v.weight} for v in before.variants
     ]
+    region = ref.region
     lines = [
         "#!/bin/sh -e",
         f"# Brings back endpoint {ref.name}. Only if its configuration is gone as well:",
-        f"# {command('sagemaker', 'CreateEndpointConfig', created)}",
-        command("sagemaker", "CreateEndpoint", endpoint),
-        f"aws sagemaker wait endpoint-in-service --endpoint-name {ref.name}",
+        f"# {command('sagemaker', 'CreateEndpointConfig', created, region)}",
+        command("sagemaker", "CreateEndpoint", endpoint, region),
+        f"aws sagemaker wait endpoint-in-service{region_option(region)} --endpoint-name {ref.name}",
     ]
     written = {v.get("VariantName"): v.get("InitialInstanceCount") for v in body.get("ProductionVariants", [])}
     for row, variant in zip(counts, before.variants, strict=True):
         if written.get(variant.name) != variant.count:
             wanted = {"EndpointName": ref.name, "DesiredWeightsAndCapacities": [row]}
-            lines.append(command("sagemaker", "UpdateEndpointWeightsAndCapacities", wanted))
+            lines.append(command("sagemaker", "UpdateEndpointWeightsAndCapacities", wanted, region))
     for target in before.scaling:
-        lines += _scaling_lines(target)
+        lines += _scaling_lines(target, region)
     lines += [
-        command("cloudwatch", "PutMetricAlarm", with_policy_places(alarm, before.scaling)) for alarm in before.alarms
+        command("cloudwatch", "PutMetricAlarm", with_policy_places(alarm, before.scaling), region)
+        for alarm in before.alarms
     ]
     return tuple(lines)
 
 
-def _scaling_lines(target: ScalableTarget) -> list[str]:
+def _scaling_lines(target: ScalableTarget, region: str) -> list[str]:
     who = {
         "ServiceNamespace": "sagemaker",
         "ResourceId": target.resource_id,
@@ -98,9 +105,9 @@ def _scaling_lines(target: ScalableTarget) -> list[str]:
     policies = [{k: v for k, v in row.items() if k not in made} for row in target.policies]
     actions = [{k: v for k, v in row.items() if k not in made} for row in target.scheduled]
     return [
-        command(service, "RegisterScalableTarget", bounds),
-        *(command(service, "PutScalingPolicy", row) for row in policies),
-        *(command(service, "PutScheduledAction", row) for row in actions),
+        command(service, "RegisterScalableTarget", bounds, region),
+        *(command(service, "PutScalingPolicy", row, region) for row in policies),
+        *(command(service, "PutScheduledAction", row, region) for row in actions),
     ]
 
 

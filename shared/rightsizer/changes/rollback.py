@@ -248,7 +248,7 @@ def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange
     caught = steps_due_now(
         _autoscaling_steps_before_rollback(change), change.met.scaling, change.met.at, now, all_actions=True
     )
-    said = {step.command: told for step in caught.steps if (told := caught.said.get(step.key))}
+    said = {step.text: told for step in caught.steps if (told := caught.said.get(step.key))}
     return DueChange(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
 
 
@@ -256,7 +256,8 @@ def owner_additions(change: Change) -> tuple[str, ...]:
     """Command lines that put again what the owner added before the rollback, and what it does not give back."""
     ours = {step.key for step in change.plan.restore}
     steps = _autoscaling_steps_before_rollback(change)
-    return tuple(step.command for step in steps if step.kind is not StepKind.REGISTER_TARGET and step.key not in ours)
+    theirs = (step for step in steps if step.kind is not StepKind.REGISTER_TARGET and step.key not in ours)
+    return tuple(step.command(change.ref.region) for step in theirs)
 
 
 def _autoscaling_steps_before_rollback(change: Change) -> tuple[Step, ...]:

@@ -97,6 +97,8 @@ class CapacityChange:
     version: int = 0
     change_id: str = ""
     """Empty: a capacity change is its own journal. The message of a proposal has the same field."""
+    region: str = ""
+    """Region of the group or the job; empty in rows of earlier releases."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """What a newer program stored with it and this one does not know; it is stored again, and nothing else."""
 
@@ -124,13 +126,14 @@ class CapacityChange:
     def command(self) -> str:
         """The AWS CLI line that does it."""
         if isinstance(self.work, ManualStep):
-            return command("sagemaker", self.work.operation, self.work.request) if self.work.request else ""
-        return self.step(back=False).command
+            work = self.work
+            return command("sagemaker", work.operation, work.request, self.region) if work.request else ""
+        return self.step(back=False).command(self.region)
 
     @property
     def undo_command(self) -> str:
         """The AWS CLI line that undoes it; empty where nothing can be undone."""
-        return self.step(back=True).command if isinstance(self.work, GroupPolicy) else ""
+        return self.step(back=True).command(self.region) if isinstance(self.work, GroupPolicy) else ""
 
     @property
     def rollback_command(self) -> str:

@@ -363,6 +363,10 @@ class Change:
         stands = self.state in (ChangeState.PROVEN, ChangeState.APPLIED) and self.is_closed
         return stands and self.saves and self.plan.kind is PlanKind.CHANGE and self.booked_until is not None
 
+    def leaves_to_person(self, step: Step) -> bool:
+        """Whether the step is one of the lines that are left; rows of earlier releases name no Region in them."""
+        return step.command(self.ref.region) in self.remaining or step.text in self.remaining
+
     def attempts(self, step: Step) -> int:
         """How often the step was begun since it was last done."""
         count = 0

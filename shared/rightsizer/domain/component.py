@@ -12,7 +12,7 @@ from typing import Any
 
 from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
 from rightsizer.domain.ownership import owner_of
-from rightsizer.domain.plan import Step
+from rightsizer.domain.plan import Step, region_of_arn, region_option
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricStatistic, Spread
 
@@ -220,7 +220,8 @@ def copies_refusal(seen: ComponentSight, *, may_be_untagged: bool) -> Reason | N
         text = f"the tag {MODE_TAG} of component {seen.name} is {said}, and its copies would change"
         return Reason(Code.NOT_OPTED_IN, text)
     text = f"the tag {MODE_TAG} of component {seen.name} is absent: its copies could not be set"
-    line = f"aws sagemaker add-tags --resource-arn {seen.arn} --tags Key={MODE_TAG},Value={Mode.PROPOSE}"
+    where = region_option(region_of_arn(seen.arn))
+    line = f"aws sagemaker add-tags{where} --resource-arn {seen.arn} --tags Key={MODE_TAG},Value={Mode.PROPOSE}"
     return Reason(Code.NOT_OPTED_IN, f"{text}; {line}")
 
 

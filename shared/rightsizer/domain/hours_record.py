@@ -338,17 +338,18 @@ def take_wake(record: HoursRecord, wake: Wake, limits: HoursLimits) -> HoursReco
     return replace(record, wakes=(*kept, replace(wake, until=until)), next_due=wake.at)
 
 
-def config_command(before: EndpointBefore) -> str:
+def config_command(before: EndpointBefore, region: str) -> str:
     """The command that makes the configuration again, where somebody deleted it."""
     body = {k: v for k, v in before.config_body.items() if k not in CONFIG_OUTPUT and v is not None}
     tags = [{"Key": k, "Value": v} for k, v in sorted(before.config_tags.items()) if not k.lower().startswith("aws:")]
     whole = {"EndpointConfigName": before.config_name, **body} | ({"Tags": tags} if tags else {})
-    return command("sagemaker", "CreateEndpointConfig", whole)
+    return command("sagemaker", "CreateEndpointConfig", whole, region)
 
 
-def model_command(model: ModelBefore) -> str:
+def model_command(model: ModelBefore, region: str) -> str:
     """The command that makes a model again, where somebody deleted it."""
-    return command("sagemaker", "CreateModel", {key: value for key, value in model.body.items() if value is not None})
+    body = {key: value for key, value in model.body.items() if value is not None}
+    return command("sagemaker", "CreateModel", body, region)
 
 
 def watched_endpoints(alarm: Mapping[str, Any]) -> frozenset[str]:

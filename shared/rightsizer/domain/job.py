@@ -112,10 +112,9 @@ class Handover:
     not_checked: tuple[str, ...] = ()
     kind: Literal["handover"] = "handover"
 
-    @property
-    def command(self) -> str:
+    def command(self, region: str) -> str:
         """The AWS CLI line that sends it."""
-        return command("sagemaker", self.operation, self.request)
+        return command("sagemaker", self.operation, self.request, region)
 
 
 @dataclass(frozen=True, slots=True)

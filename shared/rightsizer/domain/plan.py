@@ -92,13 +92,17 @@ class Step:
         return f"{self.operation} {self.subject}" + (f" {name}" if name else "")
 
     @property
-    def command(self) -> str:
-        """The AWS CLI line that does the same."""
-        return command(self.service, self.operation, self.params)
+    def text(self) -> str:
+        """The request as text: two steps with the same key and other parameters differ by it."""
+        return self.command("")
+
+    def command(self, region: str) -> str:
+        """The AWS CLI line that does the same in a Region."""
+        return command(self.service, self.operation, self.params, region)
 
 
-def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
-    """The AWS CLI line of a request, quoted for a shell.
+def command(service: str, operation: str, params: Mapping[str, Any], region: str) -> str:
+    """The AWS CLI line of a request, quoted for a shell; without a Region where none is known.
 
     A policy that is named by its place is asked for first: the line puts its ARN into a variable, and uses it.
     """
@@ -107,8 +111,19 @@ def command(service: str, operation: str, params: Mapping[str, Any]) -> str:
     body = json.dumps(_with_variables(params, places), sort_keys=True, default=str).replace("'", "'\\''")
     for variable in places.values():
         body = body.replace(f"@{variable}@", f"'\"${variable}\"'")
-    asked = "".join(f'{variable}="$({_lookup_command(place)})" && ' for place, variable in places.items())
-    return f"{asked}aws {service} {verb} --cli-input-json '{body}'"
+    where = region_option(region)
+    asked = "".join(f'{variable}="$({_lookup_command(place, where)})" && ' for place, variable in places.items())
+    return f"{asked}aws {service} {verb}{where} --cli-input-json '{body}'"
+
+
+def region_of_arn(arn: str) -> str:
+    """The Region in an ARN; empty where it has none."""
+    return (arn.split(":", 4) + [""] * 4)[3]
+
+
+def region_option(region: str) -> str:
+    """The option by which a command line names its Region, after a space; empty where none is known."""
+    return f" --region {quote(region)}" if region else ""
 
 
 def has_places(step: Step) -> bool:
@@ -135,11 +150,11 @@ def _with_variables(value: Any, places: Mapping[str, str]) -> Any:
     return f"@{places[value]}@" if isinstance(value, str) and value in places else value
 
 
-def _lookup_command(place: str) -> str:
+def _lookup_command(place: str, where: str) -> str:
     """The AWS CLI line that prints the ARN of a policy."""
     resource, dimension, name = place.removeprefix(POLICY_PLACEHOLDER).split("|", 2)
     return (
-        "aws application-autoscaling describe-scaling-policies --service-namespace sagemaker "
+        f"aws application-autoscaling describe-scaling-policies{where} --service-namespace sagemaker "
         f"--resource-id {quote(resource)} --scalable-dimension {quote(dimension)} --policy-names {quote(name)} "
         "--query 'ScalingPolicies[0].PolicyARN' --output text"
     )

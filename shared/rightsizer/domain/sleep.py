@@ -3,8 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from shlex import quote
 
 from rightsizer.domain.hours_record import HoursState
+from rightsizer.domain.plan import region_option
+
+
+def wake_command(endpoint: str, region: str, stack: str = "rightsizer", stay: str = "") -> str:
+    """The command line that wakes an endpoint, also in a shell that knows neither Region nor stack."""
+    named = f" --stack {quote(stack)}" if stack != "rightsizer" else ""
+    return f"rightsizer wake {quote(endpoint)}{f' --for {stay}' if stay else ''}{region_option(region)}{named}"
+
 
 WAKE_MINUTES = (60, 120, 240, 480)
 """Stays that the button offers; those beyond the longest wake of the stack are left out."""
@@ -26,6 +35,7 @@ class SleepNote:
     why: str = ""
     longest_minutes: int = 0
     """The longest wake that is allowed."""
+    region: str = ""
     owner: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Of the endpoint before it was stopped: they say whose channel it belongs to."""

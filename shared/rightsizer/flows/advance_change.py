@@ -75,7 +75,7 @@ class ChangeAdvancer:
             change, move = read_state.check_recommendation(self.store, change, move, now, self.recorder.tell)
             match move:
                 case Do():
-                    change = self._compare_images(change, move.step, live, now, view.said.get(move.step.command, ""))
+                    change = self._compare_images(change, move.step, live, now, view.said.get(move.step.text, ""))
                 case Steer():
                     change = self._steer(change, move, now, live)
                 case Wait():

@@ -238,7 +238,7 @@ class CapacityChanges:
         text = _sentence(move.reason.sentence)
         if move.state is ProposalState.HANDED_OVER:
             step = capacity_change.step(back=capacity_change.back is not None)
-            text += f" By hand, if it is still wanted: {step.command}"
+            text += f" By hand, if it is still wanted: {step.command(capacity_change.region)}"
             if capacity_change.undo_command:
                 text += f" The old policy: {capacity_change.undo_command}"
         note = Entry(now, JournalEvent.END, "noted", f"{move.state}: {move.reason.sentence}"[:500])

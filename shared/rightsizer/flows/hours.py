@@ -42,7 +42,7 @@ from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import Do, Wait
 from rightsizer.domain.office_hours import HOURS_TAG
 from rightsizer.domain.outcome import Occurrence, UnreadRow
-from rightsizer.domain.plan import Step
+from rightsizer.domain.plan import Step, region_option
 from rightsizer.domain.policy import TICK, Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -195,7 +195,8 @@ class HoursKeeper:
         if record.let_go is None:
             return record
         name, by = record.ref.name, decider_name(record.let_go.by)
-        remove = f"aws sagemaker delete-tags --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
+        where = region_option(record.ref.region)
+        remove = f"aws sagemaker delete-tags{where} --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
         text = (
             f"{name} runs, and {by} took it out of its office hours: {STAYS}. Remove the tag, which says nothing now:\n"
         )

@@ -16,6 +16,7 @@ from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob, WaitProjection
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.plan import region_of_arn
 from rightsizer.domain.trigger import JobMoved, LookBeyond, LookReason
 from rightsizer.errors import InputError, ReadError, VanishedError
 from rightsizer.flows.group_options import CapacityPorts, StandInPorts, propose_capacity, propose_stand_in
@@ -105,7 +106,7 @@ def _ask_about_wait(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
         other = _other_type(ports.catalogue, job.instance_type)
         again = restart_request(job, other, spot=True) if other else None
         if isinstance(again, Handover):
-            facts.append((f"Or on Spot of {other}", again.command))
+            facts.append((f"Or on Spot of {other}", again.command(region_of_arn(job.arn))))
     headline = f"{job.name} will not be done before MaxWait ends it"
     asked = ManualWork(found, job.arn, job.owner, headline, reason, tuple(facts))
     return manual_capacity_change(asked, now, _expiry_of(seen, now))

@@ -218,9 +218,10 @@ def tell_of_missing_autoscaling(change: Change, step: Step, live: LiveState, res
     if result.failure is not FailureClass.PERMISSION and change.attempts(step) < 2:
         return change  # it may pass soon, and is told when it comes again
     text = f"{lack}: {step.key} was refused ({result.detail}). It serves with the instances that it has. "
+    by_hand = live.resolve_step(step).command(change.ref.region)
     told = tell(
         f"INCIDENT {change.ref.name}: its autoscaling is missing",
-        f"{text}It is tried again for about an hour; until then this does it: {live.resolve_step(step).command}",
+        f"{text}It is tried again for about an hour; until then this does it: {by_hand}",
     )
     return _note_message(change, JournalEvent.INCIDENT, step.subject, result.at) if told else change
 

@@ -26,6 +26,7 @@ OVER = frozenset({HoursState.RUNNING.value, HoursState.HANDED_OVER.value})
 def sleep_note(record: HoursRecord, serves_at: datetime | None, limits: HoursLimits, now: datetime) -> SleepNote:
     """Note for people of the state that the record takes."""
     return SleepNote(
+        region=record.ref.region,
         endpoint=record.ref.name,
         state=record.state,
         at=now,

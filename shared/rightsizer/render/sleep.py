@@ -1,8 +1,13 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
+<<<<<<< HEAD
 from rightsizer.domain.reason import count, time_text
 from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote
+=======
+from rightsizer.domain.reason import count
+from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote, wake_command
+>>>>>>> w/nothing
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
 
 
@@ -28,7 +33,7 @@ def blocks(note: SleepNote) -> list[Block]:
         made.append({"type": "actions", "block_id": f"wake_{note.endpoint}"[:255], "elements": [menu]})
     said = [escape(f"rightsizer:hours {note.hours}", FIELD)]
     if note.can_wake:
-        said.append(f"Calls fail meanwhile. At a terminal: `rightsizer wake {note.endpoint} --for 2h`")
+        said.append(f"Calls fail meanwhile. At a terminal: `{wake_command(note.endpoint, note.region, stay='2h')}`")
     if note.state is HoursState.HANDED_OVER:
         said.append("The commands that bring it back are in the topic's message, and in `rightsizer doctor`")
     return [*made, context(said)]

@@ -13,6 +13,7 @@ from rightsizer.domain.capacity_change import CapacityChange, GroupPolicy, Manua
 from rightsizer.domain.endpoint import MODE_TAG, Mode
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.job import Handover, NoHandover, ReleaseWarmPool, TrainingJob
+from rightsizer.domain.plan import region_of_arn, region_option
 from rightsizer.domain.proposal import DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.scaling_group import AutoScalingGroup, CapacityOption, Handler, Outlook
@@ -51,6 +52,7 @@ def group_capacity_change(
         enable=enable,
         facts=_facts(option),
         not_checked=option.not_checked,
+        region=group.region,
         decision=_automatic_decision(now) if automatic else None,
     )
 
@@ -87,6 +89,7 @@ def stand_in_capacity_change(
         enable=enable,
         facts=(("On-Demand, up to", f"${usd_per_hour:,.2f} an hour"), ("Back to the old policy", f"{until:%H:%M} UTC")),
         not_checked=("the EC2 On-Demand price: derived from SageMaker's hosting price",),
+        region=group.region,
         decision=_automatic_decision(now) if automatic else None,
     )
 
@@ -109,6 +112,7 @@ def pool_capacity_change(
         approvable=not enable,
         enable=enable,
         facts=(("Warm pool", f"{job.instance_count} × {job.instance_type}"),),
+        region=region_of_arn(job.arn),
         decision=None if enable else _automatic_decision(now),
     )
 
@@ -120,7 +124,7 @@ class ManualWork:
     found: Handover | NoHandover
     """The ready request, or why there is none."""
     scope: str
-    """What is asked about once."""
+    """What is asked about once: an ARN, or what begins with one."""
     owner: str
     headline: str
     reason: Reason
@@ -147,6 +151,7 @@ def manual_capacity_change(asked: ManualWork, now: datetime, expires_at: datetim
         enable=way,
         facts=asked.facts,
         not_checked=found.not_checked if isinstance(found, Handover) else (),
+        region=region_of_arn(asked.scope),
     )
 
 
@@ -185,10 +190,9 @@ def _group_enable(group: AutoScalingGroup, writes: bool) -> str:
         return "deploy the stack with MayChange=tagged; this one changes nothing"
     if group.mode in (Mode.PROPOSE, Mode.AUTO):
         return ""
-    return (
-        f"aws autoscaling create-or-update-tags --tags ResourceId={group.name},ResourceType=auto-scaling-group,"
-        f"Key={MODE_TAG},Value=propose,PropagateAtLaunch=false"
-    )
+    row = f"ResourceId={group.name},ResourceType=auto-scaling-group,Key={MODE_TAG},Value=propose"
+    where = region_option(group.region)
+    return f"aws autoscaling create-or-update-tags{where} --tags {row},PropagateAtLaunch=false"
 
 
 def _automatic_decision(now: datetime) -> Decision:

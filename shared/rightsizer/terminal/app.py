@@ -211,7 +211,11 @@ def scan(
     obeyed = survey_policy(session, stack, policy, look_back, min_saving)
     found = _survey(session, obeyed, zone, cache=cache)
     if as_json:
-        print_json(document.survey_document(found) | {"policy": document.policy_document(obeyed)})
+        from rightsizer.terminal.wake_page import asleep_document
+
+        limits = obeyed.known.account_limits.hours
+        away = [asleep_document(one, found.at, limits, False, stack) for one in found.asleep]
+        print_json(document.survey_document(found) | {"asleep": away, "policy": document.policy_document(obeyed)})
     else:
         console = tables.output()
         console.print(tables.listing(found, console.width))

@@ -22,7 +22,9 @@ from rightsizer.domain.approvers import Approvers
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.domain.office_hours import HoursLimits
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import region_option
 from rightsizer.domain.self_test import Check, Outcome, Tested
+from rightsizer.domain.sleep import wake_command
 from rightsizer.errors import PermissionMissingError, RightsizerError, VanishedError
 from rightsizer.render import sentences
 from rightsizer.render.sentences import READ_AGAIN
@@ -39,7 +41,7 @@ MARKS = {
 
 PROTECT = (
     "; until then let AWS refuse to delete the stack: aws cloudformation update-termination-protection"
-    " --enable-termination-protection --stack-name {}"
+    " --enable-termination-protection{} --stack-name {}"
 )
 
 ELSEWHERE = (
@@ -157,9 +159,9 @@ def _policy(known: StackPolicy) -> Iterator[Check]:
 def _protection_hint(session: Session, stack: str) -> str:
     """The command that protects the stack from deletion; also where nobody can tell whether it is protected."""
     try:
-        return "" if is_protected(session, stack) else PROTECT.format(stack)
+        return "" if is_protected(session, stack) else PROTECT.format(region_option(session.region), stack)
     except RightsizerError:
-        return PROTECT.format(stack)  # to protect a stack twice does nothing
+        return PROTECT.format(region_option(session.region), stack)  # to protect a stack twice does nothing
 
 
 def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLimits) -> Iterator[Check]:
@@ -184,9 +186,8 @@ def _office_hours(session: Session, stack: str, may_stop: bool, limits: HoursLim
     for record in away:
         line = asleep_line(record, now, limits)
         if may_stop:
-            remedy = (
-                f"before MayStop is narrowed or the stack removed: rightsizer wake {record.ref.name}, and wait for it"
-            )
+            wake = wake_command(record.ref.name, session.region, stack)
+            remedy = f"before MayStop is narrowed or the stack removed: {wake}, and wait for it"
             yield Check(*what, Outcome.OK, line, f"{remedy}{guard}")
         elif record.ref.name in back:
             yield Check(*what, Outcome.OK, f"{record.ref.name} was asleep, and somebody started it: it is InService")

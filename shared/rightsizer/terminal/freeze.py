@@ -68,7 +68,7 @@ def freeze(
         state = {"frozen": not off, "hard": hard, "by": at.decider, "at": now.isoformat()}
         left = [document.open_change_document(one, hard) for one in still]
         asked = [document.open_capacity_change_document(one, hard) for one in capacity_changes]
-        asleep = [asleep_document(one, now, limits, hard) for one in away]
+        asleep = [asleep_document(one, now, limits, hard, options.stack) for one in away]
         found = {"freeze": state, "open": left, "errands": asked, "asleep": asleep}
         print_json({"version": document.VERSION, **found, "unreadable": document.unread_documents(unread)})
         return

@@ -14,6 +14,7 @@ from rightsizer.domain.policy import Policy
 from rightsizer.domain.policy_document import policy_for_endpoint
 from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.domain.sleep import wake_command
 from rightsizer.errors import InputError, RightsizerError
 from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
 from rightsizer.flows.read_usage import with_stopped_times
@@ -44,7 +45,7 @@ class Survey:
     """Endpoints whose configuration is not known for certain: not looked at, or being deployed."""
     resting: frozenset[str] = frozenset()
     """Endpoints with office hours."""
-    asleep: tuple[str, ...] = ()
+    asleep: tuple[HoursRecord, ...] = ()
     """Endpoints that do not exist now, since office hours of the stack stopped them; empty where names were asked."""
     rest: RestOfBill = field(default_factory=RestOfBill)
     """What else the account pays for: in no sum, and in no exit code."""
@@ -134,7 +135,7 @@ def survey(
             frozenset(model for each in endpoints for model in each.models),
         ),
         resting=frozenset(each.ref.name for each in endpoints if HOURS_TAG in each.tags),
-        asleep=() if names else tuple(sorted(name for name in _asleep(hours) if name not in there)),
+        asleep=() if names else tuple(hours[name] for name in sorted(_asleep(hours)) if name not in there),
         minimum_savings={name: usd for name, usd in minimums.items() if usd != policy.minimum_saving_usd},
         to_describe=(
             *(each.ref.name for each in results if isinstance(each, Unobserved)),
@@ -180,7 +181,8 @@ def _named_endpoints(
     missing = set(wanted) - {summary.ref.name for summary in found}
     if asleep := missing & set(_asleep(hours)):
         name = min(asleep)
-        raise InputError(f"{name} is asleep by its office hours, so there is nothing to read; rightsizer wake {name}")
+        wake = wake_command(name, hours[name].ref.region)
+        raise InputError(f"{name} is asleep by its office hours, so there is nothing to read; {wake}")
     if missing:
         raise InputError(f"no endpoint is named {', '.join(sorted(missing))} in this account and Region")
     return found

@@ -178,11 +178,8 @@ def _asleep_note(found: Survey) -> str:
     """Who is in no line and no sum, since office hours stopped it."""
     more = len(found.asleep) - ASLEEP_NAMED
     rest = f" and {more:,} more" if more > 0 else ""
-    return (
-        f" Asleep by office hours, and in no sum: {', '.join(found.asleep[:ASLEEP_NAMED])}{rest}."
-        if found.asleep
-        else ""
-    )
+    names = ", ".join(each.ref.name for each in found.asleep[:ASLEEP_NAMED])
+    return f" Asleep by office hours, and in no sum: {names}{rest}." if found.asleep else ""
 
 
 def _plots(each: Recommendation, width: int) -> list[RenderableType]:

@@ -7,7 +7,12 @@ from rightsizer.changes.hours import demand_at
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
+<<<<<<< HEAD
 from rightsizer.flows.wake import WakeAnswer
+=======
+from rightsizer.domain.sleep import wake_command
+from rightsizer.flows.wake import WakeAnswer, wake_text
+>>>>>>> w/nothing
 from rightsizer.render import sentences
 
 
@@ -28,7 +33,9 @@ def answer_document(answer: WakeAnswer, limits: HoursLimits) -> dict[str, Any]:
     }
 
 
-def asleep_document(record: HoursRecord, now: datetime, limits: HoursLimits, with_commands: bool) -> dict[str, Any]:
+def asleep_document(
+    record: HoursRecord, now: datetime, limits: HoursLimits, with_commands: bool, stack: str
+) -> dict[str, Any]:
     """An endpoint that is asleep or on its way, with the commands by hand where they are wanted."""
     serves_at = demand_at(record, now, limits.holidays).serves_at
     return {
@@ -36,6 +43,7 @@ def asleep_document(record: HoursRecord, now: datetime, limits: HoursLimits, wit
         "state": record.state.value,
         "since": record.since.isoformat() if record.since else None,
         "serves_at": serves_at.isoformat() if serves_at else None,
+        "wake": wake_command(record.ref.name, record.ref.region, stack),
         "remaining": list(commands_by_hand(record, now)) if with_commands else [],
     }
 

@@ -352,7 +352,7 @@ def test_who_waits_is_told_from_five_minutes_after_the_hour_with_the_commands() 
     assert found is not None
     assert found.subject == "chat does not serve yet, Tue 3 Nov 2026, 07:00 UTC"
     assert "InsufficientInstanceCapacity" in found.text
-    assert "aws sagemaker create-endpoint --cli-input-json" in found.text
+    assert "aws sagemaker create-endpoint --region eu-west-1 --cli-input-json" in found.text
     assert "aws cloudwatch enable-alarm-actions" in found.text
 
 

@@ -87,13 +87,13 @@ def test_the_commands_by_hand_leave_out_what_is_done() -> None:
     one = record(HoursState.STARTING)
     lines = commands_by_hand(one, MORNING, gone().state)
     assert lines[0].startswith("# only where the configuration is gone: aws sagemaker create-endpoint-config")
-    assert lines[1] == create_step(REF, before(), CONFIG).command
+    assert lines[1] == create_step(REF, before(), CONFIG).command(REF.region)
     assert lines[-1].startswith("aws cloudwatch enable-alarm-actions")
     failed = commands_by_hand(one, MORNING, live(endpoint(status="Failed")).state)
     assert failed[0].startswith("aws sagemaker delete-endpoint")
     creating = commands_by_hand(one, MORNING, live(endpoint(status="Creating"), alarm(ActionsEnabled=False)).state)
-    assert creating[0] == "aws sagemaker wait endpoint-in-service --endpoint-name chat"
-    assert create_step(REF, before(), CONFIG).command in creating[1]
+    assert creating[0] == "aws sagemaker wait endpoint-in-service --region eu-west-1 --endpoint-name chat"
+    assert create_step(REF, before(), CONFIG).command(REF.region) in creating[1]
     left = commands_by_hand(one, MORNING, live(None, alarm(ActionsEnabled=False)).state)
     assert len(left) == 1
     assert left[0].startswith("aws cloudwatch enable-alarm-actions")

@@ -13,7 +13,7 @@ from rightsizer.autoscaling.scheduled_actions import steps_due_now
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, alarm_step, config_command, model_command
 from rightsizer.domain.live_state import Gone, LiveState
-from rightsizer.domain.plan import Step, StepKind
+from rightsizer.domain.plan import Step, StepKind, region_option
 
 ALARMS_AT_ONCE = 100
 """Names in one DisableAlarmActions or EnableAlarmActions request (CloudWatch API reference)."""
@@ -97,13 +97,14 @@ def commands_by_hand(record: HoursRecord, now: datetime, live: LiveState | None 
     before, ref = record.before, record.ref
     if before is None:
         return ()
-    create, delete = create_step(ref, before, before.config_name).command, delete_step(ref).command
-    serving = f"aws sagemaker wait endpoint-in-service --endpoint-name {ref.name}"
-    deleted = f"aws sagemaker wait endpoint-deleted --endpoint-name {ref.name}"
-    config = f"# only where the configuration is gone: {config_command(before)}"
+    region, where = ref.region, region_option(ref.region)
+    create, delete = create_step(ref, before, before.config_name).command(region), delete_step(ref).command(region)
+    serving = f"aws sagemaker wait endpoint-in-service{where} --endpoint-name {ref.name}"
+    deleted = f"aws sagemaker wait endpoint-deleted{where} --endpoint-name {ref.name}"
+    config = f"# only where the configuration is gone: {config_command(before, region)}"
     gone = "# only where the model is gone: "
-    models = tuple(f"{gone}{model_command(model)}" for model in before.models)
-    settle = tuple(s.command for s in settle_steps(ref, before, now) if live is None or not has_effect(s, live))
+    models = tuple(f"{gone}{model_command(model, region)}" for model in before.models)
+    settle = tuple(s.command(region) for s in settle_steps(ref, before, now) if live is None or not has_effect(s, live))
     status = "" if live is None or isinstance(live.endpoint, Gone) else live.endpoint.status
     match status:
         case "":

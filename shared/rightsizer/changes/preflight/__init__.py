@@ -20,6 +20,7 @@ from rightsizer.domain.hardware import Catalogue
 from rightsizer.domain.live_state import AlarmSight, Hold
 from rightsizer.domain.option import CHANGEABLE, ORDERED, Option, OptionKind, changed_types
 from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.plan import region_of_arn, region_option
 from rightsizer.domain.preflight import Deferral, PreflightInput
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -228,9 +229,10 @@ def alarm_visibility_problem(seen: Mapping[str, bool | None], tags: Mapping[str,
         if allowed is False:
             return f"SageMaker reads them with {role}, which may not call cloudwatch:DescribeAlarms; allow it that"
         if allowed is None and tags.get(ALARMS_TAG) != "visible":
+            where = region_option(region_of_arn(arn))
             return (
                 f"nobody could ask whether {role} may call cloudwatch:DescribeAlarms (iam:SimulatePrincipalPolicy); "
-                f"its owner confirms it once with: aws sagemaker add-tags --resource-arn {arn} "
+                f"its owner confirms it once with: aws sagemaker add-tags{where} --resource-arn {arn} "
                 f"--tags Key={ALARMS_TAG},Value=visible"
             )
     return ""

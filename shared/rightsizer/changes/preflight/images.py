@@ -11,6 +11,7 @@ from rightsizer.domain.component import ComponentSight
 from rightsizer.domain.endpoint import MODE_TAG, has_digest
 from rightsizer.domain.live_state import EndpointSight, ImageSight
 from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.plan import region_of_arn, region_option
 from rightsizer.domain.preflight import PreflightInput
 from rightsizer.domain.reason import Code, Reason
 
@@ -124,5 +125,8 @@ def _component_problem(inputs: PreflightInput, live: ComponentSight) -> Reason |
     if said in ALLOWED or (not said and inputs.limits.change_untagged):
         return None
     text = f"the tag {MODE_TAG} of component {live.name} is {said or 'absent'}, and the role may change those tagged "
-    text += f"propose or auto: aws sagemaker add-tags --resource-arn {live.arn} --tags Key={MODE_TAG},Value=propose"
+    where = region_option(region_of_arn(live.arn))
+    text += (
+        f"propose or auto: aws sagemaker add-tags{where} --resource-arn {live.arn} --tags Key={MODE_TAG},Value=propose"
+    )
     return Reason(Code.NOT_OPTED_IN, text)

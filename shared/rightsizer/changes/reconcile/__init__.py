@@ -44,7 +44,7 @@ from rightsizer.changes.reconcile.steps import (
 from rightsizer.domain.change import Change, ChangeState, Course, FailureClass
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState, ProofVerdict, VariantSight
 from rightsizer.domain.next_action import Finish, NextAction, Steer, Wait
-from rightsizer.domain.plan import PlanKind, Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind, region_option
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -250,7 +250,7 @@ def _verdict_action(change: Change, verdict: ProofVerdict, now: datetime) -> Nex
 
 def _delete_command(change: Change) -> str:
     """What the owner of an idle endpoint runs; the program has no permission for it."""
-    return f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}"
+    return f"aws sagemaker delete-endpoint{region_option(change.ref.region)} --endpoint-name {change.ref.name}"
 
 
 def _next_probation_look(change: Change, now: datetime) -> datetime:
@@ -277,7 +277,7 @@ def rollback_action(change: Change, live: LiveState, endpoint: EndpointSight, no
         return unseen
     if was_update_rolled_back(change, plan.back, endpoint):
         text = f"the rollback was refused by its own deployment: {endpoint.failure_reason or 'AWS gave no reason'}"
-        return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command)
+        return hand_over(Code.WAY_BACK_FAILED, text, FailureClass.UNKNOWN, plan.back.command(change.ref.region))
     way = tuple(s for s in plan.prepare if s.subject == plan.back_config)
     back = _with_first_instances(plan.back, endpoint)
     return first_action(change, live, (*way, *plan.clear), now) or attempt_step(change, back, now)
@@ -313,11 +313,11 @@ def _close_action(change: Change, live: LiveState, now: datetime) -> NextAction:
     theirs = additions_of_owner(change, live) if goals and ending is ChangeState.ROLLED_BACK else ()
     if theirs:
         text = f"the autoscaling that was added carries {', '.join(theirs)} of somebody else by now, and is left"
-        lines = tuple(step.command for step in goals)
+        lines = tuple(step.command(change.ref.region) for step in goals)
         reason = Reason(Code.CHANGED_SINCE, text)
         return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.OUTSIDE, remaining=lines)
     goals += plan.tidy
-    open_goals = [g for g in goals if not {g.command, live.resolve_step(g).command} & set(change.remaining)]
+    open_goals = [g for g in goals if not (change.leaves_to_person(g) or change.leaves_to_person(live.resolve_step(g)))]
     move = first_action(change, live, open_goals, now)
     if move is not None:
         return move

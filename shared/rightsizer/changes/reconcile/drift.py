@@ -14,7 +14,7 @@ from rightsizer.domain.endpoint import component_resource_id
 from rightsizer.domain.live_state import EndpointSight, Gone, LiveState
 from rightsizer.domain.next_action import NextAction, Steer, Wait
 from rightsizer.domain.option import OptionKind
-from rightsizer.domain.plan import PlanKind, Step, StepKind
+from rightsizer.domain.plan import PlanKind, Step, StepKind, region_option
 from rightsizer.domain.reason import Code, Reason, count
 
 LOOKS_MIN = (2, 5, 10, 15, 20, 30, 45, 60)
@@ -35,20 +35,21 @@ def lost_action(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
     """Whether the endpoint is out of our hands."""
     if isinstance(endpoint, Gone) or endpoint.status == "Deleting":
         return hand_over(Code.VANISHED, f"endpoint {change.ref.name} was deleted by somebody", FailureClass.OUTSIDE)
-    status, back = endpoint.status, change.plan.back
+    status = endpoint.status
     if status == "Failed":
         text = (
             f"endpoint {change.ref.name} is Failed ({endpoint.failure_reason or 'no reason given'}); AWS allows only "
         )
+        where = region_option(change.ref.region)
         commands = (
-            f"aws sagemaker delete-endpoint --endpoint-name {change.ref.name}",
-            f"aws sagemaker create-endpoint --endpoint-name {change.ref.name} "
+            f"aws sagemaker delete-endpoint{where} --endpoint-name {change.ref.name}",
+            f"aws sagemaker create-endpoint{where} --endpoint-name {change.ref.name} "
             f"--endpoint-config-name {old_config(change)}",
         )
         return hand_over(Code.UNKNOWN_FAILURE, text + "its deletion and re-creation", FailureClass.UNKNOWN, *commands)
     if status == "UpdateRollbackFailed":
         text = f"the rolling deployment of {change.ref.name} failed, and so did its roll-back; it serves with a mix"
-        return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, *((back.command,) if back else ()))
+        return hand_over(Code.UNKNOWN_FAILURE, text, FailureClass.UNKNOWN, *_way_back(change))
     if status not in BUSY and status != "InService":
         text = f"endpoint {change.ref.name} is {status}, which this program does not repair"
         return hand_over(Code.NOT_IN_SERVICE, text, FailureClass.UNKNOWN)
@@ -61,6 +62,12 @@ def lost_action(change: Change, endpoint: EndpointSight | Gone) -> Steer | None:
         kept = f"; {LEFT_ALONE}" if is_given_back(change) else ""
         return hand_over(Code.CHANGED_SINCE, text + kept, FailureClass.OUTSIDE)
     return None
+
+
+def _way_back(change: Change) -> tuple[str, ...]:
+    """The command line of the rollback; none where the plan has no way back."""
+    back = change.plan.back
+    return () if back is None else (back.command(change.ref.region),)
 
 
 def foreign_configs(change: Change, endpoint: EndpointSight) -> frozenset[str]:
@@ -90,8 +97,7 @@ def busy_action(change: Change, endpoint: EndpointSight, now: datetime) -> NextA
     if now - began > limit:
         hours = (now - began).total_seconds() / 3600
         text = f"endpoint {change.ref.name} is {endpoint.status} for {hours:.1f} h, longer than any deployment may take"
-        back = change.plan.back
-        return hand_over(Code.TIMEOUT, text, FailureClass.TIMEOUT, *((back.command,) if back else ()))
+        return hand_over(Code.TIMEOUT, text, FailureClass.TIMEOUT, *_way_back(change))
     return Wait(next_look(change, now), f"endpoint {change.ref.name} is {endpoint.status}")
 
 

@@ -133,7 +133,7 @@ def undo_commands(change: Change) -> tuple[str, ...]:
         steps += plan.restore
     if any(step.key in began for step in plan.prepare if step.kind is StepKind.PUT_ALARM):
         steps += plan.tidy
-    return tuple(dict.fromkeys((*change.remaining, *(step.command for step in steps))))
+    return tuple(dict.fromkeys((*change.remaining, *(step.command(change.ref.region) for step in steps))))
 
 
 def leftover_configs(change: Change) -> tuple[str, ...]:

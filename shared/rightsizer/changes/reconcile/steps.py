@@ -82,9 +82,9 @@ def _moving_component_action(change: Change, step: Step, now: datetime) -> NextA
         text += ", and nothing was written to it by this program"
         return Steer(Reason(Code.TIMEOUT, text), Course.CLOSE, ChangeState.REFUSED, FailureClass.OUTSIDE)
     mine = (s for s in change.plan.restore if s.kind is step.kind and s.component == name)
-    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": name})
+    shown = command("sagemaker", "DescribeInferenceComponent", {"InferenceComponentName": name}, change.ref.region)
     reason = Reason(Code.TIMEOUT, f"{text}; once it is InService or Failed, it can be set as it was")
-    lines = (shown, next(mine, step).command)
+    lines = (shown, next(mine, step).command(change.ref.region))
     return Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.TIMEOUT, remaining=lines)
 
 
@@ -136,7 +136,7 @@ def _was_registration_given_up(change: Change, step: Step) -> bool:
     mine = [
         s for s in (*plan.settle, *plan.restore) if s.kind is StepKind.REGISTER_TARGET and s.subject == step.subject
     ]
-    return any(s.command in change.remaining for s in mine)
+    return any(change.leaves_to_person(s) for s in mine)
 
 
 def give_up_step(change: Change, step: Step, kind: FailureClass, text: str, said: str = "was refused") -> NextAction:
@@ -147,7 +147,7 @@ def give_up_step(change: Change, step: Step, kind: FailureClass, text: str, said
         return Steer(reason, Course.CLOSE, ChangeState.ROLLED_BACK, kind)
     tidying = step.kind is StepKind.DELETE_ALARMS and change.ending is not None
     ending = change.ending if tidying else ChangeState.HANDED_OVER
-    return Steer(reason, Course.CLOSE, ending, kind, remaining=(step.command,))
+    return Steer(reason, Course.CLOSE, ending, kind, remaining=(step.command(change.ref.region),))
 
 
 def _remedy(step: Step, text: str) -> str:
