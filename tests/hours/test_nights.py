@@ -105,13 +105,8 @@ def test_a_morning_without_capacity_is_told_within_fifteen_minutes_and_ends_whol
         w.box.world.fleet.scarce.add(KIND)
         w.until(OPENS + 15 * MINUTE)
         ((subject, text),) = w.told
-<<<<<<< HEAD
         assert subject == f"{NAME} does not serve yet, Tue 3 Nov 2026, 07:00 UTC"
-        assert "aws sagemaker create-endpoint --cli-input-json" in text
-=======
-        assert subject == f"{NAME} does not serve yet, 2026-11-03 07:00 UTC"
         assert "aws sagemaker create-endpoint --region eu-west-1 --cli-input-json" in text
->>>>>>> w/nothing
         w.box.world.fleet.scarce.clear()
         w.until(OPENS + 4 * HOUR)
         assert (whole(w.box), w.state) == (before, HoursState.RUNNING)

@@ -11,13 +11,8 @@ from rightsizer.changes.baseline import REQUESTS
 from rightsizer.domain.change import Change, FailureClass
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.live_state import ConfigSight, ProofVerdict
-<<<<<<< HEAD
-from rightsizer.domain.plan import Before, command, with_policy_places
-from rightsizer.domain.reason import Code, Reason, time_text
-=======
 from rightsizer.domain.plan import Before, command, region_option, with_policy_places
-from rightsizer.domain.reason import Code, Reason
->>>>>>> w/nothing
+from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
 
 ALIVE = (MetricStatistic("MemoryUtilization", "Maximum"), MetricStatistic("GPUMemoryUtilization", "Maximum"))

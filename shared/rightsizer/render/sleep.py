@@ -1,13 +1,8 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
-<<<<<<< HEAD
 from rightsizer.domain.reason import count, time_text
-from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote
-=======
-from rightsizer.domain.reason import count
 from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote, wake_command
->>>>>>> w/nothing
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
 
 

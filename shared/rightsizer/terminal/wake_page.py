@@ -7,12 +7,8 @@ from rightsizer.changes.hours import demand_at
 from rightsizer.changes.hours.steps import commands_by_hand
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HoursLimits
-<<<<<<< HEAD
-from rightsizer.flows.wake import WakeAnswer
-=======
 from rightsizer.domain.sleep import wake_command
-from rightsizer.flows.wake import WakeAnswer, wake_text
->>>>>>> w/nothing
+from rightsizer.flows.wake import WakeAnswer
 from rightsizer.render import sentences
 
 
