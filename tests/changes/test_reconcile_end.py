@@ -70,7 +70,9 @@ def test_a_way_back_that_aws_rolled_back_is_handed_over_with_its_line(why: str) 
     found = act(returning(BACK, turn_mark=EARLIER), live(seen("new", modified_at=NOW, failure_reason=why)))
     text = f"the rollback was refused by its own deployment: {why or 'AWS gave no reason'}"
     reason = Reason(Code.WAY_BACK_FAILED, text)
-    wanted = Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.UNKNOWN, remaining=(BACK.command,))
+    wanted = Steer(
+        reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.UNKNOWN, remaining=(BACK.command("eu-west-1"),)
+    )
     assert found == wanted
 
 
@@ -179,7 +181,9 @@ def test_policies_of_others_on_autoscaling_that_was_added_are_left_and_told() ->
     change = closing(ChangeState.ROLLED_BACK, SETTLE, plan=plan)
     text = "the autoscaling that was added carries theirs of somebody else by now, and is left"
     reason = Reason(Code.CHANGED_SINCE, text)
-    wanted = Steer(reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.OUTSIDE, remaining=(CLEAR.command,))
+    wanted = Steer(
+        reason, Course.CLOSE, ChangeState.HANDED_OVER, FailureClass.OUTSIDE, remaining=(CLEAR.command("eu-west-1"),)
+    )
     assert act(change, live(seen(), theirs)) == wanted
     assert act(change, live(seen(), NEW_BOUNDS)) == Do(CLEAR)
     handed = closing(ChangeState.HANDED_OVER, SETTLE, plan=plan)
@@ -187,9 +191,11 @@ def test_policies_of_others_on_autoscaling_that_was_added_are_left_and_told() ->
 
 
 def test_what_a_person_was_told_to_run_is_not_tried_again() -> None:
-    change = closing(ChangeState.HANDED_OVER, CLEAR, remaining=(RESTORE.command,))
+    change = closing(ChangeState.HANDED_OVER, CLEAR, remaining=(RESTORE.command("eu-west-1"),))
     assert act(change, live()) == Do(TIDY)
-    assert isinstance(act(replace(change, remaining=(RESTORE.command, TIDY.command)), live()), Finish)
+    assert isinstance(
+        act(replace(change, remaining=(RESTORE.command("eu-west-1"), TIDY.command("eu-west-1"))), live()), Finish
+    )
 
 
 def note(event: JournalEvent) -> Entry:

@@ -152,11 +152,11 @@ def test_a_variant_that_is_gone_shows_nothing() -> None:
 
 WHOLE = before(models=(MODEL,))
 ONE = record(HoursState.STARTING, before=WHOLE)
-CONFIG_LINE = f"# only where the configuration is gone: {config_command(WHOLE)}"
-MODEL_LINE = f"# only where the model is gone: {model_command(MODEL)}"
-SERVING = "aws sagemaker wait endpoint-in-service --endpoint-name chat"
-DELETED = "aws sagemaker wait endpoint-deleted --endpoint-name chat"
-SETTLE = tuple(step.command for step in settle_steps(REF, WHOLE, MORNING))
+CONFIG_LINE = f"# only where the configuration is gone: {config_command(WHOLE, REF.region)}"
+MODEL_LINE = f"# only where the model is gone: {model_command(MODEL, REF.region)}"
+SERVING = f"aws sagemaker wait endpoint-in-service --region {REF.region} --endpoint-name chat"
+DELETED = f"aws sagemaker wait endpoint-deleted --region {REF.region} --endpoint-name chat"
+SETTLE = tuple(step.command(REF.region) for step in settle_steps(REF, WHOLE, MORNING))
 
 
 def by_hand(status: str) -> tuple[str, ...]:
@@ -166,10 +166,10 @@ def by_hand(status: str) -> tuple[str, ...]:
 
 
 def test_the_commands_make_it_again_wait_for_it_and_then_put_everything_back() -> None:
-    anew = (MODEL_LINE, CONFIG_LINE, CREATE.command, SERVING, *SETTLE)
+    anew = (MODEL_LINE, CONFIG_LINE, CREATE.command(REF.region), SERVING, *SETTLE)
     assert commands_by_hand(ONE, MORNING) == commands_by_hand(ONE, MORNING, gone().state) == anew
-    assert by_hand("Failed") == (DELETE.command, DELETED, *anew)
-    again = f"# only where it ends as Failed, or is gone: {DELETE.command} ; {DELETED} && {CREATE.command}"
+    assert by_hand("Failed") == (DELETE.command(REF.region), DELETED, *anew)
+    again = f"# only where it ends as Failed, or is gone: {DELETE.command(REF.region)} ; {DELETED} && {CREATE.command(REF.region)}"
     for status in ("Creating", "Deleting"):
         assert by_hand(status) == (SERVING, again, *SETTLE)
     assert by_hand("InService") == SETTLE
