@@ -1,9 +1,9 @@
 """Finished training and processing jobs of an account with the use of their hosts, read.
 
 Sources: SageMaker API reference, List and Describe of training and processing jobs; SageMaker developer guide,
-"CloudWatch metrics for jobs": a namespace for each kind, dimension Host, ``job/algo-1`` for the first host. Training
-and processing jobs are among the resource types of the Resource Groups Tagging API (``sagemaker:training-job``,
-``sagemaker:processing-job``; Tag Editor user guide, supported resources), and a job keeps its tags when it ends.
+"CloudWatch metrics for jobs": a namespace for each kind, dimension Host, ``job/algo-1`` for the first host; API
+reference, AddTags: jobs take tags. That the Resource Groups Tagging API answers jobs, and those that ended, is taken
+from exporters that filter by ``sagemaker:training-job``; no page of AWS that says so was read.
 """
 
 from collections.abc import Callable, Mapping, Sequence

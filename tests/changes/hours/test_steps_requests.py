@@ -169,7 +169,8 @@ def test_the_commands_make_it_again_wait_for_it_and_then_put_everything_back() -
     anew = (MODEL_LINE, CONFIG_LINE, CREATE.command(REF.region), SERVING, *SETTLE)
     assert commands_by_hand(ONE, MORNING) == commands_by_hand(ONE, MORNING, gone().state) == anew
     assert by_hand("Failed") == (DELETE.command(REF.region), DELETED, *anew)
-    again = f"# only where it ends as Failed, or is gone: {DELETE.command(REF.region)} ; {DELETED} && {CREATE.command(REF.region)}"
+    delete, create = DELETE.command(REF.region), CREATE.command(REF.region)
+    again = f"# only where it ends as Failed, or is gone: {delete} ; {DELETED} && {create}"
     for status in ("Creating", "Deleting"):
         assert by_hand(status) == (SERVING, again, *SETTLE)
     assert by_hand("InService") == SETTLE
