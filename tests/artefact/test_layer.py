@@ -29,7 +29,9 @@ def test_the_layer_is_at_most_nine_mebibytes_zipped(layer: Path) -> None:
     assert packed.tell() / 2**20 <= LIMIT_MIB
 
 
-@pytest.mark.parametrize("package", ["boto3", "botocore", "numpy", "matplotlib", "typer", "rich", "moto", "slack_sdk"])
+@pytest.mark.parametrize(
+    "package", ["boto3", "botocore", "numpy", "matplotlib", "typer", "rich", "moto", "slack_sdk", "pydantic/v1"]
+)
 def test_the_layer_does_not_hold(package: str, layer: Path) -> None:
     assert not (layer / "python" / package).exists()
 
@@ -68,6 +70,34 @@ def test_compiled_extensions_are_for_the_processor_of_the_build(build: Path, lay
     for path in extensions:
         (machine,) = struct.unpack("<H", path.read_bytes()[18:20])
         assert machine == MACHINES[build.name], path.name
+
+
+COMPILED = """
+import importlib, json, sys
+found = []
+def note(event, arguments):
+    if event == "compile" and arguments[0] and "__dataclass" in str(arguments[0]):
+        found.append(str(arguments[0])[:200])
+sys.addaudithook(note)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(json.dumps(found))
+"""
+
+
+def test_no_function_compiles_the_methods_of_a_dataclass_when_it_starts(
+    layer: Path, build: Path, runtime_python: Path
+) -> None:
+    modules = [
+        ".".join(path.relative_to(layer / "python").with_suffix("").parts)
+        for folder in ("domain", "flows", "aws", "bootstrap", "intake", "render")
+        for path in sorted((layer / "python" / "rightsizer" / folder).glob("*.py"))
+        if path.stem != "__init__"
+    ]
+    ours = {"PYTHONPATH": str(layer / "python"), "AWS_DEFAULT_REGION": "eu-west-1"}
+    done = subprocess.run([runtime_python, "-c", COMPILED, *modules], env=ours, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
 
 
 CREATE = """

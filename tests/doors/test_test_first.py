@@ -85,3 +85,17 @@ def test_who_approves_without_it_gets_the_change_at_once(at: Scene) -> None:
     at.click(ASKED, "Approve without it")
     assert at.box.clock.run_until(lambda: type_of(at) == NEW, timedelta(hours=2))
     assert not has_shadow(at)
+
+
+def test_a_question_about_a_test_stays_the_same_from_day_to_day_and_its_answer_counts_on_the_third(at: Scene) -> None:
+    (asked,) = at.proposals()
+    shown = at.message(ASKED)
+    for _ in range(2):
+        at.pass_time(days=1)
+        at.sweep()
+    (later,) = at.proposals()
+    assert (later.id, later.state) == (asked.id, ProposalState.PENDING)
+    assert [one.ts for one in at.slack.messages if ASKED in one.text and one.blocks] == [shown.ts]
+    assert at.click(ASKED, "Run the test")["statusCode"] == 200
+    until_tested(at)
+    assert [one.id for one in at.proposals()] == [asked.id]
