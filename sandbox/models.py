@@ -34,6 +34,7 @@ _load_file: Any = vars(JSONFileLoader)["_load_file"]
 _create_methods: Any = vars(ClientCreator)["_create_methods"]
 _sanitised: Any = useragent.sanitize_user_agent_string_component
 _canonical: Any = vars(SigV4Auth)["canonical_request"]
+_query_all: Any = vars(Table)["query"]
 _lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
 
 
@@ -172,6 +173,30 @@ def _same_rows(table: Table, memo: dict[int, Any]) -> Table:
     return copied
 
 
+def _sorted_rows(table: Table) -> list[Any]:
+    """The rows in the order of their keys, compared as texts and numbers and not as moto's values of a table."""
+    rows: list[Any] = []
+    for one in table.items.values():
+        rows += one.values() if table.range_key_attr else [one]
+
+    def key(row: Any) -> tuple[Any, ...]:
+        return (_value(row.hash_key), _value(row.range_key)) if row.range_key else (_value(row.hash_key),)
+
+    return sorted(rows, key=key)
+
+
+def _query(
+    table: Table, hash_key: Any, comparison: Any, values: Any, limit: Any, start: Any, forward: Any, parts: Any,
+    index: str | None = None, *given: Any, **more: Any,
+) -> Any:  # fmt: skip
+    """A query without an index, over the rows of its key alone: moto sorts and passes all rows of the table."""
+    if not index and hash_key is not None:
+        rows = {hash_key: table.items[hash_key]} if hash_key in table.items else {}
+        table = copy(table)
+        table.items = defaultdict(dict, rows)
+    return _query_all(table, hash_key, comparison, values, limit, start, forward, parts, index, *given, **more)
+
+
 @cache
 def _words_of(expression: str) -> tuple[Any, ...]:
     return tuple(_lexed(ConditionExpressionParser(expression, None, None)))
@@ -206,6 +231,8 @@ def share() -> None:
         (DynamoType, "__deepcopy__", _same_value),
         (StreamShard, "__deepcopy__", _same_records),
         (Table, "__deepcopy__", _same_rows),
+        (Table, "all_items", _sorted_rows),
+        (Table, "query", _query),
         (ConditionExpressionParser, "_lex_condition_expression", _words),
     ):
         patch.object(owner, name, new, create=name in ("_cache", "_alias_name_cache", "__deepcopy__")).start()

@@ -86,10 +86,14 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class ProgressWatcher:
-    """Listener of an evaluation: `done` after each endpoint, `told` once for each read problem."""
+    """Listener of an evaluation: `done` after each endpoint, `told` once for each read problem.
+
+    `described` comes after each endpoint that was looked at, before the metrics of its group are read.
+    """
 
     done: Callable[[], None] = lambda: None
     told: Callable[[Reason], None] = lambda _: None
+    described: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +277,7 @@ def _results_in_parts(
             continue
         chunk: list[Endpoint] = []
         for observation in ports.fleet.observe(some):
+            watcher.described()
             if isinstance(observation, Unobserved):
                 watcher.done()
                 yield [observation]

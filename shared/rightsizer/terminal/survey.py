@@ -104,15 +104,15 @@ def survey(
     summaries = _named_endpoints(ports, names, hours) if names else list(ports.fleet.list_endpoints())
     ports = replace(ports, history=with_stopped_times(ports.history, hours))
     incomplete: list[Reason] = []
-    done = 0
+    halves = 0
 
     def step() -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(summaries))
+        nonlocal halves
+        halves += 1  # an endpoint that is described is half done
+        progress(halves // 2, len(summaries))
 
     progress(0, len(summaries))
-    watcher = ProgressWatcher(done=step, told=incomplete.append)
+    watcher = ProgressWatcher(done=step, told=incomplete.append, described=step)
     results = list(recommendations(ports, summaries, policy, now, watcher, Turns(most=TURN, together=TOGETHER)))
     found = [each.recommendation for each in results if isinstance(each, Evaluated)]
     endpoints = [each.endpoint for each in results if isinstance(each, Evaluated)]
