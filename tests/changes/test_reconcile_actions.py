@@ -317,7 +317,7 @@ def test_without_a_verdict_the_next_look_is_in_an_hour() -> None:
 SAID = Reason(Code.UNPROVEN, "what was seen")
 CHANGE, TEST, DELETE = PlanKind.CHANGE, PlanKind.SHADOW_TEST, PlanKind.DELETE
 TO_BACK = Steer(SAID, Course.BACK, failure=FailureClass.ERRORS)
-BY_HAND = ("aws sagemaker delete-endpoint --endpoint-name chat",)
+BY_HAND = ("aws sagemaker delete-endpoint --region eu-west-1 --endpoint-name chat",)
 
 
 @pytest.mark.parametrize(

@@ -194,9 +194,8 @@ class HoursKeeper:
         """Say once that it runs and is not stopped again, with the command that removes the tag."""
         if record.let_go is None:
             return record
-        name, by = record.ref.name, decider_name(record.let_go.by)
-        where = region_option(record.ref.region)
-        remove = f"aws sagemaker delete-tags{where} --resource-arn {record.ref.arn} --tag-keys {HOURS_TAG}"
+        ref, name, by = record.ref, record.ref.name, decider_name(record.let_go.by)
+        remove = f"aws sagemaker delete-tags{region_option(ref.region)} --resource-arn {ref.arn} --tag-keys {HOURS_TAG}"
         text = (
             f"{name} runs, and {by} took it out of its office hours: {STAYS}. Remove the tag, which says nothing now:\n"
         )
@@ -383,8 +382,8 @@ class HoursKeeper:
         """Send what no channel took so far; saved where one took it."""
         if not record.untold:
             return record
-        said = "It was written on {at}, and no channel took it before.\n{text}"
-        late = ((m, replace(m, text=said.format(at=time_text(m.at), text=m.text))) for m in record.untold)
+        said = "It was written on {}, and no channel took it before.\n{}"
+        late = ((m, replace(m, text=said.format(time_text(m.at), m.text))) for m in record.untold)
         left = tuple(message for message, again in late if not self._is_taken(record, again))
         return self.ports.book.save(replace(record, untold=left)) if len(left) < len(record.untold) else record
 

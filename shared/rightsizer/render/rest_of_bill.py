@@ -17,10 +17,12 @@ PAGE_ITEMS = 200
 
 
 def amount(finding: AccountFinding) -> str:
-    """``saves USD 1,022.00 a month``; that there is nothing to save, or that nobody knows."""
+    """``saves USD 1,022.00 a month``; that there is nothing to save, that nothing is proposed, or that nobody knows."""
     if finding.usd_per_month is None:
         return "saving not known"
-    return f"saves USD {finding.usd_per_month:,.2f} a month" if finding.usd_per_month > 0 else "nothing to save"
+    if finding.usd_per_month > 0:
+        return f"saves USD {finding.usd_per_month:,.2f} a month"
+    return "nothing is proposed" if "reason" in finding.evidence else "nothing to save"
 
 
 def lines(finding: AccountFinding) -> list[str]:
