@@ -24,7 +24,6 @@ from botocore.client import BaseClient
 from moto import backend_index
 from moto.core.botocore_stubber import MockRawResponse
 from moto.core.responses import ActionResult
-from moto.dynamodb.models import table
 
 from sandbox import direct, front, models, shapes, strict
 from sandbox.answers import error_answer
@@ -139,7 +138,6 @@ def install() -> None:
     handlers.BUILTIN_HANDLERS.append(("before-parameter-build", _remember_params))
     handlers.BUILTIN_HANDLERS.append(("response-received", _after_response))
     patch.object(BaseClient, "_make_api_call", _make_api_call).start()
-    patch.object(table.Table, "all_items", direct.items_in_order).start()
 
 
 def _dispatcher_class(url_paths: dict[str, Any]) -> Any:

@@ -44,15 +44,6 @@ _local = threading.local()
 _whole: list[bool] = []
 
 
-def items_in_order(of: Any) -> list[Any]:
-    """Every item of a table of moto's by its keys. moto compares its own types, which took a tenth of a demo's time."""
-    parts = of.items.values()
-    rows = [row for part in parts for row in part.values()] if of.range_key_attr else list(parts)
-    if of.range_key_attr:
-        return sorted(rows, key=lambda row: (row.hash_key.cast_value, row.range_key.cast_value))
-    return sorted(rows, key=lambda row: row.hash_key.cast_value)
-
-
 @contextmanager
 def whole_way() -> Iterator[None]:
     """Let every request go the whole way for a while."""

@@ -28,9 +28,9 @@ def source_digest(source: str) -> bytes:
 def use_built_methods(path: Path = BUILT_METHODS) -> None:
     """Let `dataclasses` take the methods that it generates from the build's bytecode; nothing changes without the file.
 
-    `dataclasses` writes the methods of a class as source and has `exec` compile it, at each start anew: nine tenths of
-    what a dataclass costs, and a third of a cold start (docs/performance.md). Source that the file does not have, of a
-    newer patch release of Python say, is compiled as before.
+    `dataclasses` writes the methods of a class as source and has `exec` compile it, at each start anew, which is most
+    of what a dataclass costs, and a tenth to a quarter of a cold start (docs/performance.md). Source that the file does
+    not have, of a newer patch release of Python say, is compiled as before.
     """
     if not path.exists():
         return

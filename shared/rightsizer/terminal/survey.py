@@ -1,5 +1,6 @@
 """One reading of the account, for `scan` and `explain`."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -104,12 +105,10 @@ def survey(
     summaries = _named_endpoints(ports, names, hours) if names else list(ports.fleet.list_endpoints())
     ports = replace(ports, history=with_stopped_times(ports.history, hours))
     incomplete: list[Reason] = []
-    halves = 0
+    halves = itertools.count(1)  # an endpoint that is described is half done
 
     def step() -> None:
-        nonlocal halves
-        halves += 1  # an endpoint that is described is half done
-        progress(halves // 2, len(summaries))
+        progress(next(halves) // 2, len(summaries))
 
     progress(0, len(summaries))
     watcher = ProgressWatcher(done=step, told=incomplete.append, described=step)
