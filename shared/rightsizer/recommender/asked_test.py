@@ -172,8 +172,12 @@ def _asked_untested(context: EvaluationContext, options: Options, saving: Decima
     if found is None:
         return None
     candidate, _ = found
+    risks = dict(candidate.option.risks)
+    if candidate.option.performance_risk < candidate.untested_risk:  # that it may be too slow is in no resource yet
+        risks[RiskResource.LATENCY] = candidate.untested_risk
     option = replace(
         candidate.option,
+        risks=risks,
         risk=candidate.untested_risk,
         not_checked=(*candidate.option.not_checked, f"by a shadow test, {candidate.tells}"),
     )
