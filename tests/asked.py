@@ -215,7 +215,8 @@ class Past:
         offered = self.requests * gpu_s / (self.count * PERIOD)
         busy = np.minimum(1, offered / at_once)
         noise = 1 + 0.01 * self.dice.standard_normal(len(busy))
-        median = (gpu_s + host_s) * (1 + busy**2 / (2 * np.maximum(0.05, 1 - busy))) * noise
+        waits = busy**2 / (2 * np.maximum(0.05, 1 - busy))
+        median = (gpu_s + host_s) * (1 + (0 if self.one.get("asynchronous") else waits)) * noise
         if at_once > 1:  # served in one batch: the GPU works while there is any
             busy = 1 - np.exp(-offered)
         gpu = 100 * self.used * np.maximum(busy, self.load.get("background_gpu", 0) / 100 * noise)
