@@ -179,8 +179,12 @@ def _asked_untested(context: EvaluationContext, options: Options, saving: Decima
         return None
     candidate, _ = found
     why = impossible.sentence if impossible else "requests are too sparse for a shadow test to tell more"
+    risks = dict(candidate.option.risks)
+    if candidate.option.performance_risk < candidate.untested_risk:  # that it may be too slow is in no resource yet
+        risks[RiskResource.LATENCY] = candidate.untested_risk
     option = replace(
         candidate.option,
+        risks=risks,
         risk=candidate.untested_risk,
         not_checked=(*candidate.option.not_checked, f"by a shadow test, {candidate.tells}"),
     )

@@ -59,7 +59,7 @@ def without_tight_fleets(
     kept = replace(kept, replay=None, stages=())
     if left:
         text = f"{fleet(left[0].target)} would save ${left[0].saving_usd_per_month:,.2f} a month and hold its copies"
-        text += f"; performance risk {int(left[0].risk)} of 4"
+        text += f"; performance risk {int(left[0].performance_risk)} of 4"
         gate, asked = gate_of_components(found, left[0], endpoint, inputs)
         return replace(kept, reason=Reason(Code.CHEAPER_OPTION, text), gate=gate, gate_reason=asked)
     _, why = out[0]
