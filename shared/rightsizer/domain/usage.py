@@ -212,9 +212,12 @@ ASYNC_SIGNALS: tuple[MetricStatistic, ...] = (
 OF_A_DAY = frozenset(
     signal
     for signal in (*SIGNALS, *ASYNC_SIGNALS)
-    if signal.statistic == "Maximum" or signal.metric in ("Invocation5XXErrors", "ExpiredRequests")
+    if signal.metric != "ApproximateBacklogSize"
+    and (signal.statistic == "Maximum" or signal.metric in ("Invocation5XXErrors", "ExpiredRequests"))
 )
-"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288."""
+"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288.
+
+The backlog tells of each period whether a request was there."""
 
 
 @dataclass(frozen=True, slots=True)
