@@ -109,7 +109,7 @@ def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tup
     more = best.saving_usd_per_month - step.saving_usd_per_month
     rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
     if context.endpoint.mode is not Mode.AUTO:
-        why = Reason(Code.RISK_TOO_HIGH, f"its performance risk is {int(best.risk)} of 4")
+        why = Reason(Code.RISK_TOO_HIGH, f"its risk is {int(best.risk)} of 4")
     later = f"a first step: {rest}; {why.sentence}"
     kept = (o for o in sure if o != step)
     return (replace(step, notes=(*step.notes, later)), *kept)
