@@ -18,11 +18,14 @@ from rightsizer.domain.reason import Code, Reason, day_text, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
+from rightsizer.recommender.finding import IDLE_GPU_MEAN
 from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
 UNSEEN_HOURS = 3.0
 """Hours without a datapoint from which nothing is done unasked: CloudWatch delays one by minutes, an hour at most."""
+EXPLAINED = 0.5
+"""Share of the GPU's work that requests must be able to explain: with less, most of it is something else."""
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report")
 
@@ -263,7 +266,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
     if endpoint.scaling and not bounds and not _is_host_alone(case, policy):
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
-    if (other := _hardware_reason(case) or _unseen_reason(case.demand)) is not None:
+    if (other := _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)) is not None:
         return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
@@ -306,6 +309,19 @@ def _unseen_reason(demand: Demand) -> Reason | None:
         return None
     text = f"needs your approval: CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
     return Reason(Code.TOO_MANY_GAPS, f"{text}; find out why before it is changed")
+
+
+def _other_work_reason(case: GateCase) -> Reason | None:
+    """That most of what the GPU works at is no request: none keeps its GPUs at work for longer than it takes."""
+    demand = case.demand
+    if demand.latency is None or not demand.gpu_s_per_request or not demand.gpu_mean:
+        return None
+    explained = demand.latency.mean_s * max(case.gpus[0], 1) / demand.gpu_s_per_request
+    if explained >= EXPLAINED or demand.gpu_mean * (1 - explained) <= IDLE_GPU_MEAN:
+        return None
+    text = f"its GPU works {100 * demand.gpu_mean:.0f} % of the time, and its requests explain at most"
+    text += f" {100 * demand.gpu_mean * explained:.1f} %: find out what else works there before it is changed"
+    return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
 
 
 def _manual_reason(option: Option) -> str:
