@@ -70,7 +70,7 @@ class EndpointSight:
     created_at: datetime | None = None
     """A name that was deleted and made again has another one."""
     deployment: Mapping[str, Any] = field(default_factory=dict)
-    """LastDeploymentConfig, which an UpdateEndpoint with RetainDeploymentConfig uses again; empty where there is none."""
+    """LastDeploymentConfig, used again by an UpdateEndpoint with RetainDeploymentConfig; empty where there is none."""
     kind: Literal["endpoint"] = "endpoint"
 
 
