@@ -16,7 +16,7 @@ SPLIT = {
 
 def worst_of(option: Option) -> str:
     """The resources with the option's performance risk."""
-    return ", ".join(resource.value for resource, risk in option.risks.items() if risk == option.risk)
+    return ", ".join(resource.value for resource, risk in option.risks.items() if risk == option.performance_risk)
 
 
 def cause_of(found: Recommendation) -> str:

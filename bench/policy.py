@@ -209,7 +209,8 @@ class ShippedAuto(RightsizerPolicy):
 
 
 class ShippedApproved(ShippedAuto):
-    """Default thresholds; no endpoint is tagged, and a person approves a day later what has a button and risk 0 or 1.
+    """Default thresholds; no endpoint is tagged, and a person approves a day later what has a button and
+    performance risk 0 or 1. One instance in one Availability Zone is told beside that risk, and approved.
 
     A stack changes untagged endpoints after an approval only with `MayChange=tagged-and-untagged`; its default is
     `tagged`, where such an endpoint has no button. Every other setting is the default.
@@ -284,8 +285,8 @@ class ShippedApproved(ShippedAuto):
             self._say(found, cause_of(found))
         elif not proposal.approvable:
             self._say(found, f"no button: {found.chosen_option.kind.value}")
-        elif found.chosen_option.risk > self.risk:
-            self._say(found, f"asked at risk {int(found.chosen_option.risk)}: {worst_of(found.chosen_option)}")
+        elif (risk := found.chosen_option.performance_risk) > self.risk:
+            self._say(found, f"asked at risk {int(risk)}: {worst_of(found.chosen_option)}")
         else:
             self._approved[found.ref.name] = (found, self._now[found.ref.name].fingerprint)
             self._say(found, "asked, approved the next day")

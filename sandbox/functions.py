@@ -84,7 +84,8 @@ class InProcess:
     region: str
     prepare: Callable[[Function], None] = lambda function: None
     _warm: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
-    _built_for: Mapping[str, str] | None = None
+    _built: dict[str, tuple[Mapping[str, str], dict[Any, Any]]] = field(default_factory=dict)
+    """What each function keeps between its invocations, with the environment for which it built that."""
 
     def __post_init__(self) -> None:
         _forget()
@@ -92,7 +93,7 @@ class InProcess:
     def cold(self) -> None:
         """Forget the doors and everything that they built."""
         self._warm.clear()
-        self._built_for = None
+        self._built.clear()
         _forget()
 
     def __call__(self, function: Function, event: Any, request_id: str) -> Any:
@@ -106,9 +107,8 @@ class InProcess:
         }
         environment.pop("AWS_DATA_PATH", None)  # the slim models belong to the built layer
         # Pauses between tries (of Slack, of a picture) take no time of the machine, as they take none of the account's.
-        with _environment(environment), patch.object(time, "sleep", lambda seconds: None):
+        with _environment(environment), patch.object(time, "sleep", lambda seconds: None), self._warm_process(function):
             handler = self._handler(function)
-            self._build_for(function)
             self.prepare(function)
             context = Context(function.name, function.memory, function.arn, request_id, function.timeout)
             return handler(event, context)
@@ -119,14 +119,19 @@ class InProcess:
             self._warm[function.door] = getattr(importlib.import_module(f"functions.{function.door}.{module}"), name)
         return self._warm[function.door]
 
-    def _build_for(self, function: Function) -> None:
-        """Functions share this process; one with another environment must not find what the others' built."""
+    @contextmanager
+    def _warm_process(self, function: Function) -> Iterator[None]:
+        """What this function built before, as in its own process on AWS; another environment starts with nothing."""
         from rightsizer import bootstrap
 
-        if self._built_for != function.environment:
-            bootstrap.reset()
-            bootstrap.set_clock(self.now)
-            self._built_for = function.environment
+        if function.name not in self._built or self._built[function.name][0] != function.environment:
+            self._built[function.name] = function.environment, {}
+        others = bootstrap.exchange_built(self._built[function.name][1])
+        bootstrap.set_clock(self.now)
+        try:
+            yield
+        finally:
+            bootstrap.exchange_built(others)
 
 
 @contextmanager

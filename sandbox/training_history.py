@@ -62,7 +62,19 @@ WORK = (
     ),  # never on Spot
     Work("llm-sft", 16, "ml.p4d.24xlarge", 9.0, 0.2, 0.30, 0.75, 0.85, spot=True, checkpoints=True, interruptions=2),
     Work("rank-nightly", 30, "ml.m5.4xlarge", 1.5, 0.10, 0.12, tags={"owner": "search"}),  # a host that is too large
-    Work("segment-study", 24, "ml.g5.4xlarge", 0.4, 0.3, 0.2, 0.55, 0.4, retained_s=1800, failed=4),  # idle warm pools
+    Work(
+        "segment-study",
+        24,
+        "ml.g5.4xlarge",
+        0.4,
+        0.3,
+        0.2,
+        0.55,
+        0.4,
+        retained_s=1800,
+        failed=4,
+        tags={"team": "imaging"},
+    ),  # idle warm pools
     Work("speech-encoder", 16, "ml.g5.8xlarge", 3.0, 0.3, 0.25, 0.12, 0.18, failed=1),  # a GPU that is too large
 )
 """200 runs in all."""

@@ -54,7 +54,7 @@ def accounts(folder: Path = FOLDER) -> Iterator[tuple[Words, list[Words]]]:
 
 def asked(account: Words, endpoints: Sequence[Words]) -> dict[str, dict[str, Any]]:
     """What `scan --json` says of each endpoint of an account that has them all, by name."""
-    with Sandbox(now=NOW, region="us-east-1") as box:
+    with Sandbox(now=NOW, region=account.get("region", "us-east-1")) as box:
         bootstrap.set_clock(lambda: box.clock.now)
         for kind, most in account.get("quota", {}).items():
             box.set_quota(kind, most)
@@ -82,7 +82,7 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
         extra["MetricsConfig"] = {"EnableEnhancedMetrics": True, "EnableDetailedObservability": False}
     if "shadow" in one:
         extra["ShadowProductionVariants"] = [_variant(f"{one['name']}-model", "shadow", one["shadow"])]
-    variant: dict[str, Any] = {}
+    variant: dict[str, Any] = {"InitialVariantWeight": one.get("weight", 1.0), **one.get("variant", {})}
     if one.get("routing") != "none" and "serverless" not in one and "asynchronous" not in one:
         variant["RoutingConfig"] = {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
     parts = one.get("components")
@@ -90,11 +90,12 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
         low, high = parts["managed"]
         variant["ManagedInstanceScaling"] = {"Status": "ENABLED", "MinInstanceCount": low, "MaxInstanceCount": high}
     days = float(one.get("days", 14))
+    setup["observability"] = "kv_cache" in one
     box.add_endpoint(
         one["name"], None if kind == "none" else kind, one.get("count", 1), image=IMAGES[one.get("image", "pytorch")],
         tags=one.get("tags", {}), created=NOW - timedelta(days=60 if days >= 14 else days), variant_extra=variant,
         config_extra=extra, inference_components=bool(parts),
-        more_variants=[_variant(f"{one['name']}-model", "B", one["beside"]["type"])] if "beside" in one else (),
+        more_variants=[_variant(f"{one['name']}-model", "B", **_hardware(one["beside"]))] if "beside" in one else (),
         **setup,
     )  # fmt: skip
     for part in parts["each"] if parts else ():
@@ -102,18 +103,39 @@ def fill(box: Sandbox, one: Words, seed: int) -> None:
         box.add_component(part["name"], one["name"], copies=part["copies"], needs=needs)
         box.use_component(part["name"], part["gpu"], part.get("at_once", 0.4), part["requests"])
     _autoscale(box, one)
+    _deploy(box, one)
+    if "kv_cache" in one:
+        values = [one["kv_cache"] / 100] * (14 * 288)
+        box.world.telemetry.put(
+            "vllm:kv_cache_usage_perc", one["name"], "AllTraffic", NOW - timedelta(days=14), PERIOD, values
+        )
     if one.get("omit") != "all":
         past = Past(one, seed)
         past.write(box)
         if "beside" in one:
-            other = {**one, "type": one["beside"]["type"], "load": {"rpm": one["beside"]["rpm"]}}
-            Past(other, seed + 500).write(box, "B")
+            other = {"load": {"rpm": one["beside"]["rpm"]}, **one["beside"]}
+            Past({**{key: value for key, value in one.items() if key != "beside"}, **other}, seed + 500).write(box, "B")
 
 
-def _variant(model: str, name: str, kind: str) -> dict[str, Any]:
+def _deploy(box: Sandbox, one: Words) -> None:
+    """Deployments of the owner: one that is under way, and one that gave the endpoint the type it has now."""
+    endpoint = box.world.fleet.endpoint(one["name"])
+    endpoint.status = one.get("status", "InService")
+    if "resized" in one:
+        before, hours = one["resized"], 24 * one["resized"]["days_ago"]
+        endpoint.modified = NOW - timedelta(hours=hours)
+        box.world.fleet.configs[endpoint.config_name].created = endpoint.modified
+        Past({**one, **before, "gap": [hours, -1]}, 700).write(box)
+
+
+def _hardware(beside: Words) -> dict[str, Any]:
+    return {"kind": beside["type"], "count": beside.get("count", 1), "weight": beside.get("weight", 1.0)}
+
+
+def _variant(model: str, name: str, kind: str, count: int = 1, weight: float = 1.0) -> dict[str, Any]:
     return {
-        "VariantName": name, "ModelName": model, "InstanceType": kind, "InitialInstanceCount": 1,
-        "InitialVariantWeight": 1.0,
+        "VariantName": name, "ModelName": model, "InstanceType": kind, "InitialInstanceCount": count,
+        "InitialVariantWeight": weight,
     }  # fmt: skip
 
 
@@ -164,6 +186,9 @@ class Past:
         mean = np.where(on, mean, mean * load.get("quiet", 0.0))
         mean *= 1 + load.get("wave", 0.0) * np.sin(self.hour / 24 * 2 * np.pi)
         mean *= (1 + load.get("daily_growth", 0.0)) ** (14 - self.age)
+        if "campaign" in load:
+            ago, hours, factor = load["campaign"]
+            mean *= np.where((self.age <= ago) & (self.age > ago - hours / 24), factor, 1)
         if "spike_day" in load:
             ago, factor = load["spike_day"]
             mean *= np.where((self.age >= ago) & (self.age < ago + 1), factor, 1)
@@ -186,9 +211,14 @@ class Past:
         """Write all metrics that the label does not leave out."""
         request, omit = self.one.get("request", {}), self.one.get("omit", ())
         gpu_s, host_s = request.get("gpu_ms", 20) / 1000, request.get("host_ms", 10) / 1000
-        busy = np.minimum(1, self.requests * gpu_s / (self.count * PERIOD))
+        at_once = request.get("at_once", 1)
+        offered = self.requests * gpu_s / (self.count * PERIOD)
+        busy = np.minimum(1, offered / at_once)
         noise = 1 + 0.01 * self.dice.standard_normal(len(busy))
-        median = (gpu_s + host_s) * (1 + busy**2 / (2 * np.maximum(0.05, 1 - busy))) * noise
+        waits = busy**2 / (2 * np.maximum(0.05, 1 - busy))
+        median = (gpu_s + host_s) * (1 + (0 if self.one.get("asynchronous") else waits)) * noise
+        if at_once > 1:  # served in one batch: the GPU works while there is any
+            busy = 1 - np.exp(-offered)
         gpu = 100 * self.used * np.maximum(busy, self.load.get("background_gpu", 0) / 100 * noise)
         cores = self.requests * request.get("cores", 1) * (gpu_s + host_s) / (self.count * PERIOD)
         memory = self._memory()
@@ -211,7 +241,10 @@ class Past:
     def _memory(self) -> Numbers:
         """GPU memory of an instance, in per cent of one card."""
         card = self.hardware.accelerator
-        held = self.memory.get("gib", 6.0) + self.memory.get("leak_gib_per_day", 0.0) * (14 - self.age)
+        since = 14 - self.age
+        if "restart_days" in self.memory:
+            since = since % self.memory["restart_days"]
+        held = self.memory.get("gib", 6.0) + self.memory.get("leak_gib_per_day", 0.0) * since
         if "spike_gib" in self.memory:
             held = np.where((self.hour >= 3) & (self.hour < 3.09), self.memory["spike_gib"], held)
         moves = 1 - self.memory.get("swing", 0.03) * self.dice.random(len(self.hour))
@@ -236,10 +269,13 @@ class Past:
             self._put(box, variant, "Invocations", self.requests, 1.0)
             failed = self.dice.poisson(self.requests * self.load.get("errors_percent", 0) / 100).astype(float)
             self._put(box, variant, "Invocation5XXErrors", failed, 1.0)
+            refused = self.dice.poisson(self.requests * self.load.get("refused_percent", 0) / 100).astype(float)
+            self._put(box, variant, "Invocation4XXErrors", refused, 1.0)
         if "ModelLatency" in omit or not self.requests.any():
             return
-        served = np.where(self.requests > 0, micros * 1.05, np.nan)
-        shares = {key: micros * factor for key, factor in SHARES_OF_MEDIAN.items()}
+        wide = self.one.get("request", {}).get("spread", 1.0)
+        served = np.where(self.requests > 0, micros * (1 + 0.05 * wide), np.nan)
+        shares = {key: micros * (1 + (factor - 1) * wide) for key, factor in SHARES_OF_MEDIAN.items()}
         self._put(box, variant, "ModelLatency", served, self.requests, percentiles=shares)
 
     def _each_gpu(self, box: Sandbox, variant: str, metric: str, values: Numbers) -> None:
@@ -252,6 +288,8 @@ class Past:
         lost = np.zeros(len(values), bool)
         if "gap" in self.one:
             lost |= (self.age * 24 <= self.one["gap"][0]) & (self.age * 24 > self.one["gap"][1])
+        if "resized" in self.one and "days_ago" not in self.one:
+            lost |= self.age > self.one["resized"]["days_ago"]
         if "gap_each_day" in self.one:
             lost |= (self.hour >= self.one["gap_each_day"][0]) & (self.hour < self.one["gap_each_day"][1])
         kept = array("d", np.where(lost, np.nan, values))

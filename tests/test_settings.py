@@ -17,6 +17,7 @@ from rightsizer.domain.option import OptionKind
 from rightsizer.domain.policy import ADDABLE, TYPE_AND_COUNT, ChangeLimits
 from rightsizer.errors import SettingsError
 from rightsizer.settings import Settings, change_limits, from_environment
+from tests.house.source import nodes
 
 
 def test_without_the_parameter_the_limits_are_the_careful_ones() -> None:
@@ -244,12 +245,7 @@ def test_settings_that_are_understood_are_not_complained_about() -> None:
 def test_every_setting_is_read_by_code() -> None:
     root = Path(__file__).parents[1]
     sources = [*(root / "shared" / "rightsizer").rglob("*.py"), *(root / "functions").rglob("*.py")]
-    read = {
-        node.attr
-        for path in sources
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute)
-    }
+    read = {node.attr for path in sources for node in nodes(path) if isinstance(node, ast.Attribute)}
     assert {each.name for each in fields(Settings)} - read == set()
 
 

@@ -134,6 +134,32 @@ def test_only_the_newest_type_and_completed_runs_are_judged() -> None:
     assert (made.findings, made.failed, made.runs) == ((), 1, 3)
 
 
+@pytest.mark.parametrize(("runs", "action"), [(2, Action.TEST), (3, Action.PROPOSE)])
+def test_a_cheaper_type_that_the_work_ran_on_is_named_with_what_its_runs_took(runs: int, action: Action) -> None:
+    cheap = [run(job(number, "ml.g5.2xlarge", 2.0)) for number in range(runs)]
+    now = [run(job(10 + number, "ml.g5.12xlarge", 1.6), gpu=340, gpu_memory=100) for number in range(2)]
+    (found,) = advised(*cheap, *now).findings
+    assert (found.action, found.instance_type, found.reason.source) == (action, "ml.g5.2xlarge", Rule.MEASURED_RUNS)
+    hourly = {kind: float(MARKET.prices[kind].usd_per_hour) for kind in ("ml.g5.2xlarge", "ml.g5.12xlarge")}
+    assert found.usd_per_run == pytest.approx(1.6 * hourly["ml.g5.12xlarge"] - 2.0 * hourly["ml.g5.2xlarge"])
+    assert f"{runs} runs of it on 1 × ml.g5.2xlarge took 2.0 h and cost" in found.reason.text
+
+
+def test_a_measured_type_that_is_dearer_or_much_slower_is_not_guessed_at_again() -> None:
+    now = run(job(10, "ml.g5.8xlarge", 3.0), gpu=12, gpu_memory=20)
+    (guessed,) = advised(now).findings
+    assert guessed.instance_type == "ml.g4dn.xlarge"
+    slow = advised(run(job(0, "ml.g4dn.xlarge", 6.1)), now)
+    assert slow.findings == ()
+    dear = advised(run(job(0, "ml.g4dn.xlarge", 5.9, instance_count=4)), now)
+    assert dear.findings == ()
+
+
+def test_a_spot_discount_is_no_reason_to_change_the_type() -> None:
+    spot = [run(job(number, "ml.g5.4xlarge", 2.0, billable_s=2_000.0)) for number in range(3)]
+    assert Rule.MEASURED_RUNS not in rules_of(advised(*spot, run(job(9, "ml.g5.2xlarge", 2.0))))
+
+
 def test_runs_without_metrics_or_price_lead_to_no_type() -> None:
     assert advised(TrainingRun(job())).findings == ()
     made = advised(run(job(kind="ml.p99.xlarge")))

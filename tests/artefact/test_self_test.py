@@ -27,6 +27,9 @@ pytestmark = [pytest.mark.artefact, pytest.mark.slow]
 type Checks = list[dict[str, Any]]
 type Asked = Callable[[], tuple[int, Checks]]
 MARKER = "s3:PutObject and s3:GetObject"
+FEW = ("apply", "report")
+"""Doors whose built function loses a read in `make test`; `make artefact` and `make faults` take each of them. The
+handler of each door loses its first read in tests/doors/test_self_test.py."""
 
 
 @dataclass
@@ -107,7 +110,7 @@ def test_a_stack_of_built_functions_that_works_lists_every_check_and_nothing_to_
         assert run_.answer["versions"]["python"].startswith("3.13")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [pytest.param(one, marks=[] if one in FEW else [pytest.mark.grid]) for one in DOORS])
 def test_a_role_that_lost_a_read_is_named_with_its_action_and_remedy(
     door: str, deployed: Deployed, asked: Asked
 ) -> None:

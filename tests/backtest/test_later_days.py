@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.backtest.later_days import LaterFigures, calibrate, hindsight_verdict
 from rightsizer.domain.backtest import Backtest, BacktestChange, Hindsight, HindsightVerdict, MissedOption
-from rightsizer.domain.option import Option, Risk
+from rightsizer.domain.option import Option, Risk, RiskResource
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
 from tests import samples
@@ -77,7 +77,13 @@ def change(
     told: Hindsight, risk: Risk = Risk.VERY_LOW, promised: float = 0.001, restores: bool = False
 ) -> BacktestChange:
     """A change that promised a dollar an hour, and five dollars for the switch."""
-    option = replace(samples.option(), risk=risk, saving_usd_per_month=Decimal(730), restores=restores)
+    option = replace(
+        samples.option(),
+        risk=risk,
+        risks={RiskResource.LATENCY: risk},
+        saving_usd_per_month=Decimal(730),
+        restores=restores,
+    )
     option = replace(option, switch_usd=Decimal(5))
     return BacktestChange(AT, AT.date(), None, samples.recommendation(), option, promised, None, told)
 

@@ -11,7 +11,7 @@ from bench.mutants import spoilt
 SEED = 20
 
 
-@pytest.mark.parametrize("first", [0, 100, 200])
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.grid) for first in (100, 200))])
 def test_a_spoilt_event_raises_nothing_costs_nothing_when_refused_and_stops_no_healthy_one(first: int) -> None:
     found = tried((first, 100, SEED))
     assert found.broken == []

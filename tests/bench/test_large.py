@@ -21,6 +21,7 @@ def test_a_first_evaluation_has_a_factor_of_two_to_spare(capsys: pytest.CaptureF
     assert "1 judgements, 4,320 datapoints, 0 requests throttled" in told
 
 
+@pytest.mark.grid
 def test_the_day_after_is_read_on_top_of_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert first.remembered(3, 1, {})
     assert "3 endpoints of 1 days kept: 1 invocations" in capsys.readouterr().out

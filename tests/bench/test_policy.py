@@ -13,7 +13,7 @@ from bench.policy import ShippedApproved, ShippedAuto, _installed, carried, day_
 from rightsizer.autoscaling.policies import has_only_hourly_counts
 from rightsizer.domain.endpoint import LEAST, EndpointKind, Mode
 from rightsizer.domain.history import History
-from rightsizer.domain.option import OptionKind, Risk
+from rightsizer.domain.option import OptionKind, Risk, RiskResource
 from rightsizer.domain.policy import ChangeLimits, Policy
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate, Recommendation
@@ -139,9 +139,23 @@ def test_what_has_a_higher_risk_is_never_approved() -> None:
     for day in (0, 1, 2):
         found = seen_by(policy, day=day)
         assert found.chosen_option is not None
-        risky = replace(found, options=(replace(found.chosen_option, risk=Risk.MEDIUM),))
+        risky = rated(found, RiskResource.LATENCY)
         assert policy._answer(ACTIONS, risky, view_of(risky)) is None
-    assert {cause.partition(":")[0] for _, _, cause, _ in policy.causes} == {"asked at risk 2"}
+    assert {cause for _, _, cause, _ in policy.causes} == {"asked at risk 2: latency"}
+
+
+def rated(found: Recommendation, resource: RiskResource) -> Recommendation:
+    """The recommendation with a medium risk of one resource."""
+    option = found.options[0]
+    worse = replace(option, risk=Risk.MEDIUM, risks={**option.risks, resource: Risk.MEDIUM})
+    return replace(found, options=(worse,))
+
+
+def test_one_instance_in_one_zone_is_approved_where_its_performance_risk_is_low() -> None:
+    policy = ShippedApproved()
+    alone = rated(seen_by(policy), RiskResource.AVAILABILITY)
+    assert policy._answer(ACTIONS, alone, view_of(alone)) is None
+    assert [cause for _, _, cause, _ in policy.causes] == ["asked, approved the next day"]
 
 
 def test_a_day_has_room_for_ten_changes() -> None:

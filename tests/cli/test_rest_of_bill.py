@@ -141,7 +141,7 @@ def test_warm_pools_of_a_month_are_priced_without_describing_every_job(
     spot = add_spot(box)
     seed_training(box, spot.jobs)
     found = by_code(scan(capsys)[1])["training-warm-pools"]
-    assert [item["name"] for item in found["items"]] == ["segment-study"]
+    assert [(item["name"], item["owner"]) for item in found["items"]] == [("segment-study", "imaging")]
     assert "0 of 24 taken over, 12.0 instance hours" in found["items"][0]["detail"]
     assert float(found["usd_per_month"]) > 20
     calls = Counter(call.operation for call in box.calls.of("sagemaker"))

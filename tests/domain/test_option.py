@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from rightsizer.domain.option import Effort, Money, OptionKind, Risk, RiskResource, Target, fleet, new_option
+from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, Target, fleet, new_option
 from tests.samples import price
 
 RISKS = {RiskResource.LATENCY: Risk.LOW, RiskResource.CAPACITY: Risk.MEDIUM}
@@ -20,6 +20,21 @@ def test_an_option_has_the_worst_of_its_risks_and_says_what_restarts_and_what_ca
     made = new_option(kind, target, sold, money, 9.0, RISKS, Effort.LOW, in_place=True, restarts=restarts, keeps=keeps)
     assert (made.risk, made.saving_usd_per_month, made.payback_days) == (Risk.MEDIUM, Decimal(5), 2.0)
     assert (made.restart_needed, made.rollback_possible) == (restarts, keeps)
+
+
+def rated(risks: dict[RiskResource, Risk]) -> Option:
+    money, sold = Money(Decimal(10), Decimal(5), Decimal(1), 2.0), price("ml.g5.xlarge", "1.40")
+    target, kind = Target("ml.g5.xlarge", 1), OptionKind.INSTANCE_COUNT
+    return new_option(kind, target, sold, money, 9.0, risks, Effort.LOW, in_place=True, restarts=False)
+
+
+def test_a_lost_availability_zone_is_a_risk_and_no_performance_risk() -> None:
+    alone = rated({RiskResource.LATENCY: Risk.LOW, RiskResource.AVAILABILITY: Risk.MEDIUM})
+    assert (alone.risk, alone.performance_risk, alone.leaves_one_zone) == (Risk.MEDIUM, Risk.LOW, True)
+    gone = rated({RiskResource.AVAILABILITY: Risk.MEDIUM})
+    assert (gone.performance_risk, gone.leaves_one_zone) == (Risk.MEDIUM, False)
+    two = rated({RiskResource.LATENCY: Risk.LOW})
+    assert (two.performance_risk, two.leaves_one_zone) == (Risk.LOW, False)
 
 
 def test_a_fleet_without_a_type_is_serverless() -> None:

@@ -11,6 +11,7 @@ from rightsizer.bootstrap.evaluation import policy_of
 from rightsizer.domain import policy
 from rightsizer.domain.policy import BY_ENVIRONMENT, BY_QUESTION, SETTINGS, Policy
 from rightsizer.settings import from_environment
+from tests.house.source import nodes
 
 ROOT = Path(__file__).parents[2]
 FIELDS = frozenset(field.name for field in fields(Policy))
@@ -32,7 +33,7 @@ def reasons() -> dict[str, str]:
 
 def replaced(path: Path) -> Iterator[str]:
     """Fields that a module gives a value of its own: `Policy(field=...)` or `replace(policy, field=...)`."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func)

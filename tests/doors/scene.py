@@ -139,6 +139,7 @@ def scene(
         with patch.dict(os.environ, ours), warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="aws_lambda_powertools")  # of metrics that nobody flushes here
             bootstrap.set_clock(lambda: box.clock.now)
+            bootstrap.store()  # what the test reads the table by, whatever it changes of the environment
             workspace.clock = lambda: box.clock.now
             try:
                 yield Scene(box, stack, workspace)

@@ -108,7 +108,7 @@ def test_a_change_that_takes_the_judgement_of_a_backup_for_the_newest_is_caught(
 ) -> None:
     monkeypatch.setattr(lost_runs, "JUDGED", tuple(AGAINST))
     monkeypatch.setitem(lost_runs.PLACES, "apply is off, and the table is restored", OFF_AND_RESTORED)
-    assert not found("apply is off, and the table is restored", "", first=1, tries=4)
+    assert not found("apply is off, and the table is restored", "", first=1, tries=2)
     monkeypatch.setattr(Recommendations, "created_at", lambda self: START)
     assert found("apply is off, and the table is restored", "forbids it", first=1)
 
@@ -205,12 +205,12 @@ def test_an_errand_that_ends_as_rolled_back_before_it_went_back_is_caught(monkey
 
 def test_an_errand_that_is_withdrawn_without_a_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "catch_send_errors", lambda tell: lambda subject, text: True)
-    assert found("an errand, and MayChange is narrowed", "is withdrawn, and nobody was told", first=7)
+    assert found("an errand, and MayChange is narrowed", "is withdrawn, and nobody was told", first=2)
 
 
 def test_a_stack_that_goes_forward_although_it_may_change_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_capacity, "not_forward", lambda errand: Send())
-    assert found("an errand, and MayChange is narrowed", "in a stack that may change nothing", first=7)
+    assert found("an errand, and MayChange is narrowed", "in a stack that may change nothing", first=2)
 
 
 def test_a_role_that_may_not_write_the_old_policy_back_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

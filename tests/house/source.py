@@ -1,4 +1,4 @@
-"""Syntax trees of the files of this repository, each parsed once for all tests of the house."""
+"""Syntax trees of the files of this repository, each parsed and walked once for all tests of a process."""
 
 import ast
 from collections.abc import Iterator
@@ -10,6 +10,12 @@ from pathlib import Path
 def parsed(path: Path) -> ast.Module:
     """The tree of a file, which nobody may change."""
     return ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file's tree, in the order of `ast.walk`."""
+    return tuple(ast.walk(parsed(path)))
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:

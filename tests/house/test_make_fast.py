@@ -36,6 +36,7 @@ WHOLE = {
     "test_a_change_that_nobody_proves_for_a_fortnight_costs_at_most_forty_invocations": (
         "test_a_change_with_a_day_of_probation_costs_at_most_forty_invocations"
     ),
+    "test_the_day_after_is_read_on_top_of_what_is_kept": "test_a_first_evaluation_has_a_factor_of_two_to_spare",
     "test_many_sequences_keep_the_laws": "test_any_sequence_keeps_the_laws",
 }
 """Tests that `make faults` alone runs as a whole, and the test that tries a sample of them."""

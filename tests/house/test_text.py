@@ -69,6 +69,8 @@ def is_words(node: ast.expr) -> bool:
 def readings(tree: ast.AST) -> Iterator[ast.AST]:
     """Every expression that takes words apart, searches them or makes a number of them, or looks a fact up."""
     for node in ast.walk(tree):
+        if not isinstance(node, ast.Call | ast.Compare | ast.Subscript):
+            continue
         match node:
             case ast.Call(func=ast.Attribute(value=inside, attr=name)) if name in CUTS and is_words(inside):
                 yield node

@@ -39,7 +39,7 @@ def test_no_approve_button_is_shown_for_an_alternative() -> None:
 
 
 def test_an_alternative_that_saves_more_stays_behind_what_is_done_in_place() -> None:
-    found = judged(tolerant(300.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0))
+    found = judged(tolerant(60.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0, latency_s=11.0))
     assert found.chosen_option is not None
     assert found.chosen_option.kind is OptionKind.INSTANCE_TYPE
     assert only(found, OptionKind.ASYNC).saving_usd_per_month > found.chosen_option.saving_usd_per_month
@@ -83,7 +83,7 @@ def test_every_dimension_is_offered_or_says_why_not(endpoint: Endpoint, window: 
 
 
 def test_alternatives_survive_the_wire() -> None:
-    found = judged(tolerant(300.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0))
+    found = judged(tolerant(60.0), bursts(memory=20.0, per_slot=1.0, gpu=5.0, latency_s=11.0))
     assert loads(Recommendation, dumps(found)) == found
 
 

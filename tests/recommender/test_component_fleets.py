@@ -72,6 +72,24 @@ def test_the_next_option_is_asked_about_where_the_first_does_not_hold_the_copies
     assert "$100.00 a month" in found.reason.sentence
 
 
+def test_another_type_runs_as_often_as_the_copies_reserve_where_that_still_saves() -> None:
+    one = fleet(OptionKind.FEWER_GPUS, 1, of="ml.g5.2xlarge")
+    cheap = replace(one, price=replace(one.price, usd_per_hour=Decimal("0.40")))
+    found = after([component(copies=2)], cheap, runs=2)
+    (larger,) = found.options
+    assert (larger.target.instance_count, larger.usd_per_month) == (2, Decimal("584.00"))
+    assert larger.saving_usd_per_month == Decimal("416.00")
+    assert (found.gate, found.finding) == (Gate.PROPOSE, Finding.OVER_PROVISIONED)
+    assert "2 × ml.g5.2xlarge would save $416.00 a month and hold its copies" in found.reason.sentence
+    assert "2 copies of its components reserve 2 instances of ml.g5.2xlarge; its load alone takes 1" in larger.notes
+
+
+def test_another_type_is_ruled_out_where_as_many_as_the_copies_reserve_save_too_little() -> None:
+    one = fleet(OptionKind.FEWER_GPUS, 1, of="ml.g5.2xlarge")
+    dear = replace(one, price=replace(one.price, usd_per_hour=Decimal("0.65")))
+    assert after([component(copies=2)], dear, runs=2).options == ()
+
+
 @pytest.mark.parametrize(
     ("option", "why"),
     [

@@ -104,7 +104,7 @@ def test_the_fleet_that_had_to_grow_is_not_offered_again_as_a_saving_while_its_l
     grown = PastChange(
         kit.NOW - timedelta(days=2), TYPE, TYPE, round(first), 40, PastEnd.PROVEN, demand=10.0, grows=True
     )
-    assert judged(days, 40, [grown]).chosen_option is None
+    assert 1.2 * first < fewest_of(judged(days, 40, [grown])) < 40
     assert count_of(judged(days, 40, [replace(grown, grows=False)])) == first
     assert count_of(judged(days, 40, [replace(grown, demand=20.0)])) <= first, "it was another load"
 

@@ -7,6 +7,7 @@ import pytest
 from rightsizer.domain.endpoint import ScalableTarget
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import FleetShape, find_smallest_fleet
+from rightsizer.recommender.late_requests import failed_instances
 from tests.recommender.test_late_requests import context, day
 
 RESOURCE = ("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount")
@@ -41,4 +42,15 @@ def test_no_hour_that_grows_has_fewer_than_it_runs() -> None:
     assert fleet is not None
     assert free is not None
     assert min(free.counts) < 5, "no request comes at night, so that the load alone asks for one instance"
+    assert all(now >= before for now, before in zip(fleet.counts, BUSY, strict=True))
+
+
+def test_hours_that_failed_get_a_fifth_more_where_the_replay_finds_each_of_them_large_enough() -> None:
+    found = context([replace(day(7, 0.07, 8.0, crowd=2.0), instances=BUSY)])
+    found = replace(found, endpoint=replace(found.endpoint, scaling=(OURS,)), is_strained=True)
+    failed = failed_instances(found, found.runs.name, 1.0, found.workers)
+    fleet = find_smallest_fleet(found, FleetShape(found.runs.name, 1.0, found.workers, False, True, 32))
+    assert failed == sum(BUSY) / 24
+    assert fleet is not None
+    assert 1.2 * failed < fleet.mean_count < 16
     assert all(now >= before for now, before in zip(fleet.counts, BUSY, strict=True))

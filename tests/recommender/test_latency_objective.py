@@ -8,7 +8,7 @@ import pytest
 
 from rightsizer.changes.plan.config import alarm_steps
 from rightsizer.changes.proof import proof_verdict as proven
-from rightsizer.domain.endpoint import Endpoint, Objective, ScalableTarget, tracked_p95_s
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, Objective, ScalableTarget, tracked_p95_s
 from rightsizer.domain.history import History
 from rightsizer.domain.plan import Before, VariantCount
 from rightsizer.domain.policy import ChangeLimits, Policy
@@ -56,6 +56,18 @@ def test_the_tag_comes_before_the_scaling_and_that_before_what_is_usual() -> Non
     assert "scaling policy holds the p95 of ModelLatency at 2000 ms" in held.source
     usual = latency_objective(kit.endpoint(p95_s=None), LATENCY, Policy())
     assert usual.p95_s == pytest.approx(1.1, rel=0.03)
+
+
+def test_no_more_than_a_minute_is_kept_of_a_longer_promise_but_of_queues_and_of_streams() -> None:
+    assert LATENCY is not None
+    long = replace(kit.endpoint(), objective=Objective(300.0))
+    kept = latency_objective(long, LATENCY, Policy())
+    assert (kept.p95_s, kept.declared) == (60.0, True)
+    assert "says 300.00 s, and a real-time request ends before that" in kept.source
+    queued = replace(long, kinds=(EndpointKind.ASYNC,))
+    assert latency_objective(queued, LATENCY, Policy()).p95_s == 300.0
+    streams = replace(LATENCY, p99_s=200.0)
+    assert latency_objective(long, streams, Policy()).p95_s == 300.0
 
 
 def test_of_two_policies_the_stricter_counts() -> None:

@@ -13,10 +13,11 @@ from rightsizer import wire
 from rightsizer.autoscaling.target_tracking import REQUESTS
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.message import Digest, DigestLine
-from rightsizer.domain.option import OptionKind, Target
+from rightsizer.domain.option import OptionKind, Risk, RiskResource, Target
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.render import text
+from rightsizer.render.asked_test import risk_text
 from rightsizer.render.slack import digest_blocks, proposal_blocks, proposal_text
 from tests.samples import NOW, option, proposal, recommendation
 
@@ -88,6 +89,16 @@ def test_the_first_line_answers_whose_what_how_much_and_how_risky() -> None:
     assert group.startswith("<!subteam^S0TEAM123> ")
     unknown = proposal_blocks(proposal())[0]["text"]["text"]
     assert unknown.endswith("· low risk · owner search")
+
+
+def test_a_lost_availability_zone_is_told_beside_the_risk_of_the_load() -> None:
+    asked = proposal()
+    option = asked.recommendation.options[0]
+    alone = replace(option, risk=Risk.MEDIUM, risks={**option.risks, RiskResource.AVAILABILITY: Risk.MEDIUM})
+    asked = replace(asked, recommendation=replace(asked.recommendation, options=(alone,)))
+    first = proposal_blocks(asked, owner="U0ADA123")[0]["text"]["text"]
+    assert first.endswith("· low risk, one Availability Zone in place of two")
+    assert risk_text(alone) == "low (1 of 4), and one Availability Zone in place of two"
 
 
 def test_a_message_of_ten_seconds_has_four_blocks() -> None:

@@ -1,5 +1,6 @@
 """Orphans, warm pools and nightly batches: what is said, what it saves, and when nothing is said."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -26,9 +27,7 @@ from rightsizer.reporting.rest_of_bill import (
 from tests.samples import option, price, recommendation
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-PRICES = PriceTable(
-    "eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), 0.0, known=False)
-)
+PRICES = PriceTable("eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), known=False))
 
 
 def old(name: str, days: int) -> StoredResource:
@@ -77,6 +76,13 @@ def test_unused_pool_hours_are_priced_for_all_instances_and_a_month() -> None:
     assert found is not None
     assert found.usd_per_month == (Decimal(20) * Decimal("1.40") * 730 / 24 / 30).quantize(Decimal("0.01"))
     assert found.items[0].detail == "0 of 10 taken over, 20.0 instance hours of 2 × ml.g5.xlarge unused"
+
+
+def test_a_pool_names_the_owner_of_its_work_and_is_left_out_where_the_owner_opted_out() -> None:
+    found = warm_pool_finding([replace(pools(), owner="vision"), replace(pools(), is_opted_out=True)], PRICES, 30)
+    assert found is not None
+    assert [item.owner for item in found.items] == ["vision"]
+    assert warm_pool_finding([replace(pools(), is_opted_out=True)], PRICES, 30) is None
 
 
 def test_pools_that_are_taken_over_or_cost_next_to_nothing_are_not_told() -> None:

@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from botocore import xform_name
 
 from rightsizer.aws.session import OWN_MODELS
+from tests.house.source import nodes
 from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
 
 LIBRARY = ROOT / "shared" / "rightsizer"
@@ -78,13 +79,12 @@ def actions_by_method() -> Mapping[str, set[str]]:
     return found
 
 
-def calls(path: Path) -> Iterator[str]:
+@cache
+def calls(path: Path) -> frozenset[str]:
     """Attributes and strings: a method may be looked up by its name, a paginator always is."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+    names = [node.attr for node in nodes(path) if isinstance(node, ast.Attribute)]
+    words = [node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return frozenset((*names, *words))
 
 
 @pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)
@@ -93,7 +93,7 @@ def test_every_call_is_allowed_to_some_role(path: Path) -> None:
     allowed = {action for door in DOORS for action in deployed.actions(door)} | AT_A_TERMINAL
     missing = {
         method: sorted(actions_by_method()[method])
-        for method in calls(path)
+        for method in sorted(calls(path))
         if method in actions_by_method() and "_" in method and not actions_by_method()[method] & allowed
     }
     assert missing == {}

@@ -1,12 +1,13 @@
 """A role holds what its own door calls, and nothing for later."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.house.source import nodes
 from tests.template.stack import DOORS, EVERYTHING, ROOT, stack
 from tests.template.test_calls import actions_by_method, calls
 
@@ -35,8 +36,8 @@ IMPLIED = {
 """Actions that AWS asks for without a call of that name."""
 
 
-def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+def imported(inside: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    for node in inside:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rightsizer"):
             for name in node.names:
                 yield node.module or "", name.name
@@ -46,22 +47,24 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 def builders() -> Mapping[str, ast.AST]:
     found: dict[str, ast.AST] = {}
     for path in BOOTSTRAP:
-        found |= {
-            node.name: node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
-        }
+        found |= {node.name: node for node in nodes(path) if isinstance(node, ast.FunctionDef)}
     return found
 
 
-def modules(tree: ast.AST, seen: set[str]) -> set[Path]:
+def modules(builder: ast.AST, seen: set[str]) -> set[Path]:
     """The adapters that a builder imports, with what it calls of bootstrap and what they import themselves."""
+    return _modules(tuple(ast.walk(builder)), seen)
+
+
+def _modules(inside: tuple[ast.AST, ...], seen: set[str]) -> set[Path]:
     found: set[Path] = set()
-    for module, name in imported(tree):
+    for module, name in imported(inside):
         _, package, *_ = (*module.split("."), "")
         for path in (LIBRARY / f"{'/'.join(module.split('.')[1:])}.py", LIBRARY / package / f"{name}.py"):
             if package in ("aws", "channels") and path.exists() and str(path) not in seen:
                 seen.add(str(path))
-                found |= {path} | modules(ast.parse(path.read_text()), seen)
-    for node in ast.walk(tree):
+                found |= {path} | _modules(nodes(path), seen)
+    for node in inside:
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
         if name in builders() and name not in seen:
             seen.add(name)

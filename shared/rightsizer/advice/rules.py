@@ -77,6 +77,7 @@ class Rule(StrEnum):
     ALARM_IS_A_HINT = "rule R5"
     RESERVED_MEMORY = "rule R6"
     MEASURE_FIRST = "rule R7"
+    MEASURED_RUNS = "rule R8"
     PRODUCTION_TWO = "rule E1"
     STAGING_MIRRORS = "rule E2"
     DEVELOPMENT_SMALL = "rule E3"

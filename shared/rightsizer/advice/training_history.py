@@ -35,6 +35,8 @@ LOW_PERCENT, HIGH_PERCENT = 40.0, 80.0
 """Mean use of a GPU below which a smaller one is looked for, and of vCPUs above which the host is the limit."""
 WORTH = 0.15
 """Saving of a run from which another type is proposed; an assumption."""
+SURE_RUNS, MOST_LONGER = 3, 2.0
+"""Runs from which a measured type is proposed, tested below; and how many times as long its runs may take."""
 SPOT_SAVES = f"{1 - SPOT_SHARE[1]:.0%}".replace("%", " %")
 """What Spot saves in the middle of its range, for people."""
 
@@ -191,10 +193,45 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     offer = market.find(newest.job.instance_type)
     if offer is None:
         return
-    yield from _type(last, offer, market)
+    yield from _measured_type(done, last, offer, market)
+    tried = {each.job.instance_type for each in done}
+    yield from (each for each in _type(last, offer, market) if each.instance_type not in tried)
     if not newest.is_processing:
         yield from _spot(last, offer)
         yield from _warm_pool(last, offer)
+
+
+def _measured_type(
+    done: Sequence[TrainingRun], last: Sequence[TrainingRun], offer: Offer, market: Market
+) -> Iterator[TrainingFinding]:
+    """The cheapest type that this work ran on and that costs clearly less a run, Spot and On-Demand counted alike."""
+    now, count_now = _instance_hours(last), last[0].job.instance_count
+    best: tuple[float, Offer, list[TrainingRun]] | None = None
+    for (name, _), some in groupby(sorted(done, key=_placement), key=_placement):
+        runs, other = list(some), market.find(name)
+        if other is None or other is offer or _took(runs) > MOST_LONGER * _took(last):
+            continue
+        share = 1 - other.hourly * _instance_hours(runs) / (offer.hourly * now)
+        if share > WORTH and (best is None or share > best[0]):
+            best = (share, other, runs)
+    if best is None:
+        return
+    share, other, runs = best
+    hosts = runs[0].job.instance_count
+    text = f"{count(len(runs), 'run')} of it on {hosts} × {other.type.name} took {_took(runs):.1f} h and cost"
+    text += f" {100 * share:.0f} % less than those on {count_now} × {offer.type.name}, which took {_took(last):.1f} h"
+    action = Action.PROPOSE if len(runs) >= SURE_RUNS else Action.TEST
+    saving = share * offer.hourly * _hours(last)
+    yield _other_type(action, offer, other, saving, AdviceReason(text, Rule.MEASURED_RUNS))
+
+
+def _took(runs: Sequence[TrainingRun]) -> float:
+    """Median hours of a run."""
+    return statistics.median(each.hours for each in runs)
+
+
+def _instance_hours(runs: Sequence[TrainingRun]) -> float:
+    return _took(runs) * runs[0].job.instance_count
 
 
 def _lacking(runs: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:

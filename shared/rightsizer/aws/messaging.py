@@ -181,7 +181,7 @@ def event_detail(proposal: Proposal) -> dict[str, Any]:
             "kind": str(option.kind),
             "to": {"instance-type": option.target.instance_type, "instance-count": option.target.instance_count},
             "saving-usd-per-month": str(option.saving_usd_per_month),
-            "performance-risk": int(option.risk),
+            "performance-risk": int(option.performance_risk),
         }
     if proposal.decision is not None:
         said |= {"decided-by": proposal.decision.by, "decided-at": proposal.decision.at.isoformat()}

@@ -7,6 +7,7 @@ WarmPoolStatus), ListInferenceComponents; CloudWatch API reference, ListMetrics 
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import batched
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rightsizer.aws.configuration import models_of
 from rightsizer.aws.errors import translate_read_errors
 from rightsizer.aws.session import Session
-from rightsizer.aws.tags import TagReader
+from rightsizer.aws.tags import TagReader, Tags
 from rightsizer.aws.training_history import TrainingHistory
 from rightsizer.domain.account_finding import (
     EndpointTraffic,
@@ -24,8 +25,11 @@ from rightsizer.domain.account_finding import (
     StoredResource,
     WarmPoolUse,
 )
+from rightsizer.domain.endpoint import Mode
 from rightsizer.domain.job import base_name
+from rightsizer.domain.ownership import named_owner
 from rightsizer.domain.reason import Reason
+from rightsizer.domain.tags import parse_tags
 from rightsizer.domain.training_run import TrainingRun
 from rightsizer.errors import ReadError, VanishedError
 
@@ -186,7 +190,9 @@ class AccountBill:
             if _retained(row) > 0:
                 works[base_name(row["TrainingJobName"])].append(row)
         largest = sorted(works, key=lambda work: (-_unused(works[work]), work))[:MOST_WORKS]
-        return tuple(self._use(work, works[work]) for work in largest if _unused(works[work]) > 0)
+        uses = [(works[work][0], self._use(work, works[work])) for work in largest if _unused(works[work]) > 0]
+        tags = self._history.tags_of([row["TrainingJobArn"] for row, _ in uses])
+        return tuple(_tagged(use, tags[row["TrainingJobArn"]]) for row, use in uses)
 
     def serverless_sizes(self, endpoints: Sequence[str]) -> Mapping[str, ServerlessSize]:
         """Memory and provisioned concurrency of serverless endpoints; one call each. Deleted ones are left out."""
@@ -258,6 +264,12 @@ def _traffic_queries(at: int, endpoint: str, variant: str) -> Iterator[dict[str,
     for name, namespace, metric, statistic in TRAFFIC:
         asked = {"Namespace": namespace, "MetricName": metric, "Dimensions": dimensions}
         yield {"Id": f"{name}{at}", "MetricStat": {"Metric": asked, "Period": 3600, "Stat": statistic}}
+
+
+def _tagged(use: WarmPoolUse, tags: Tags | Reason) -> WarmPoolUse:
+    if isinstance(tags, Reason):
+        return replace(use, tags_unread=tags)
+    return replace(use, owner=named_owner(tags), is_opted_out=parse_tags(tags).mode is Mode.OFF)
 
 
 def _retained(row: Mapping[str, Any]) -> float:

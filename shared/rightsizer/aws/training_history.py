@@ -92,12 +92,15 @@ class TrainingHistory:
             found += self._with_use(some, namespace, since, now)
         return self._with_tags(found)
 
+    def tags_of(self, arns: Sequence[str]) -> Mapping[str, Tags | Reason]:
+        """The tags of jobs, a hundred with one request; why they could not be read where they could not."""
+        if not arns:
+            return {}
+        return TagReader(self._session.client("resourcegroupstaggingapi"), self._sagemaker).read_only_in_bulk(arns)
+
     def _with_tags(self, runs: Sequence[TrainingRun]) -> tuple[TrainingRun, ...]:
-        """The runs with tags, owner and mode of their jobs, a hundred with one request."""
-        if not runs:
-            return ()
-        reader = TagReader(self._session.client("resourcegroupstaggingapi"), self._sagemaker)
-        tags = reader.read_only_in_bulk([each.job.arn for each in runs])
+        """The runs with tags, owner and mode of their jobs."""
+        tags = self.tags_of([each.job.arn for each in runs])
         return tuple(_tagged(each, tags[each.job.arn]) for each in runs)
 
     def _processing_names(self, since: datetime, now: datetime, most: int) -> list[str]:

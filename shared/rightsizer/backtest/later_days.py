@@ -284,7 +284,7 @@ def calibrate(tried: Sequence[Backtest], policy: Policy) -> Calibration:
     changes = [c for each in tried for c in each.changes if not c.option.restores]
     told = [c for c in changes if c.after.verdict is not HindsightVerdict.UNKNOWN]
     harm = [0.0 if c.after.verdict is HindsightVerdict.HELD and c.taken_back is None else 1.0 for c in told]
-    stated = [policy.stated_chance(c.option.risk)[1] for c in told]
+    stated = [policy.stated_chance(c.option.performance_risk)[1] for c in told]
     known = [(c.promised_late, c.after.late, c.after.requests) for c in changes]
     late = [(promise, seen, n) for promise, seen, n in known if promise is not None and seen is not None]
     calls = sum(n for _, _, n in late)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
+from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ def _wall_clock() -> datetime:
 POLICY_WAIT_S = 2.0
 """Seconds for one answer of Parameter Store: a door that waits for it does nothing else."""
 _clock: Callable[[], datetime] = _wall_clock
-_built: list[Callable[[], None]] = []
+_built: dict[Callable[[], Any], Any] = {}
 
 
 def now() -> datetime:
@@ -59,30 +59,45 @@ def set_clock(clock: Callable[[], datetime]) -> None:
 
 def build_once[T](build: Callable[[], T]) -> Callable[[], T]:
     """Build on the first call, keep for the life of the process, and forget at `reset`."""
-    kept = cache(build)
-    _built.append(kept.cache_clear)
-    return kept
+
+    @wraps(build)
+    def built() -> T:
+        if build not in _built:
+            _built[build] = build()
+        found: T = _built[build]
+        return found
+
+    return built
 
 
 def build_per_policy[T](build: Callable[[], T]) -> Callable[[], T]:
     """As `build_once`, and anew where the policy document was changed since."""
-    kept: list[tuple[PolicyDocument | None, T]] = []
 
+    @wraps(build)
     def built() -> T:
         document = policy_document() if settings().policy_parameter else None
-        if not kept or kept[0][0] is not document:
-            kept[:] = [(document, build())]
-        return kept[0][1]
+        if build not in _built or _built[build][0] is not document:
+            _built[build] = document, build()
+        found: T = _built[build][1]
+        return found
 
-    _built.append(kept.clear)
     return built
 
 
 def reset() -> None:
     """Forget every flow and adapter, and go back to the wall clock."""
     set_clock(_wall_clock)
-    for forget in _built:
-        forget()
+    _built.clear()
+
+
+def exchange_built(other: dict[Callable[[], Any], Any]) -> dict[Callable[[], Any], Any]:
+    """Put `other` in place of everything built so far, and return that.
+
+    For a simulated account: its functions share one process, and on AWS each has a process of its own.
+    """
+    global _built
+    before, _built = _built, other
+    return before
 
 
 @build_once
@@ -181,13 +196,11 @@ def reading_ports(
     from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
-    from rightsizer.aws.plan_use import PlanUse
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.evaluate import EvaluatePorts
 
-    kept = None if history is None else PlanUse(table(), now)
-    prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now, kept))
+    prices = OrderedPrices(price_sources(account), now, SavingsPlans(account))
     quotas, components = EndpointQuotas(account, now, FOR_A_DECISION), SageMakerComponents(account)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))

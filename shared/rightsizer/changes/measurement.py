@@ -273,7 +273,7 @@ def _stated_risk(change: Change) -> int | None:
     """The risk that users were told; None where it was none of theirs (a shadow), a rollback, or a person's order."""
     silent = change.plan.kind is PlanKind.SHADOW_TEST or change.option.restores or change.option.kind in ORDERED
     untested = change.option.untested_risk if change.after is None else None
-    return None if silent else int(change.option.risk if untested is None else untested)
+    return None if silent else int(change.option.performance_risk if untested is None else untested)
 
 
 def _past_end(change: Change) -> PastEnd:

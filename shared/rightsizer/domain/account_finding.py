@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rightsizer.domain.checks import aware, money, not_empty, not_negative
+from rightsizer.domain.reason import Reason
 
 
 class AccountFindingCode(StrEnum):
@@ -110,6 +111,12 @@ class WarmPoolUse:
     instance_type: str
     instance_count: int
     """Of the newest run."""
+    owner: str = ""
+    """Person or team that the tags of the newest run name; empty when nobody is."""
+    is_opted_out: bool = False
+    """Whether the tag `rightsizer:mode` of the newest run says off: nothing is proposed then."""
+    tags_unread: Reason | None = None
+    """Why the tags of the newest run could not be read; owner and mode are then not known."""
 
     def __post_init__(self) -> None:
         not_empty("WarmPoolUse.work", self.work)

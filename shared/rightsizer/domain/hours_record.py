@@ -97,6 +97,9 @@ class EndpointBefore:
     """That configuration as DescribeEndpointConfig shows it."""
     models: tuple[ModelBefore, ...] = ()
     """The models that its configuration names."""
+    deployment: Mapping[str, Any] = field(default_factory=dict)
+    """The deployment configuration of its last update. Kept for people and not given to CreateEndpoint: the alarms that
+    it names may be gone, or be in alarm since nothing serves, and nobody should wait for that in the morning."""
 
     def __post_init__(self) -> None:
         not_empty("EndpointBefore.config_name", self.config_name)

@@ -54,7 +54,7 @@ class OptionKind(StrEnum):
 
 
 class Risk(IntEnum):
-    """Performance risk, Compute Optimizer's scale: the maximum over the resources."""
+    """How likely harm is, on the five levels of Compute Optimizer's performance risk."""
 
     VERY_LOW = 0
     LOW = 1
@@ -242,6 +242,7 @@ class Option:
     """Days of the saving that pay for the change, and for the shadow test where one comes first."""
     risks: Mapping[RiskResource, Risk]
     risk: Risk
+    """The worst of `risks`, availability included: what automatic mode may apply follows it."""
     confidence: float
     """Days' worth of evidence: the lesser of days with requests and of hours with data."""
     effort: Effort
@@ -277,7 +278,7 @@ class Option:
     test_tells: str = ""
     """What that test finds out, as the end of "it tells"; empty where none is proposed."""
     untested_risk: Risk | None = None
-    """Performance risk of the change without that test, while `risk` counts on it; None where none is proposed."""
+    """Risk of the change without that test, while `risk` counts on it; None where none is proposed."""
     test_needed: bool = False
     """Whether nobody may approve it without that test: its risk is above what people are asked about."""
     policy_changes: tuple[PolicyChange, ...] = ()
@@ -292,6 +293,16 @@ class Option:
     def grows(self) -> bool:
         """Whether it ends a shortage; what it costs is no saving, and latency as it was does not undo it."""
         return self.growth_usd is not None
+
+    @property
+    def leaves_one_zone(self) -> bool:
+        """Whether one instance serves, in one Availability Zone, where two or more were in two."""
+        return RiskResource.AVAILABILITY in self.risks and len(self.risks) > 1
+
+    @property
+    def performance_risk(self) -> Risk:
+        """Risk without availability, as Compute Optimizer's; a deletion, say, on which only that is rated, has it."""
+        return max((r for name, r in self.risks.items() if name is not RiskResource.AVAILABILITY), default=self.risk)
 
     @property
     def adds_only(self) -> bool:

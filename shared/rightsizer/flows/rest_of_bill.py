@@ -96,7 +96,7 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
         lambda: _office_hours(ports, scope, now),
     ]
     if scope.is_whole:
-        parts += [lambda: _warm_pools(ports, scope, now), lambda: _savings_plan(ports, scope, unread)]
+        parts += [lambda: _warm_pools(ports, scope, now, unread), lambda: _savings_plan(ports, scope, unread)]
     if scope.is_whole and scope.reads_training_runs:
         parts.append(lambda: _training_runs(ports, scope, now, unread))
     if scope.is_whole and scope.finds_orphans:
@@ -158,10 +158,11 @@ def _office_hours(ports: BillPorts, scope: BillScope, now: datetime) -> list[Acc
     return propose_hours(HoursSources(ports.account, ports.metrics, ports.zone, scope.starts), found, now)
 
 
-def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime) -> list[AccountFinding]:
+def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
     uses = ports.account.warm_pools(now - timedelta(days=WARM_POOL_DAYS), now)
     if not uses:
         return []
+    unread += dict.fromkeys(each.tags_unread for each in uses if each.tags_unread is not None)
     prices = ports.prices.table(scope.region, sorted({each.instance_type for each in uses if each.instance_type}))
     found = warm_pool_finding(uses, prices, WARM_POOL_DAYS)
     return [] if found is None else [found]

@@ -70,14 +70,16 @@ def _near_tie_order(option: Option) -> tuple[int, int, str, int]:
 
 def gate_case(context: EvaluationContext, option: Option) -> GateCase:
     """Everything the gate looks at for the option."""
-    then = context.inputs.catalogue.find(option.target.instance_type)
+    now, then = context.runs, context.inputs.catalogue.find(option.target.instance_type)
     return GateCase(
         context.endpoint,
         option,
         context.demand,
         context.runs.name,
         saving_share(context, option),
-        gpus=(context.runs.accelerator_count, then.accelerator_count if then else context.runs.accelerator_count),
+        gpus=(now.accelerator_count, then.accelerator_count if then else now.accelerator_count),
+        same_card=then is not None
+        and (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count),
         requests=requests_of_week(context.days),
     )
 
@@ -109,7 +111,7 @@ def put_allowed_first(context: EvaluationContext, sure: Sequence[Option]) -> tup
     more = best.saving_usd_per_month - step.saving_usd_per_month
     rest = f"{fleet(best.target)} ({best.kind.value}) would save ${more:,.2f} a month more"
     if context.endpoint.mode is not Mode.AUTO:
-        why = Reason(Code.RISK_TOO_HIGH, f"its performance risk is {int(best.risk)} of 4")
+        why = Reason(Code.RISK_TOO_HIGH, f"its risk is {int(best.risk)} of 4")
     later = f"a first step: {rest}; {why.sentence}"
     kept = (o for o in sure if o != step)
     return (replace(step, notes=(*step.notes, later)), *kept)

@@ -37,6 +37,10 @@ FAR_CHEAPER_THAN_SAFE = 8
 A machine of eight of which one works is no step towards a machine with one. Short of that a step that saves and is
 safe is taken, since nobody may answer.
 """
+EVEN = 0.5
+"""Chance above which a change is asked about that no shadow test can try first: its canary is the only test, and a
+deployment that fails in most cases costs callers more than a test would.
+"""
 SAID_ANYWAY = frozenset(
     {Code.OWNED_BY_STACK, Code.OTHER_KIND, Code.UNKNOWN_FIELD, Code.CONFIGURATION_REPLACED, Code.TOO_MANY_ERRORS}
 )
@@ -163,23 +167,30 @@ def _is_sparse(context: EvaluationContext) -> bool:
 
 
 def _asked_untested(context: EvaluationContext, options: Options, saving: Decimal) -> AskedOption | None:
-    """The option without a test and with the risk of that, where requests are too sparse for one."""
+    """The option with the risk of no test: requests are too sparse for one, or its kind can have none."""
     policy, history = context.policy, context.inputs.history
-    if not _is_sparse(context) or impossible_test_reason(context.endpoint) is not None:
+    impossible = impossible_test_reason(context.endpoint)
+    if impossible is None and not _is_sparse(context):
         return None
-    may_ask = [c for c in options.unsure if c.untested_risk <= policy.risk_propose]
+    least = EVEN if impossible is not None and not _is_sparse(context) else 0.0
+    may_ask = [c for c in options.unsure if c.untested_risk <= policy.risk_propose and c.chance > least]
     found = choose_test([replace(c, share_of_wanted_requests=1.0) for c in may_ask], saving, history, policy)
     if found is None:
         return None
     candidate, _ = found
+    why = impossible.sentence if impossible else "requests are too sparse for a shadow test to tell more"
+    risks = dict(candidate.option.risks)
+    if candidate.option.performance_risk < candidate.untested_risk:  # that it may be too slow is in no resource yet
+        risks[RiskResource.LATENCY] = candidate.untested_risk
     option = replace(
         candidate.option,
+        risks=risks,
         risk=candidate.untested_risk,
         not_checked=(*candidate.option.not_checked, f"by a shadow test, {candidate.tells}"),
     )
     text = (
         f"needs your approval: {100 * candidate.chance:.0f} % likely to be fast and large enough, and its performance"
-        f" risk is {int(candidate.untested_risk)} of 4; requests are too sparse for a shadow test to tell more"
+        f" risk is {int(candidate.untested_risk)} of 4; {why}"
     )
     return AskedOption(candidate, option, Reason(Code.RISK_TOO_HIGH, text))
 

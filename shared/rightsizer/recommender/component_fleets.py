@@ -4,10 +4,11 @@ The load of an endpoint says nothing about what its copies reserve: an idle mode
 """
 
 from dataclasses import replace
+from decimal import Decimal
 
 from rightsizer.domain.component import Component, ComputeNeeds, ReadComponents
 from rightsizer.domain.endpoint import Endpoint
-from rightsizer.domain.option import Excluded, Option, OptionKind, Target, changed_types
+from rightsizer.domain.option import Excluded, Option, OptionKind, Target, changed_types, fleet
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.recommender.component_copies import (
@@ -19,6 +20,8 @@ from rightsizer.recommender.component_copies import (
     gate_of_components,
 )
 from rightsizer.recommender.context import AccountInputs
+from rightsizer.recommender.gate import small_saving_reason
+from rightsizer.recommender.pricing import cost_of
 
 OF_FLEETS = frozenset(
     {
@@ -43,25 +46,64 @@ def without_tight_fleets(
         return found
     room = components if isinstance(components, Reason) else copy_room(endpoint, components, inputs)
     needs = _needs(components)
-    judged = [(option, _tight_reason(option, room, needs, inputs)) for option in found.options]
-    out = [(option, why) for option, why in judged if why is not None]
-    if not out:
+    judged = [(option, _holding(found, option, room, needs, inputs)) for option in found.options]
+    if all(held is option for option, held in judged):
         return found
-    left = tuple(option for option, why in judged if why is None)
+    left = tuple(held for _, held in judged if isinstance(held, Option))
+    out = [(option, held) for option, held in judged if isinstance(held, Reason)]
     excluded = (Excluded(option.target.instance_type, why, option.kind) for option, why in out)
     kept = replace(found, options=left, excluded=(*found.excluded, *excluded))
-    (first, why), *_ = out
-    if found.options[0] is not first:
+    first, held = judged[0]
+    if held is first:
         return kept
-    kept = replace(kept, replay=None, stages=(), gate=Gate.SILENT, gate_reason=why)
+    kept = replace(kept, replay=None, stages=())
     if left:
-        text = f"its first option of {len(left)} would save ${left[0].saving_usd_per_month:,.2f} a month"
+        text = f"{fleet(left[0].target)} would save ${left[0].saving_usd_per_month:,.2f} a month and hold its copies"
+        text += f"; performance risk {int(left[0].performance_risk)} of 4"
         gate, asked = gate_of_components(found, left[0], endpoint, inputs)
         return replace(kept, reason=Reason(Code.CHEAPER_OPTION, text), gate=gate, gate_reason=asked)
+    _, why = out[0]
+    kept = replace(kept, gate=Gate.SILENT, gate_reason=why)
     if found.finding is not Finding.OVER_PROVISIONED:
         return kept
     text = f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
     return replace(kept, finding=Finding.OPTIMIZED, reason=Reason(why.code, text))
+
+
+def _holding(
+    found: Recommendation,
+    option: Option,
+    room: CopyRoom | Reason,
+    needs: dict[str, ComputeNeeds],
+    inputs: AccountInputs,
+) -> Option | Reason:
+    """The option where its fleet holds the copies; the same type more times where that does; or why none is known."""
+    held = _least_that_holds(option, room, needs, inputs)
+    if isinstance(held, Reason):
+        return held
+    least, kind = held
+    if least <= _least_count(option.target):
+        return option
+    copies = sum(room.copies.values()) if isinstance(room, CopyRoom) else 0
+    said = f"{count(copies, 'copy', 'copies')} of its components reserve {count(least, 'instance')} of {kind}"
+    usd, policy = found.usd_per_month or Decimal(0), inputs.policy
+    cost = cost_of(usd, option.price, least, least, 0.0, inputs.prices.commitment, policy, option.switch_usd > 0)
+    larger = replace(
+        option,
+        target=replace(option.target, instance_count=least),
+        usd_per_month=cost.usd_per_month,
+        saving_usd_per_month=cost.saving,
+        switch_usd=cost.switch_usd,
+        payback_days=cost.payback_days,
+        notes=(*option.notes, f"{said}; its load alone takes {option.target.instance_count}"),
+    )
+    one_count = option.kind in (OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS)
+    one_count = one_count and inputs.quotas.get(option.target.instance_type, least) >= least
+    if one_count and _least_count(larger.target) == least:
+        share = float(larger.saving_usd_per_month / usd) if usd else 0.0
+        if small_saving_reason(larger, share, policy) is None:
+            return larger
+    return Reason(Code.NOT_APPLICABLE, f"{said}, and {_least_count(option.target)} would run")
 
 
 def _needs(components: ReadComponents) -> dict[str, ComputeNeeds]:
@@ -71,14 +113,15 @@ def _needs(components: ReadComponents) -> dict[str, ComputeNeeds]:
     return {sight.name: sight.needs for sight in seen if sight.needs is not None}
 
 
-def _tight_reason(
+def _least_that_holds(
     option: Option, room: CopyRoom | Reason, needs: dict[str, ComputeNeeds], inputs: AccountInputs
-) -> Reason | None:
-    """Why a fleet is not known to hold the copies; None where it is, or where the option moves no fleet."""
+) -> tuple[int, str] | Reason:
+    """Instances that hold the copies, 0 where the option moves no fleet, and of what type; why that is not known."""
     if option.kind not in OF_FLEETS:
-        return None
+        return 0, ""
     if isinstance(room, Reason):
         return Reason(room.code, f"whether its copies fit is not known: {room.sentence}")
+    most = 0, ""
     for kind in changed_types(option.target):
         hardware = inputs.catalogue.find(kind)
         if hardware is None:
@@ -92,12 +135,8 @@ def _tight_reason(
         need = first_fit_decreasing(sizes)
         if kind == room.variant.instance_type:
             need = min(need, room.variant.current_count)  # AWS placed them so
-        if (least := _least_count(option.target)) < need:
-            said = (
-                f"{count(len(sizes), 'copy', 'copies')} of its components reserve {count(need, 'instance')} of {kind}"
-            )
-            return Reason(Code.NOT_APPLICABLE, f"{said}, and {least} would run")
-    return None
+        most = max(most, (need, kind), key=lambda found: found[0])
+    return most
 
 
 def _least_count(target: Target) -> int:

@@ -101,18 +101,18 @@ def find_smallest_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet 
     than the owner's own was, at a load that the owner's carried.
     """
     failed = failed_instances(context, shape.name, shape.slower, shape.workers)
-    for more in range(WARIER + 1):
-        fleet = _search_fleet(replace(context, extra_margin=context.extra_margin + more) if more else context, shape)
-        if fleet is None or sum(fleet.counts) / 24 > (1 + context.policy.failed_room) * failed:
+    above = (1 + context.policy.failed_room) * failed
+    for more in range(WARIER + 1 if failed else 1):
+        warier = replace(context, extra_margin=context.extra_margin + more) if more else context
+        if (fleet := _search_fleet(warier, shape, above)) is not None:
             return _owners_fleet(context, shape, fleet)
     return None
 
 
-def _owners_fleet(context: EvaluationContext, shape: FleetShape, fleet: Fleet | None) -> Fleet | None:
+def _owners_fleet(context: EvaluationContext, shape: FleetShape, fleet: Fleet) -> Fleet:
     """The owner's own fleet where a change of ours would otherwise grow beyond it for the margin alone."""
     if (
-        fleet is None
-        or not context.has_active_change
+        not context.has_active_change
         or shape.name != context.reference.name
         or sum(fleet.counts) <= sum(context.reference_counts)
     ):
@@ -124,18 +124,18 @@ def _owners_fleet(context: EvaluationContext, shape: FleetShape, fleet: Fleet | 
     return Fleet(counts, shape.workers, shape.random_routing, shape.slower)
 
 
-def _search_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
-    """The fewest instances by the hour, or the same count at all hours where that is no more.
+def _search_fleet(context: EvaluationContext, shape: FleetShape, above: float) -> Fleet | None:
+    """The fewest instances by the hour, on average more than `above`; one count at all hours where that is no more.
 
     Counts by the hour follow the chance of the days: where the replay refuses them, a constant count of fewer may do.
     """
     constant = shape.hourly and not context.is_schedule_too_small
     shapes = (replace(shape, hourly=False), shape) if constant else (shape,)
-    found = [fleet for one in shapes if (fleet := _search_counts(context, one)) is not None]
+    found = [fleet for one in shapes if (fleet := _search_counts(context, one, above)) is not None]
     return min(found, key=lambda fleet: sum(fleet.counts), default=None)
 
 
-def _search_counts(context: EvaluationContext, shape: FleetShape) -> Fleet | None:
+def _search_counts(context: EvaluationContext, shape: FleetShape, above: float) -> Fleet | None:
     """Where autoscaling adds instances, it is part of the fleet: the counts are what it starts from."""
     slower, workers, random_routing, most = shape.slower, shape.workers, shape.random_routing, shape.most
     levels = concurrency_by_hour(context.stream, slower * context.load_margin)
@@ -151,10 +151,10 @@ def _search_counts(context: EvaluationContext, shape: FleetShape) -> Fleet | Non
             counts = (max(counts),) * 24
         maximum = ceiling if ceiling > min(counts) else 0
         fleet = Fleet(counts, workers, random_routing, slower, context.load_margin, maximum)
-        if replay_if_carried(context, fleet):
+        if fleet.mean_count > above and replay_if_carried(context, fleet):
             best, low = fleet, middle + 1
         elif random_routing and not shape.hourly and counts[0] < most:
-            return _search_constant_count(context, fleet, counts[0], most)
+            return _search_constant_count(context, fleet, max(counts[0], math.floor(above)), most)
         else:
             high = middle - 1
     return best

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.hardware import is_scarce
@@ -22,6 +23,10 @@ from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refus
 type GateAnswer = tuple[Gate, Reason]
 UNSEEN_HOURS = 3.0
 """Hours without a datapoint from which nothing is done unasked: CloudWatch delays one by minutes, an hour at most."""
+EXPLAINED = 0.5
+"""Share of the GPU's work that requests must be able to explain: with less, most of it is something else."""
+OTHER_WORK = 0.25
+"""Mean share of a GPU's time up to which other work is left out of account: a card of a quarter of the speed has it."""
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report")
 
@@ -46,6 +51,8 @@ class GateCase:
     """Saving as a share of what the endpoint costs now."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
+    same_card: bool = False
+    """Whether an instance has as many of the same GPU, now and then."""
     requests: tuple[float, ...] = ()
     """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
 
@@ -258,13 +265,31 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if bounds and option.target.target_value is not None and option.target.metric is None:
         text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
-    if endpoint.scaling and not bounds:
+    if endpoint.scaling and not bounds and not _is_host_alone(case, policy):
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
-    if (other := _hardware_reason(case) or _unseen_reason(case.demand)) is not None:
+    if (other := _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)) is not None:
         return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
     return None
+
+
+def _is_host_alone(case: GateCase, policy: Policy) -> bool:
+    """Whether the owner's autoscaling goes on as before on the same GPU in another size.
+
+    Its bounds and its targets stay, for these count requests, of which an instance serves as many. While the
+    deployment takes it away the maximum runs, so that this may not be far from today's count.
+    """
+    target, today = case.option.target, case.endpoint.variants[0].desired_count
+    most = policy.count_factor * today + policy.count_spare
+    return case.same_card and all(
+        one.policies
+        and not one.scheduled
+        and all(policies.tracked_metric(row) in policies.CAPACITY_METRICS for row in one.policies)
+        and (target.minimum, target.maximum) == (one.minimum, one.maximum)
+        and one.maximum <= most
+        for one in case.endpoint.scaling
+    )
 
 
 def _hardware_reason(case: GateCase) -> Reason | None:
@@ -285,6 +310,19 @@ def _unseen_reason(demand: Demand) -> Reason | None:
         return None
     text = f"needs your approval: CloudWatch has no GPU datapoint of its last {demand.unseen_hours:.0f} complete hours"
     return Reason(Code.TOO_MANY_GAPS, f"{text}; find out why before it is changed")
+
+
+def _other_work_reason(case: GateCase) -> Reason | None:
+    """That most of what the GPU works at is no request: none keeps its GPUs at work for longer than it takes."""
+    demand = case.demand
+    if demand.latency is None or not demand.gpu_s_per_request or not demand.gpu_mean:
+        return None
+    explained = demand.latency.mean_s * max(case.gpus[0], 1) / demand.gpu_s_per_request
+    if explained >= EXPLAINED or demand.gpu_mean * (1 - explained) <= OTHER_WORK:
+        return None
+    text = f"its GPU works {100 * demand.gpu_mean:.0f} % of the time, and its requests explain at most"
+    text += f" {100 * demand.gpu_mean * explained:.1f} %: find out what else works there before it is changed"
+    return Reason(Code.NEEDS_APPROVAL, f"needs your approval: {text}")
 
 
 def _manual_reason(option: Option) -> str:

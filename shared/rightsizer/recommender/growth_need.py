@@ -71,8 +71,10 @@ def scaled_targets(context: EvaluationContext) -> list[ScalableTarget]:
 
 
 def _is_owners_fleet(context: EvaluationContext) -> bool:
+    """Whether what runs is its owner's: no change of ours is in force, or none that left fewer instances."""
     same = context.runs.name == context.reference.name
-    return same and not context.is_strained and context.instances >= sum(context.reference_counts) / 24 - 0.01
+    as_many = context.instances >= sum(context.reference_counts) / 24 - 0.01
+    return same and not context.is_strained and (as_many or not context.has_active_change)
 
 
 def _late_reason(context: EvaluationContext) -> Reason | None:

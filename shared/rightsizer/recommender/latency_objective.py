@@ -7,12 +7,15 @@ import math
 from collections.abc import Sequence
 
 from rightsizer.domain.demand import Latency
-from rightsizer.domain.endpoint import Endpoint, tracked_p95_s
+from rightsizer.domain.endpoint import Endpoint, EndpointKind, tracked_p95_s
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
+from rightsizer.domain.reason import seconds_text
 from rightsizer.domain.usage import BIN
 
 type Bins = Sequence[tuple[float, float]]
+REAL_TIME_S = 60.0
+"""Seconds after which a real-time request ends unanswered (SageMaker API reference, InvokeEndpoint)."""
 
 
 def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> LatencyObjective:
@@ -22,6 +25,9 @@ def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> L
     """
     declared = endpoint.objective
     if declared.p95_s is not None:
+        if declared.p95_s > REAL_TIME_S and _ends_after_a_minute(endpoint, latency):
+            source = f"{declared.source} says {seconds_text(declared.p95_s)}, and a real-time request ends before that"
+            return LatencyObjective(REAL_TIME_S, True, source, declared.error_share)
         return LatencyObjective(declared.p95_s, True, declared.source, declared.error_share)
     tracked = tracked_p95_s(endpoint.scaling)
     if tracked is not None:
@@ -30,6 +36,11 @@ def latency_objective(endpoint: Endpoint, latency: Latency, policy: Policy) -> L
     today = min(max(policy.objective_factor * latency.p95_s, latency.p99_s), policy.objective_most * latency.p95_s)
     source = f"as today: max({policy.objective_factor:g} x p95, p99), at most {policy.objective_most:g} x p95"
     return LatencyObjective(today, False, source, declared.error_share)
+
+
+def _ends_after_a_minute(endpoint: Endpoint, latency: Latency) -> bool:
+    """Whether no request may take longer; answers that are streamed may, and show it."""
+    return EndpointKind.ASYNC not in endpoint.kinds and latency.p99_s <= REAL_TIME_S
 
 
 def share_of_late_requests(bins: Bins, limit_s: float) -> float:

@@ -30,10 +30,11 @@ def _length(option: Option) -> str:
 
 
 def risk_text(option: Option) -> str:
-    """The performance risk: ``low (1 of 4) after the test, high (3 of 4) without it``."""
-    if option.untested_risk is None or not option.test_usd:
-        return sentences.risk(option.risk)
-    return f"{sentences.risk(option.risk)} after the test, {sentences.risk(option.untested_risk)} without it"
+    """Performance risk and a lost zone: ``low (1 of 4) after the test, high (3 of 4) without it``."""
+    said, zone = sentences.risk(option.performance_risk), ", and one Availability Zone in place of two"
+    if option.untested_risk is not None and option.test_usd:
+        said += f" after the test, {sentences.risk(option.untested_risk)} without it"
+    return said + (zone if option.leaves_one_zone else "")
 
 
 def test_confirmation(found: Recommendation) -> str:

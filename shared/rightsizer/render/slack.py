@@ -171,10 +171,11 @@ def _first_line(proposal: Proposal, owner: str) -> str:
 
 
 def risk_words(option: Option) -> str:
-    """``low risk``; where a test comes first ``low risk after the test, high without it``."""
-    if option.untested_risk is None or not option.test_usd:
-        return f"{sentences.RISKS[option.risk]} risk"
-    return f"{sentences.RISKS[option.risk]} risk after the test, {sentences.RISKS[option.untested_risk]} without it"
+    """``low risk``; where a test comes first ``low risk after the test, high without it``. A lost zone is named."""
+    said = f"{sentences.RISKS[option.performance_risk]} risk"
+    if option.untested_risk is not None and option.test_usd:
+        said += f" after the test, {sentences.RISKS[option.untested_risk]} without it"
+    return said + (", one Availability Zone in place of two" if option.leaves_one_zone else "")
 
 
 def _waits(proposal: Proposal) -> bool:

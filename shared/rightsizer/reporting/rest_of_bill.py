@@ -104,7 +104,7 @@ def _item(each: StoredResource, now: datetime, lately: bool) -> FindingItem:
 
 def warm_pool_finding(uses: Sequence[WarmPoolUse], prices: PriceTable, days: float) -> AccountFinding | None:
     """Warm pools that were billed while nobody took them over, priced by the month; None where they pay."""
-    wasted = [each for each in uses if waits_for_nobody(each.reused, each.kept)]
+    wasted = [each for each in uses if waits_for_nobody(each.reused, each.kept) and not each.is_opted_out]
     items = [_pool_item(each, prices, days) for each in wasted]
     known = [item.usd_per_month for item in items if item.usd_per_month is not None]
     if not items or (len(known) == len(items) and sum(known, Decimal(0)) < LEAST_USD):
@@ -128,7 +128,7 @@ def _pool_item(each: WarmPoolUse, prices: PriceTable, days: float) -> FindingIte
     usd = None if price is None else (hours * price.usd_per_hour * month).quantize(CENT)
     fleet = f"{each.instance_count} × {each.instance_type}"
     detail = f"{each.reused} of {each.kept} taken over, {hours:.1f} instance hours of {fleet} unused"
-    return FindingItem(each.work, detail, usd_per_month=usd)
+    return FindingItem(each.work, detail, usd_per_month=usd, owner=each.owner)
 
 
 def batch_findings(found: Iterable[Recommendation]) -> Iterator[AccountFinding]:

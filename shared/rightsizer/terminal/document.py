@@ -198,6 +198,7 @@ def option_document(option: Option, ours: bool = True) -> dict[str, Any]:
         "untested_risk": None if option.untested_risk is None else int(option.untested_risk),
         "payback_days": option.payback_days,
         "risk": int(option.risk),
+        "performance_risk": int(option.performance_risk),
         "risks": {resource: int(risk) for resource, risk in option.risks.items()},
         "confidence": option.confidence,
         "effort": option.effort.value,
@@ -240,6 +241,7 @@ def _component(one: ComponentFinding) -> dict[str, Any]:
         "finding": one.finding.value,
         "reason": reason_document(one.reason),
         "figures": dict(one.figures),
+        "days": [{"day": each.day.isoformat(), "requests": each.requests, "gpu": each.gpu} for each in one.by_day],
         "advice": one.advice,
     }
 

@@ -21,7 +21,8 @@ from botocore.validate import ParamValidator
 from rightsizer.aws.session import OLDEST_BOTOCORE
 from rightsizer.domain.plan import StepKind
 from slim_models import names_in, slim_service
-from tests.sandbox.strictness.test_rows import LIBRARY, MEANT, OWN_MODELS, ROOT, called, operations, trees
+from tests.house.source import nodes
+from tests.sandbox.strictness.test_rows import LIBRARY, MEANT, OWN_MODELS, ROOT, adapters, called, operations
 
 type Models = Callable[[str], ServiceModel]
 """The model of a service, by its name."""
@@ -64,8 +65,8 @@ def pinned(service: str) -> ServiceModel:
 
 def sent() -> Iterator[tuple[str, str, str, ast.Call]]:
     """Service, operation, place and call of each request that is written out in the adapters."""
-    for path, tree in trees():
-        for node in ast.walk(tree):
+    for path in adapters():
+        for node in nodes(path):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             method, asked = node.func.attr, node.func.value

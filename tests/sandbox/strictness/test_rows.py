@@ -1,7 +1,6 @@
 """Every operation that the program calls has a row, every check has a request that it refuses, and the page says so."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from botocore import xform_name
 from sandbox.strict import By
 from sandbox.strict.page import page
 from sandbox.strict.tables import CHECKS
+from tests.house.source import nodes
 from tests.sandbox.strictness.accepted import ACCEPTED
 from tests.sandbox.strictness.states import STATES
 from tests.sandbox.strictness.wrong_texts import REQUESTS
@@ -37,17 +37,16 @@ MEANT = {
 SLACK = ("chat.postMessage", "chat.update")
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(path for folder in ADAPTERS for path in folder.rglob("*.py")):
-        yield path, ast.parse(path.read_text())
+def adapters() -> list[Path]:
+    return sorted(path for folder in ADAPTERS for path in folder.rglob("*.py"))
 
 
 @cache
 def services() -> frozenset[str]:
     """Every string of the program that is the name of a service: clients are made by it."""
     known = frozenset(botocore.session.get_session().get_available_services())
-    sources = [ast.parse(path.read_text()) for path in (ROOT / "shared" / "rightsizer").rglob("*.py")]
-    words = (node.value for tree in sources for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    sources = (ROOT / "shared" / "rightsizer").rglob("*.py")
+    words = (node.value for path in sources for node in nodes(path) if isinstance(node, ast.Constant))
     return frozenset(word for word in words if isinstance(word, str) and word in known)
 
 
@@ -61,11 +60,12 @@ def operations() -> dict[str, dict[str, str]]:
     return found
 
 
+@cache
 def called() -> dict[tuple[str, str], str]:
     """(service, operation) of every call in the adapters, also by name (paginators, waiters, tables), and where."""
     found = {}
-    for path, tree in trees():
-        for node in ast.walk(tree):
+    for path in adapters():
+        for node in nodes(path):
             method = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
             if not isinstance(method, str):
                 continue
@@ -97,7 +97,7 @@ def test_every_operation_that_the_adapters_call_has_a_row() -> None:
 
 
 def test_every_method_of_slack_that_is_called_has_a_row() -> None:
-    words = {node.value for _, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    words = {node.value for path in adapters() for node in nodes(path) if isinstance(node, ast.Constant)}
     methods = {
         word
         for word in words
