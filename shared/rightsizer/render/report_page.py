@@ -22,6 +22,7 @@ from rightsizer.render import (
     sentences,
 )
 from rightsizer.render.html import Cell, HtmlNode, Markup, badge, folded, join, page, section, table, tag
+from rightsizer.render.target import planned_text
 
 FIRST_SAVINGS = 8
 """Rows that a table of the first screens shows; a button shows the others."""
@@ -122,8 +123,14 @@ def _shortages(found: list[Recommendation]) -> Markup:
 
 
 def _change(one: Recommendation) -> HtmlNode:
-    option = one.chosen_option
-    return join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
+    return join(tag("div", f"from {sentences.today(one)}", class_="note"), _planned(one))
+
+
+def _planned(one: Recommendation) -> HtmlNode:
+    """The change that is recommended, and what follows it by the same approval with the saving of both."""
+    later = planned_text(one)
+    said = sentences.change(one.chosen_option) if one.chosen_option else ""
+    return join(said, tag("div", f"then {later}", class_="note") if later else None)
 
 
 def _recommendations(found: list[Recommendation]) -> Markup:
@@ -210,13 +217,13 @@ def _proposals(report: Report) -> Markup:
 
 
 def _proposal_row(one: Proposal) -> list[Cell]:
-    option, saving = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
+    saving = one.recommendation.saving_usd_per_month
     waits = one.state is ProposalState.PENDING and not one.approvable
     said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing_sentence(one)
     return [
         Cell(tag("b", one.ref.name), one.ref.name, "name"),
         Cell(badge(one.state, STATES.get(one.state, ""))),
-        Cell(sentences.change(option) if option else ""),
+        Cell(_planned(one.recommendation)),
         Cell(sentences.money(saving), float(saving), "n"),
         Cell(sentences.day_text(one.created_at), one.created_at.timestamp(), "nowrap"),
         Cell(decider_name(one.decision.by) if one.decision else "", look="name"),
