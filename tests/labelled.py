@@ -303,7 +303,7 @@ def _shaped(key: MetricStatistic, series: Series, given: Mapping[str, Any], idle
     """The series with its hours of traffic, its gaps and its growth; `idle` are the periods without traffic."""
     values, quiet = array("d", series.values), given.get("quiet", 0.0)
     size, gap, daily = len(values), given.get("gap_hours", 0) * 12, given.get("gap_hours_each_day", 0) * 12
-    if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors"):
+    if key.metric in ("Invocations", "GPUUtilization", "Invocation5XXErrors", "ApproximateBacklogSize"):
         for i in idle:
             values[i] *= quiet
     if key.metric == "ModelLatency" and not quiet:

@@ -347,3 +347,15 @@ def test_the_use_of_the_kv_cache_is_known_where_most_of_the_day_was_seen() -> No
     blind = window(PLAIN, kv_cache=series(0.4))
     (usage,) = daily_usage(blind, VariantSetup(ONE, 1))
     assert add_kv_cache(usage, blind, None).kv_cache is None
+
+
+def test_a_period_with_a_backlog_has_a_request_that_nobody_counted() -> None:
+    """AWS counts what is being processed in the backlog too, so that only an empty one is silence."""
+    window = kit.window({("GPUUtilization", "Average"): 0.0, ("Invocations", "Sum"): 0.0}, days=1)
+    held = array("d", [0.0] * 10 + [2.0] + [0.0] * 277)
+    backlog = {MetricStatistic("ApproximateBacklogSize", "Maximum"): Series(window.start, 300, held)}
+    (day,) = daily_usage(
+        replace(window, series={**window.series, **backlog}), VariantSetup(kit.catalogue().types["ml.g6e.xlarge"], 1)
+    )
+    assert [slot for slot, calls in enumerate(day.requests) if calls is None] == [10]
+    assert day.backlog == 2

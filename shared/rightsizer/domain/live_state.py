@@ -70,7 +70,7 @@ class EndpointSight:
     created_at: datetime | None = None
     """A name that was deleted and made again has another one."""
     deployment: Mapping[str, Any] = field(default_factory=dict)
-    """LastDeploymentConfig, which an UpdateEndpoint with RetainDeploymentConfig uses again; empty where none is shown."""
+    """LastDeploymentConfig, which UpdateEndpoint with RetainDeploymentConfig uses again; empty where none is shown."""
     kind: Literal["endpoint"] = "endpoint"
 
 

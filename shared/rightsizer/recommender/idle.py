@@ -25,12 +25,14 @@ from rightsizer.recommender.pricing import (
     monthly_cost,
     scale_to_zero_option,
 )
+from rightsizer.recommender.queued_sleep import wait_sentence
 from rightsizer.recommender.scale_to_zero import (
     ASLEEP_ALREADY,
     TIMEOUTS,
     UNREAD_VARIANTS,
     IdleTime,
     best_timeout,
+    queue_day,
     stay_awake_reason,
 )
 
@@ -104,10 +106,22 @@ def recommend_without_latency(
     )
     option = replace(option, mean_instances=round(awake, 4))
     waits = "rightsizer:cold-start-ok says that callers can wait for a start"
+    if in_place:
+        told = wait_sentence(found.cold, found.requests, demand, inputs.history)
+        option = replace(option, notes=(*option.notes, told))
     agreed = "its queue keeps what comes" if in_place else waits
-    why = Reason(Code.CHEAPER_OPTION, f"no request in {demand.days:.1f} days, and {agreed}")
+    why = Reason(Code.CHEAPER_OPTION, f"{_seen_text(demand, found)}, and {agreed}")
     base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
     return _apply_gate(base, option, demand, endpoint, inputs)
+
+
+def _seen_text(demand: Demand, found: IdleTime) -> str:
+    """How much it was used, as far as it is known: of the work of a queue there may be no count."""
+    if demand.requests > 0:
+        return f"{count(round(demand.requests), 'request')} in {demand.days:.1f} days"
+    if demand.backlog or demand.uncounted:
+        return f"nothing waited and nothing worked for {100 * found.asleep_share:.0f} % of {demand.days:.1f} days"
+    return f"no request in {demand.days:.1f} days"
 
 
 def _first_scale_to_zero(
@@ -117,6 +131,8 @@ def _first_scale_to_zero(
     reason = stay_awake_reason(endpoint, demand, inputs.policy)
     if reason is not None:
         return reason
+    if EndpointKind.ASYNC in endpoint.kinds:
+        days = [queue_day(usage, inputs.policy) for usage in days]
     return best_timeout(days, True, inputs.policy.cold_share, inputs.policy.nap_days)
 
 

@@ -29,7 +29,7 @@ from rightsizer.recommender.fleet_size import (
     replayed_p95_s,
 )
 from rightsizer.recommender.late_share import with_late_share
-from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
+from rightsizer.recommender.priced_option import price_fleet, sized_slowdown, was_test_skipped
 from rightsizer.recommender.pricing import risk_level
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio, chance_weight, chance_within
@@ -273,7 +273,8 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
     slower = sized_slowdown(context, candidate)
-    single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
+    one_for_one = candidate.ratio.mid if was_test_skipped(context, candidate) else slower  # no count is chosen
+    single = Fleet((1,) * 24, candidate.workers, random_routing, one_for_one)
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     keeps, fleet = _may_keep_count(context, candidate), None
     if context.peak_count == 1 and (name == context.reference.name or carries_like_reference(context, single)):
@@ -305,12 +306,6 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
 def _bound_text(candidate: CandidateType) -> str:
     """Words on a speed that only datasheets tell, as the end of a sentence; else empty."""
     return ", were it as slow as datasheets allow" if candidate.speed.source.is_guess else ""
-
-
-def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
-    """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
-    middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
-    return candidate.ratio.mid if middle else candidate.ratio.bound
 
 
 def _may_keep_count(context: EvaluationContext, candidate: CandidateType) -> bool:

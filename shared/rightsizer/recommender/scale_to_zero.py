@@ -58,7 +58,7 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
     if kept is not None:
         return kept
     tolerated = queued or may_start_cold(context.endpoint)
-    days = [_queue_day(d, context.policy) for d in context.days] if queued else context.days
+    days = [queue_day(d, context.policy) for d in context.days] if queued else context.days
     silence = find_stopped_traffic(days, context.policy.stopped_hours)
     if silence is not None:
         return IdleTime(STOPPED_MINUTES, 1.0, 0.0, 0.0, silence.longest_before_h * 60)
@@ -70,7 +70,7 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
     return best_timeout(days, tolerated, context.policy.cold_share, context.policy.nap_days)
 
 
-def _queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
+def queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
     """The day of a queue; a slot in which the GPU works and no request ends is unknown, not idle."""
     least = policy.cpu_class_share * SLOT_S * max(usage.gpus, 1)
     rows = zip(usage.requests, usage.busy_s, strict=True)
@@ -127,10 +127,11 @@ def may_components_sleep(endpoint: Endpoint) -> bool:
 def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """Why an endpoint without a known latency stays awake; None where its queue or its owner lets it sleep, unasked.
 
-    Asynchronous endpoints publish no calls, only their backlog. A GPU of which nothing is known is not idle.
+    Asynchronous endpoints publish no `Invocations`: their backlog tells when nothing waits and nothing is worked on. A
+    GPU of which nothing is known is not idle, nor is one whose work neither a request nor the backlog explains.
     """
     queued = EndpointKind.ASYNC in endpoint.kinds
-    if demand.requests > 0:
+    if demand.requests > 0 and not queued:
         return Reason(Code.TOO_FEW_REQUESTS, f"{demand.requests:,.0f} requests came in {demand.days:.1f} days")
     if sleeps_already(endpoint):
         return Reason(Code.NOT_APPLICABLE, ASLEEP_ALREADY)
@@ -143,14 +144,21 @@ def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Rea
         return kept
     if not queued and not may_start_cold(endpoint):
         return Reason(Code.NOT_OPTED_IN, f"no tag {COLD_TAG}=true says that callers can wait for a start")
-    if queued and demand.backlog != 0:
-        held = "is not known" if demand.backlog is None else f"was up to {demand.backlog:.0f}"
-        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue {held}")
+    if queued and demand.backlog is None:
+        return Reason(Code.NOT_APPLICABLE, "the backlog of its queue is not known")
+    return _unexplained_work(demand, policy)
+
+
+def _unexplained_work(demand: Demand, policy: Policy) -> Reason | None:
+    """Work without a request, or requests that wait without work: then nobody knows what would be put to sleep."""
     if demand.gpu_peak is None:
         return Reason(Code.NO_GPU_METRICS, "no GPU utilisation was published, and unknown is not idle")
-    if demand.gpu_peak > policy.cpu_class_share:
-        return Reason(Code.NOT_APPLICABLE, f"its GPU works (up to {100 * demand.gpu_peak:.1f} %)")
-    return None
+    works = demand.gpu_peak > policy.cpu_class_share
+    if demand.requests > 0 or works == bool(demand.backlog):
+        return None
+    if demand.backlog:
+        return Reason(Code.NOT_APPLICABLE, f"the backlog of its queue was up to {demand.backlog:.0f}")
+    return Reason(Code.NOT_APPLICABLE, f"its GPU works (up to {100 * demand.gpu_peak:.1f} %)")
 
 
 def idle_time(days: Sequence[DailyUsage], minutes: int) -> IdleTime:
