@@ -6,7 +6,8 @@ of keys (`terminal.policy_schema`), and tests hold both to the same documents.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -201,8 +202,8 @@ class _Reading:
             if isinstance(rule, str):
                 self.problems.append(f"policy document, {place}: {rule}; {_STRICT}")
                 broken = True
-                break  # a later rule counts only where no earlier one does, and that is not known any more
-            rules.append(rule)
+            elif not broken:  # a later rule counts only where no earlier one does, and that is not known any more
+                rules.append(rule)
         return tuple(rules), broken
 
 
@@ -319,10 +320,19 @@ def _alarms(_: str, value: Any) -> tuple[str, ...]:
 
 
 def _dates(_: str, value: Any) -> frozenset[date]:
-    try:
-        return frozenset(date.fromisoformat(one) for one in _texts(value))
-    except ValueError:
-        raise _WrongValueError("one of its texts is no day") from None
+    texts, days = _texts(value), {}
+    for one in texts:
+        with suppress(ValueError):
+            days[one] = date.fromisoformat(one)
+    if bad := [one for one in texts if one not in days]:
+        raise _WrongValueError(f"{_list_wrong(bad)} is no day")
+    return frozenset(days.values())
+
+
+def _list_wrong(entries: Sequence[Any]) -> str:
+    """The entries that cannot be understood, the first three of them in full."""
+    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+    return f"each of {', '.join(map(_shorten, entries[:3]))}{more}" if len(entries) > 1 else _shorten(entries[0])
 
 
 def _zone(_: str, value: Any) -> str:
@@ -356,9 +366,8 @@ def _entries(_: str, value: Any) -> tuple[str, ...]:
     )
     if not given:
         raise _WrongValueError(f"it is {_shorten(value)}", f"{KEYS[APPROVERS].kind.value}, of one or more")
-    bad = next((one for one in given if not isinstance(one, str) or one.strip() not in good), None)
-    if len(good) < len(given):
-        raise _WrongValueError(f"{_shorten(bad)} is no person", rest=good)
+    if bad := [one for one in given if not isinstance(one, str) or one.strip() not in good]:
+        raise _WrongValueError(f"{_list_wrong(bad)} is no person", rest=good)
     return good
 
 

@@ -47,18 +47,13 @@ def later_text(found: Recommendation) -> str:
     if len(stages) < 2:
         return ""
     if found.stages:
-        return f"then, by the same approval, {planned_text(found)}; each {EACH}"
+        parts = (
+            f"{sentences.change(stage)} (saves {sentences.monthly_price(stage.saving_usd_per_month)} in all)"
+            for stage in stages[1:]
+        )
+        return f"then, by the same approval, {', then '.join(parts)}; each {EACH}"
     saving = sentences.monthly_price(stages[1].saving_usd_per_month)
     return f"it could {sentences.change(stages[1])} (saves {saving} in all); judged again once this is proven"
-
-
-def planned_text(found: Recommendation) -> str:
-    """What follows the recommended change by the same approval, and what is saved then; empty where nothing follows."""
-    said = (
-        f"{sentences.change(one)} (saves {sentences.monthly_price(one.saving_usd_per_month)} in all)"
-        for one in stages_of(found)[1:]
-    )
-    return ", then ".join(said) if found.stages else ""
 
 
 def _with_saving_in_all(stages: Iterable[Option]) -> Iterator[Option]:
