@@ -53,7 +53,7 @@ def later_text(found: Recommendation) -> str:
 
 
 def planned_text(found: Recommendation) -> str:
-    """What follows the recommended change by the same approval, and what is saved then; empty where nothing follows."""
+    """Later stages of an approved plan, each with the saving in all; empty where nothing follows."""
     said = (
         f"{sentences.change(one)} (saves {sentences.monthly_price(one.saving_usd_per_month)} in all)"
         for one in stages_of(found)[1:]
