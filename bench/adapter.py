@@ -71,7 +71,7 @@ def facts(types: Iterable[Type]) -> tuple[Catalogue, PriceTable]:
     def clock() -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
-    committed = Commitment(Decimal(0), 0.0, known=True)
+    committed = Commitment(Decimal(0), known=True)
     book = OrderedPrices([PriceList(None, clock), Snapshot()], clock, lambda: committed)
     return catalogue, book.table("us-east-1", names)
 

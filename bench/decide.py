@@ -57,7 +57,7 @@ def catalogue_and_prices() -> tuple[Catalogue, PriceTable]:
         if t.accelerator
     }
     prices = {n: Price(n, "us-east-1", p, "snapshot", "direct-hosting", "2026-11") for n, p in usd.items()}
-    return known, PriceTable("us-east-1", prices, Commitment(Decimal(0), 0.0, known=True))
+    return known, PriceTable("us-east-1", prices, Commitment(Decimal(0), known=True))
 
 
 def digests(

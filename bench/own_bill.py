@@ -31,7 +31,7 @@ from functions.report.app import lambda_handler as report
 from functions.sweep.app import lambda_handler as sweep
 from rightsizer import bootstrap, catalog
 from rightsizer.aws.metrics import RateLimiter
-from rightsizer.reporting.own_bill import OCCASIONS, own_bill, plans_usd, price, price_date, usd_of
+from rightsizer.reporting.own_bill import OCCASIONS, own_bill, price, price_date, usd_of
 from rightsizer.reporting.totals import ALARM_METRICS
 from rightsizer.telemetry import logger
 from sandbox.account import Sandbox
@@ -79,7 +79,6 @@ ONE_OF = {
     "SendMessageBatch": "queue request",
     "Publish": "message",
     "PutEvents": "event",
-    "GetSavingsPlansUtilization": "cost explorer request",
     "GetCostAndUsage": "cost explorer request",
     "GetCostAndUsageWithResources": "cost explorer request",
 }
@@ -251,8 +250,6 @@ def page() -> str:
         as_of=as_of,
         alarms=alarms,
         metrics=ALARM_METRICS,
-        plans=plans_usd(),
-        with_plans=usd_of(own_bill(100)) + plans_usd(),
     )
 
 

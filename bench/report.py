@@ -23,7 +23,6 @@ import boto3
 from rightsizer import wire
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, Value
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.endpoint import EndpointKind, EndpointRef, Mode
@@ -38,6 +37,7 @@ from rightsizer.domain.report import FunctionUse, Stack
 from rightsizer.flows.report import ReportPorts, ReportSources, WrittenReport, report, report_window
 from rightsizer.render import report_json
 from rightsizer.render.report_formats import REPORT_FORMATS
+from tests.notifiers import FolderReports
 
 LIMIT_MIB = 512
 OVER = (ProposalState.REJECTED, ProposalState.EXPIRED, ProposalState.WITHDRAWN, ProposalState.PROVEN)

@@ -1,7 +1,7 @@
 """Cost Explorer, from the instances that really ran in the sandbox.
 
-Sources: API reference of GetCostAndUsage and GetSavingsPlansUtilization. The bill of an hour is instances x
-hours x the hosting price; data is up to 24 hours late, and DataUnavailableException answers where there is none.
+Source: API reference of GetCostAndUsage. The bill of an hour is instances x hours x the hosting price; data is up to
+24 hours late.
 """
 
 from collections import defaultdict
@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.charges import SERVICES, Charge, Payer, Plan, Ran, charges
 from sandbox.prices import PREFIXES, SavingsPlans, hourly
-from sandbox.refusals import AwsRefusal, NotSimulated, invalid
-from sandbox.strict import on
+from sandbox.refusals import NotSimulated
 
 if TYPE_CHECKING:
     from sandbox.world import World
 
 type Params = dict[str, Any]
 
-USED = "GetSavingsPlansUtilization"
 LATE = timedelta(hours=24)
 
 
@@ -97,62 +95,6 @@ class CostExplorer:
             return row
         row["Groups"] = [{"Keys": list(keys), "Metrics": _amounts(metrics, *sums[keys])} for keys in sorted(sums)]
         return row
-
-    def _hours(self, start: datetime, end: datetime) -> dict[str, float]:
-        """Instance hours by type."""
-        found: dict[str, float] = defaultdict(float)
-        for past in self._world.fleet.ran.values():
-            for (since, fleet), (until, _) in zip(past, [*past[1:], (end, {})], strict=True):
-                span = (min(until, end) - max(since, start)).total_seconds() / 3600
-                if span > 0:
-                    for kind, count in fleet.items():
-                        found[kind] += count * span
-        return dict(found)
-
-    def GetSavingsPlansUtilization(self, p: Params) -> Params:
-        """How much of the commitment was used; an error when there is no plan."""
-        active = [plan for plan in self._plans.plans if plan["state"] == "active"]
-        if not active and on(USED, "no data"):
-            raise AwsRefusal("DataUnavailableException", "The requested data is unavailable.")
-        commitment = sum(float(plan["commitment"]) for plan in active if _matches(plan, p.get("Filter")))
-        start, end = _day(p["TimePeriod"]["Start"]), _day(p["TimePeriod"]["End"])
-        today = self._world.clock.now.replace(hour=0, minute=0, second=0, microsecond=0)
-        if end >= today and on(USED, "future"):  # API text: "before the current date"; [assumed] text
-            raise invalid("The end date must be before the current date.")
-        if start < today - timedelta(days=396) and on(USED, "old"):  # API text: within 13 months; [assumed] text
-            raise invalid("The start date must be within 13 months.")
-        total = commitment * (end - start).total_seconds() / 3600
-        spent = sum(count * hourly(self._world.region, kind) for kind, count in self._hours(start, end).items())
-        used = min(total, spent)
-        return {
-            "Total": {
-                "Utilization": {
-                    "TotalCommitment": f"{total:.6f}", "UsedCommitment": f"{used:.6f}",
-                    "UnusedCommitment": f"{total - used:.6f}",
-                    "UtilizationPercentage": f"{100 * used / total:.2f}" if total else "0",
-                }
-            }
-        }  # fmt: skip
-
-
-BILLED_AS = {"SageMaker": "SageMakerSavingsPlans", "Compute": "ComputeSavingsPlans"}
-"""Cost Explorer's word for a plan type, the bill's, where DescribeSavingsPlans has its own."""
-
-
-def _matches(plan: Params, wanted: Params | None) -> bool:
-    """Whether the filter covers the plan; a value that nothing has matches nothing, and is no error."""
-    if not wanted:
-        return True
-    row = wanted.get("Dimensions") or {}
-    known = {
-        "SAVINGS_PLAN_ARN": plan["savingsPlanArn"],
-        "SAVINGS_PLANS_TYPE": BILLED_AS.get(plan["savingsPlanType"], plan["savingsPlanType"]),
-        "REGION": plan["region"],
-        "PAYMENT_OPTION": plan["paymentOption"],
-    }
-    if list(wanted) != ["Dimensions"] or row.get("Key") not in known:
-        raise NotSimulated(f"GetSavingsPlansUtilization with the filter {wanted}")
-    return known[row["Key"]] in row["Values"]
 
 
 GROUPS: Mapping[str, Callable[[Charge], str]] = {

@@ -41,7 +41,7 @@ WORDS = {
     "before": "until_days_ago type count usage",
     "row": "days_ago times from to from_count to_count ended failure slowdown latency_ratio demand framework models"
     " grows late_share",
-    "account": "spend_usd_per_month plan_usd_per_hour plan_used no_price serverless quota other_chips eight_gpus",
+    "account": "spend_usd_per_month plan_usd_per_hour no_price serverless quota other_chips eight_gpus",
     "limits": "dimensions",
     "expect": "finding reason gate gate_reason option to not_to count minimum maximum hourly weekly routing pools"
     " target_value rung behind also ruled_out said not_checked shares_with saves p95_s unsaid others",
@@ -362,7 +362,7 @@ def _changes(rows: Sequence[Mapping[str, Any]]) -> tuple[PastChange, ...]:
 
 
 def _prices(account: Mapping[str, Any]) -> PriceTable:
-    plan = Commitment(Decimal(str(account.get("plan_usd_per_hour", 0))), account.get("plan_used", 0.0), known=True)
+    plan = Commitment(Decimal(str(account.get("plan_usd_per_hour", 0))), known=True)
     prices = kit.prices(account.get("no_price", ()), plan)
     if not account.get("serverless"):
         return prices

@@ -1,6 +1,7 @@
-"""Notifiers for tests: they remember what they were told, or refuse it."""
+"""Notifiers for tests, which remember what they were told or refuse it, and a store of files in a folder."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from rightsizer.domain.message import Message
 from rightsizer.domain.proposal import MessageRef, Proposal
@@ -27,3 +28,20 @@ class Told:
 def said_in_slack(asked: Proposal) -> list[Block]:
     """The message of a proposal, and what its button Details opens."""
     return [*proposal_blocks(asked), *details_blocks(asked)]
+
+
+class FolderReports:
+    """Files below a folder (port `ReportStore`)."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, key: str, body: bytes, content_type: str) -> str:
+        path = self._folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+        return str(path)
+
+    def read(self, key: str) -> bytes | None:
+        path = self._folder / key
+        return path.read_bytes() if path.is_file() else None

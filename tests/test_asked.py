@@ -20,10 +20,13 @@ ASKED = (
     "gpu-that-polls",
     "variant-on-four-gpus",
     "components-on-eight-gpus",
+    "saturdays-three-times-the-week",
+    "traffic-moved-away-last-week",
 )
 """Quick ones: a tag that is not clear, a schedule of the owner, a refusal with an odd space, an idle endpoint, a
 smaller host of the same card behind four options of other cards, one without datapoints of late, one that is late at
-its maximum, one whose GPU works at something else, and two that are too large and can have no shadow test."""
+its maximum, one whose GPU works at something else, two that are too large and can have no shadow test, and two whose
+busiest days a slower card may not carry that nobody measured."""
 RIGHT = {"finding", "gate", "kind", "to", "count", "lowest", "saves", "said", "same_as"}
 
 

@@ -7,10 +7,6 @@ from sandbox.strict.words import other_than
 
 CE, PRICING, PLANS, QUOTAS = "ce", "pricing", "savingsplans", "service-quotas"
 INVALID = "ValidationException"
-USED_BY = frozenset(
-    {"LINKED_ACCOUNT", "SAVINGS_PLAN_ARN", "SAVINGS_PLANS_TYPE", "REGION", "PAYMENT_OPTION", "INSTANCE_TYPE_FAMILY"}
-)
-"""Dimensions by which plans can be filtered."""
 
 
 def leaves(expression: Params) -> Iterator[Params]:
@@ -87,30 +83,6 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         Check("metrics", "a metric that it does not have", INVALID, lambda p: set(p["Metrics"]) - METRICS),
         Check("groups", "more than two groups", INVALID, lambda p: len(p.get("GroupBy", [])) > 2),
         Check("grouped", "a dimension that costs cannot be grouped by", INVALID, _wrong_groups),
-    ),
-    (CE, "GetSavingsPlansUtilization"): (
-        shape(CE, "a date that is none, an unknown dimension key"),
-        *_SPAN,
-        Check("hourly", "hours; days and months are", INVALID, other_than("Granularity", "DAILY", "MONTHLY")),
-        Check(
-            "and",
-            "operators other than And",
-            INVALID,
-            lambda p: _operators(p.get("Filter") or {}) - {"And", "Dimensions"},
-        ),
-        Check(
-            "keys",
-            "filters by other dimensions than those of Savings Plans",
-            INVALID,
-            lambda p: any(leaf.get("Key") not in USED_BY for leaf in leaves(p.get("Filter") or {})),
-        ),
-        state("future", "an end that is not before today", INVALID),
-        state("old", "a start of more than 13 months ago", INVALID),
-        state(
-            "no data",
-            "an account without a plan",
-            "DataUnavailableException",
-        ),
     ),
     (PRICING, "GetProducts"): (
         shape(PRICING, "more than 50 filters, another filter type, pages of more than 100"),

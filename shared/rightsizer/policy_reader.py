@@ -6,12 +6,13 @@ of keys (`terminal.policy_schema`), and tests hold both to the same documents.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 from rightsizer.domain.approvers import SHORT, SLACK, WHOLE
 from rightsizer.domain.environment import Environment, environment_of_word
@@ -52,7 +53,7 @@ def read_policy(text: str) -> PolicyDocument:
     if not text.strip():
         return PolicyDocument()
     try:
-        found = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_Pairs)
+        found = json.loads(text, parse_float=Decimal, parse_constant=float, object_pairs_hook=_Pairs)
     except (ValueError, ArithmeticError, RecursionError) as error:
         return lost_document(f"policy document: it is not JSON: {str(error)[:120]}")
     if not isinstance(found, _Pairs):
@@ -201,8 +202,8 @@ class _Reading:
             if isinstance(rule, str):
                 self.problems.append(f"policy document, {place}: {rule}; {_STRICT}")
                 broken = True
-                break  # a later rule counts only where no earlier one does, and that is not known any more
-            rules.append(rule)
+            elif not broken:  # a later rule counts only where no earlier one does, and that is not known any more
+                rules.append(rule)
         return tuple(rules), broken
 
 
@@ -265,10 +266,6 @@ class _WrongValueError(Exception):
         super().__init__(wrong)
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
-
-
 def _shorten(value: Any) -> str:
     if isinstance(value, _Pairs):
         return "an object"
@@ -323,10 +320,19 @@ def _alarms(_: str, value: Any) -> tuple[str, ...]:
 
 
 def _dates(_: str, value: Any) -> frozenset[date]:
-    try:
-        return frozenset(date.fromisoformat(one) for one in _texts(value))
-    except ValueError:
-        raise _WrongValueError("one of its texts is no day") from None
+    texts, days = _texts(value), {}
+    for one in texts:
+        with suppress(ValueError):
+            days[one] = date.fromisoformat(one)
+    if bad := [one for one in texts if one not in days]:
+        raise _WrongValueError(f"{_list_wrong(bad)} is no day")
+    return frozenset(days.values())
+
+
+def _list_wrong(entries: Sequence[Any]) -> str:
+    """The entries that cannot be understood, the first three of them in full."""
+    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+    return f"each of {', '.join(map(_shorten, entries[:3]))}{more}" if len(entries) > 1 else _shorten(entries[0])
 
 
 def _zone(_: str, value: Any) -> str:
@@ -360,9 +366,8 @@ def _entries(_: str, value: Any) -> tuple[str, ...]:
     )
     if not given:
         raise _WrongValueError(f"it is {_shorten(value)}", f"{KEYS[APPROVERS].kind.value}, of one or more")
-    bad = next((one for one in given if not isinstance(one, str) or one.strip() not in good), None)
-    if len(good) < len(given):
-        raise _WrongValueError(f"{_shorten(bad)} is no person", rest=good)
+    if bad := [one for one in given if not isinstance(one, str) or one.strip() not in good]:
+        raise _WrongValueError(f"{_list_wrong(bad)} is no person", rest=good)
     return good
 
 

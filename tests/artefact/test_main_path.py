@@ -44,7 +44,6 @@ NOT_SEEN: dict[tuple[str, str], str] = {
     ("report", "sagemaker:ListTags"): "asked where tags cannot be read a hundred at a time; they could",
     ("evaluate", "sagemaker:Search"): "asked of five endpoints or models and more at once; there were fewer",
     ("sweep", "dynamodb:BatchGetItem"): "asked where a proposal expires or a message was lost; none did",
-    ("report", "dynamodb:GetItem"): "reads the kept use of Savings Plans; tests/aws/test_plan_use.py has some",
     ("report", "ce:GetCostAndUsage"): "asked in a stack with a bill; tests/doors/test_report.py has one",
     (
         "sweep",
@@ -62,7 +61,6 @@ NOT_SEEN: dict[tuple[str, str], str] = {
     **{
         ("report", action): "asked of an account that has such a thing; tests/doors/test_report.py has one"
         for action in (
-            "ce:GetSavingsPlansUtilization",
             "sagemaker:DescribeInferenceComponent",
             "sagemaker:DescribeProcessingJob",
             "sagemaker:DescribeTrainingJob",

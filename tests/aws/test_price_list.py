@@ -17,7 +17,7 @@ from rightsizer.aws.prices import (
     parse,
 )
 from rightsizer.aws.session import Session
-from rightsizer.domain.price import KnownPrices, NoPrice, Price
+from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.errors import ThrottledError
 from sandbox.account import Sandbox
@@ -142,7 +142,7 @@ def test_a_failed_reading_of_savings_plans_is_tried_again_after_ten_minutes(box:
     book = OrderedPrices(
         [PriceList(account, lambda: box.clock.now), Snapshot()],
         lambda: box.clock.now,
-        SavingsPlans(account, lambda: box.clock.now),
+        SavingsPlans(account),
     )
     box.gate.fail("savingsplans", "DescribeSavingsPlans", "ThrottlingException", times=1)
     assert not book.table(box.region, []).commitment.known
@@ -152,22 +152,15 @@ def test_a_failed_reading_of_savings_plans_is_tried_again_after_ten_minutes(box:
     assert book.table(box.region, []).commitment.usd_per_hour == Decimal("2.5")
 
 
-def test_the_use_of_a_plan_is_found_by_its_arn_and_not_by_a_name_of_its_type(box: Sandbox, account: Session) -> None:
-    box.add_endpoint("chat", "ml.g5.xlarge", created=box.clock.now - timedelta(days=10))
+def test_the_commitment_is_that_of_the_active_plans_of_sagemaker(box: Sandbox, account: Session) -> None:
     box.world.plans.buy(100.0)
     box.world.plans.buy(1.0, kind="Compute")
-    found = SavingsPlans(account, lambda: box.clock.now)()
-    assert (found.usd_per_hour, found.known) == (Decimal(100), True)
-    assert 0 < found.utilisation < 0.05
-    yesterday = box.clock.now.date() - timedelta(days=1)
-    span = {"Start": str(yesterday - timedelta(days=7)), "End": str(yesterday)}
-    spelt = {"Dimensions": {"Key": "SAVINGS_PLANS_TYPE", "Values": ["SageMaker"]}}
-    answer = box.client("ce").get_savings_plans_utilization(TimePeriod=span, Filter=spelt)
-    assert answer["Total"]["Utilization"]["UtilizationPercentage"] == "0"
+    assert SavingsPlans(account)() == Commitment(Decimal(100), known=True)
+    assert box.calls.of("ce") == [], "Cost Explorer bills each request"
 
 
 def test_an_account_without_plans_of_its_own_may_have_its_payers(account: Session) -> None:
-    assert not SavingsPlans(account, lambda: NOW)().known
+    assert not SavingsPlans(account)().known
 
 
 class Source:

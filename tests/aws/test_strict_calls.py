@@ -3,7 +3,6 @@
 import pytest
 
 from rightsizer.aws.alarms import CloudWatchAlarms
-from rightsizer.aws.prices import SavingsPlans
 from rightsizer.aws.session import Session
 from rightsizer.aws.tags import TagReader
 from sandbox.account import Sandbox
@@ -45,10 +44,3 @@ def test_tags_are_read_by_arn_without_a_page(box: Sandbox, account: Session) -> 
     }
     (call,) = box.calls.of("resourcegroupstaggingapi", "GetResources")
     assert dict(call.params) == {"ResourceARNList": [arn]}
-
-
-def test_the_use_of_savings_plans_is_asked_for_days_that_are_over(box: Sandbox, account: Session) -> None:
-    box.world.plans.buy(1.0)
-    assert SavingsPlans(account, lambda: box.clock.now)().known
-    (call,) = box.calls.of("ce", "GetSavingsPlansUtilization")
-    assert call.params["TimePeriod"] == {"Start": "2026-10-25", "End": "2026-11-01"}

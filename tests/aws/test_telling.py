@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from rightsizer.aws.light import LightSession, SlackSecret
-from rightsizer.aws.s3 import BucketReports, FolderReports
+from rightsizer.aws.s3 import BucketReports
 from rightsizer.channels.notifier import Channels
 from rightsizer.channels.slack import Slack
 from rightsizer.channels.sns import Topic, fit_subject
@@ -187,16 +187,11 @@ def test_a_report_in_the_bucket_has_an_address() -> None:
     assert s3.get_object(Bucket="reports-bucket", Key="reports/2026-01.html")["ContentType"] == "text/html"
 
 
-def test_a_report_in_a_folder_has_a_path(tmp_path: Path) -> None:
-    store: ReportStore = FolderReports(tmp_path)
-    assert Path(store.put("reports/r.html", b"<p>", "text/html")).read_bytes() == b"<p>"
-    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["r.html"]
-
-
 @pytest.mark.parametrize("key", ["/etc/passwd", "../x", "a/../../x", ""])
-def test_a_report_cannot_leave_its_folder(tmp_path: Path, key: str) -> None:
+def test_a_key_that_is_no_relative_path_is_refused(key: str) -> None:
+    client: Any = SimpleNamespace(put_object=dict)
     with pytest.raises(InputError):
-        FolderReports(tmp_path).put(key, b"", "text/plain")
+        BucketReports(client, "reports-bucket").put(key, b"", "text/plain")
 
 
 @pytest.mark.usefixtures("aws")

@@ -23,6 +23,7 @@ from rightsizer.domain.live_state import ConfigSight, VariantSight
 from rightsizer.domain.option import Option, OptionKind, Target, VariantTarget
 from rightsizer.domain.plan import Before, Plan, StepKind, VariantCount
 from rightsizer.domain.policy import ChangeLimits
+from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from tests import samples
 from tests.changes.test_preflight import LIVE, NOW, VARIANT, preflight_input, proposed
@@ -120,6 +121,15 @@ def test_an_autoscaled_fleet_keeps_the_share_that_it_has_now_within_the_new_boun
     given = approved(target, scaling=(OWN,))
     found = wanted_count(VariantCount("AllTraffic", OLD_TYPE, live, 0.5), given.change, given.inputs)
     assert found == VariantCount("AllTraffic", NEW_TYPE, runs, 0.5)
+
+
+def test_an_autoscaled_fleet_that_nobody_was_asked_about_has_its_maximum_while_autoscaling_is_away() -> None:
+    given = approved(Target(NEW_TYPE, 2, minimum=1, maximum=4), scaling=(OWN,))
+    by_itself = replace(given.inputs.proposal, decision=Decision(ProposalState.APPROVED, "policy", NOW))
+    live, inputs = VariantCount("AllTraffic", OLD_TYPE, 1, 1.0), replace(given.inputs, proposal=by_itself)
+    assert wanted_count(live, given.change, inputs).count == 4
+    back = replace(given.change, option=replace(given.change.option, restores=True))
+    assert wanted_count(live, back, inputs).count == 1
 
 
 def test_the_exchange_is_that_of_the_counts_that_were_decided_on() -> None:

@@ -58,6 +58,8 @@ def test_each_is_told_with_its_figures_and_its_part_of_the_price(
     assert said == {"chat": ("OverProvisioned", 3, 1), "tags": ("Optimized", 1, 1), "tone": ("Optimized", 1, None)}
     assert parts["tone"]["adapter_of"] == "chat"
     assert parts["chat"]["figures"]["GPU"] == "10 % (p99) and at most 10 % of what it reserved"
+    assert {day["gpu"] for day in parts["chat"]["days"]} == {0.1}
+    assert sum(day["requests"] for day in parts["tone"]["days"]) > 0
     assert float(parts["chat"]["usd_per_month"]) == pytest.approx(3 * float(parts["tags"]["usd_per_month"]), abs=0.02)
     assert found["packing"] == {"instances": 4, "least": 4, "most": 4, "unreserved_usd_per_month": "0.00"}
 

@@ -46,7 +46,7 @@ def test_sleep_that_is_not_offered_says_why(endpoint: Endpoint, window: MetricWi
 
 
 def test_sleep_that_a_commitment_pays_for_anyway_says_so() -> None:
-    committed = Commitment(Decimal(9), 0.5, known=True)
+    committed = Commitment(Decimal(9), known=True)
     cold = replace(kit.endpoint(), tags={COLD_TAG: "true"})
     found = judge(cold, [bursts()], kit.prices(commitment=committed), kit.catalogue(), {}, History(), Policy(), kit.NOW)
     said = why(found, OptionKind.SCALE_TO_ZERO)

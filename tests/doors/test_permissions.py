@@ -91,7 +91,7 @@ def test_the_report_queries_the_index_and_can_neither_read_an_item_by_its_key_no
         ("interruption", {"SPOT#i", "ONCE#o", "POOL#p", "OCCURRENCE#o"}),
         ("sweep", {"GROUP#g", "ACCOUNT", "PROPOSAL#p", "REPORT#r"}),
         ("report", {"REPORT#r"}),
-        ("evaluate", {"ENDPOINT#e", "PROPOSAL#p", "OCCURRENCE#o", "SCORE#s", "PLANS#p"}),
+        ("evaluate", {"ENDPOINT#e", "PROPOSAL#p", "OCCURRENCE#o", "SCORE#s"}),
     ],
 )
 def test_a_door_that_changes_nothing_writes_its_own_kinds_of_items_alone(door: str, own: set[str]) -> None:

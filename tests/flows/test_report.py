@@ -14,7 +14,6 @@ from moto import mock_aws
 from rightsizer import wire
 from rightsizer.aws.ledger import HistoryTable, SavingsTable
 from rightsizer.aws.recommendations import Recommendations
-from rightsizer.aws.s3 import FolderReports
 from rightsizer.aws.table import Table, stamp
 from rightsizer.channels.notifier import Channels
 from rightsizer.domain.history import PastChange, PastEnd
@@ -31,7 +30,7 @@ from rightsizer.render import report_json
 from rightsizer.render.messages import slack_blocks, slack_line
 from rightsizer.render.report_formats import REPORT_FORMATS
 from rightsizer.reporting import totals
-from tests.notifiers import Told
+from tests.notifiers import FolderReports, Told
 from tests.samples import NOW, proposal, recommendation
 from tests.table import create_table
 

@@ -28,9 +28,7 @@ from tests.advice.test_training_history import job, run
 from tests.samples import NOW, price, recommendation
 
 OLD = NOW - timedelta(days=90)
-TABLE = PriceTable(
-    "eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), 0.0, known=True)
-)
+TABLE = PriceTable("eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), known=True))
 
 
 @dataclass

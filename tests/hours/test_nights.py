@@ -40,6 +40,21 @@ def test_a_night_changes_nothing_but_the_bill() -> None:
         assert [(call.action, call.error) for call in w.box.calls if call.error and "Denied" in call.error] == []
 
 
+def test_the_guardrails_of_the_last_update_are_stored_and_no_start_waits_for_their_alarms() -> None:
+    guarded = {
+        "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 60}},
+        "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "silent"}]},
+    }
+    with hours_world() as w:
+        w.box.world.fleet.endpoints[NAME].last_deployment_config = guarded
+        asleep(w)
+        assert w.record.before is not None
+        assert w.record.before.deployment == guarded
+        w.until(OPENS)
+        (created,) = w.box.calls.of("sagemaker", "CreateEndpoint")[-1:]
+        assert (w.state, "DeploymentConfig" in created.params) == (HoursState.RUNNING, False)
+
+
 def test_the_second_morning_begins_later_since_the_first_one_was_measured() -> None:
     with hours_world() as w:
         w.until(OPENS)

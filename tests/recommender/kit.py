@@ -78,7 +78,7 @@ def prices(without: Sequence[str] = (), commitment: Commitment | None = None) ->
         for name, row in (TYPES | OTHERS | EIGHT).items()
         if name not in without
     }
-    return PriceTable("us-east-1", known, commitment or Commitment(Decimal(0), 0.0, known=True))
+    return PriceTable("us-east-1", known, commitment or Commitment(Decimal(0), known=True))
 
 
 def endpoint(

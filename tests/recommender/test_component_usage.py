@@ -8,6 +8,7 @@ import pytest
 from rightsizer.domain.component import COMPONENT_SIGNALS, PER_COPY, ComponentUsage
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import ComponentDay
 from rightsizer.domain.usage import MetricWindow, NoMetrics, Series
 from rightsizer.recommender.component_usage import component_usage
 from tests.recommender import kit
@@ -39,6 +40,12 @@ def window(**changed: float | None) -> MetricWindow:
 def usage(read: MetricWindow | NoMetrics, autoscaled: bool = False, days_ago: float = 60.0) -> ComponentUsage | Reason:
     seen = sight(copies=4, modified_at=kit.NOW - timedelta(days=days_ago))
     return component_usage(seen, autoscaled, read, Policy())
+
+
+def usage_of_days(days_ago: float) -> tuple[ComponentDay, ...]:
+    found = usage(window(), days_ago=days_ago)
+    assert isinstance(found, ComponentUsage)
+    return found.by_day
 
 
 def test_figures_are_shares_and_seconds() -> None:
@@ -93,3 +100,24 @@ def test_calls_over_calls_of_each_copy_are_the_copies_that_ran() -> None:
     fixed = usage(window(InvocationsPerCopy=12.5))
     assert isinstance(fixed, ComponentUsage)
     assert fixed.most_copies is None
+
+
+def test_each_day_has_its_own_calls_and_use_of_the_gpu() -> None:
+    found = usage(window())
+    assert isinstance(found, ComponentUsage)
+    assert [one.day for one in found.by_day] == [(START + timedelta(days=n)).date() for n in range(14)]
+    assert {(one.requests, one.gpu) for one in found.by_day} == {(50.0 * 288, 0.2)}
+    (first, *_), began = usage_of_days(0.9), (kit.NOW - timedelta(days=0.9)).date()
+    assert first.day == began
+    assert (first.requests or 0) < 50.0 * 288, "a part of a day"
+
+
+def test_a_day_without_utilisation_is_unknown_and_one_without_calls_is_zero() -> None:
+    read = window(Invocations=None)
+    for series in (s for key, s in read.series.items() if key.metric.endswith("UtilizationNormalized")):
+        series.values[288:864] = array("d", [float("nan")]) * 576
+    found = usage(read)
+    assert isinstance(found, ComponentUsage)
+    lost = [one for one in found.by_day if one.requests is None]
+    assert [(one.day, one.gpu) for one in lost] == [((START + timedelta(days=n)).date(), None) for n in (1, 2)]
+    assert {one.requests for one in found.by_day if one not in lost} == {0}

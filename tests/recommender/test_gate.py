@@ -81,7 +81,7 @@ def test_an_endpoint_whose_tags_could_not_be_read_is_not_said_to_be_tagged_repor
 
 
 def test_a_saving_is_said_to_depend_on_plans_that_cannot_be_seen() -> None:
-    unknown = Commitment(Decimal(0), 0.0, known=False)
+    unknown = Commitment(Decimal(0), known=False)
     load = [kit.window(kit.steady())]
     found = judge(
         kit.endpoint(), load, kit.prices(commitment=unknown), kit.catalogue(), {}, History(), Policy(), kit.NOW

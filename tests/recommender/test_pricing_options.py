@@ -172,7 +172,7 @@ def test_a_month_has_730_hours_and_is_rounded_to_cents() -> None:
     assert monthly_cost(PRICE, 1.33333) == Decimal("1370.42")
 
 
-NO_PLAN = Commitment(Decimal(0), 0.0, known=True)
+NO_PLAN = Commitment(Decimal(0), known=True)
 
 
 def test_the_cost_of_a_new_fleet_counts_both_fleets_for_half_an_hour_and_its_risk() -> None:

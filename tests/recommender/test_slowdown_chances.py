@@ -22,6 +22,7 @@ from rightsizer.recommender.slowdown import (
     measured_slowdown,
     outcome_weight,
     ratio_of,
+    slowdown_at,
     slowdown_bound,
     slowdown_middle,
     workers_of,
@@ -221,3 +222,9 @@ def test_the_middle_is_the_median_shrunk_to_the_prior() -> None:
     assert slowdown_middle((), POLICY) == 0.71
     assert slowdown_middle((0.9,) * 20, POLICY) == near(0.5 * 0.9 + 0.5 * 0.71)
     assert slowdown_middle((0.5, 0.9, 1.3), POLICY) == near(3 / 23 * 0.9 + 20 / 23 * 0.71)
+
+
+def test_the_slowdown_of_a_chance_is_the_one_within_which_the_true_one_is_that_often() -> None:
+    assert slowdown_at(0.9, 2.0) == near(2 * 1.03)
+    seen = (0.5, 0.6, 0.7, 2.0)
+    assert chance_within(slowdown_at(0.8, 3.0, seen, 0.4), 3.0, seen, 0.4) == near(0.8)

@@ -94,7 +94,7 @@ def test_the_report_of_stopped_hours_tells_the_same_money() -> None:
 
 
 def test_a_commitment_goes_on_being_billed_while_it_is_stopped() -> None:
-    table = prices(commitment=Commitment(Decimal(2), 1.0, known=True)).running(Decimal(365))
+    table = prices(commitment=Commitment(Decimal(2), known=True)).running(Decimal(365))
     price = table.find(TYPE)
     assert price is not None
     today = monthly_cost(price, 2)

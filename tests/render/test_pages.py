@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from rightsizer import wire
 from rightsizer.domain.endpoint import EndpointRef, Mode
+from rightsizer.domain.option import OptionKind
 from rightsizer.domain.outcome import LedgerEntry, Occurrence
 from rightsizer.domain.proposal import Decision, ProposalState
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.report import Report
-from rightsizer.render import charts, csv, report_tables, text
+from rightsizer.render import charts, csv, report_tables, sentences, text
 from rightsizer.render.details_page import details_page
 from rightsizer.render.html import SCRIPT, STYLE, bars, tag
 from rightsizer.render.report_page import report
@@ -217,6 +218,15 @@ def test_the_csv_has_a_row_for_every_endpoint_and_no_formula() -> None:
     assert [row["endpoint"] for row in rows] == ["'" + " " * 40 + "=HYPERLINK(1)", "rank", "quiet"]
     assert rows[0]["saving_usd_per_month"] == "4140.50"
     assert rows[2]["option_kind"] == ""
+
+
+def test_a_plan_shows_its_later_stage_and_the_saving_of_both() -> None:
+    later = option(kind=OptionKind.SCHEDULE, saving_usd_per_month=Decimal("600.25"))
+    staged = recommendation(stages=(later,))
+    words = report(of_recommendations(staged))
+    assert f"then {sentences.change(later)}" in words
+    assert sentences.money(staged.approval_usd_per_month) in words
+    assert f">{sentences.money(staged.saving_usd_per_month)}<" not in words
 
 
 def test_the_report_travels_as_json_and_comes_back_equal() -> None:

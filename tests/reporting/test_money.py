@@ -215,6 +215,13 @@ def test_the_method_of_the_used_part_is_said() -> None:
     assert (rows["unknown"].use_method, rows["unknown"].utilised) == (UseMethod.NONE, None)
 
 
+def test_what_is_wasted_counts_the_later_stages_as_the_message_does() -> None:
+    later = replace(option(), saving_usd_per_month=Decimal("600.255"))
+    staged = replace(recommendation("staged"), stages=(later,))
+    row = next(iter(table(staged).rows))
+    assert row.wasted == staged.approval_usd_per_month == Decimal("4740.76")
+
+
 def test_the_hours_of_the_week_keep_unknown_hours_apart() -> None:
     one = recommendation("one", hourly_requests=(None, 2.0, 4.0), usd_per_month=Decimal(100))
     assert one.evidence is not None

@@ -30,9 +30,7 @@ from tests.samples import price
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 REF = EndpointRef("111122223333", "eu-west-1", "chat")
-PRICES = PriceTable(
-    "eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.50")}, Commitment(Decimal(0), 0.0, known=True)
-)
+PRICES = PriceTable("eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.50")}, Commitment(Decimal(0), known=True))
 
 
 def night(day: int, hours: float | None = 12, count: int = 2, kind: str = "ml.g5.xlarge") -> StoppedTime:

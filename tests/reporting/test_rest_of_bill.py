@@ -27,9 +27,7 @@ from rightsizer.reporting.rest_of_bill import (
 from tests.samples import option, price, recommendation
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-PRICES = PriceTable(
-    "eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), 0.0, known=False)
-)
+PRICES = PriceTable("eu-west-1", {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40")}, Commitment(Decimal(0), known=False))
 
 
 def old(name: str, days: int) -> StoredResource:

@@ -15,7 +15,7 @@ from rightsizer.domain.recommendation import Finding, Recommendation
 from rightsizer.reporting.savings_plan import savings_plan_finding, steady_fleet
 from tests.samples import option, price, recommendation
 
-NONE = Commitment(Decimal(0), 0.0, known=True)
+NONE = Commitment(Decimal(0), known=True)
 PRICES = PriceTable(
     "eu-west-1",
     {"ml.g5.xlarge": price("ml.g5.xlarge", "1.40"), "ml.g5.12xlarge": price("ml.g5.12xlarge", "7.09")},
@@ -96,11 +96,11 @@ def test_the_what_if_turns_into_a_loss_where_half_is_gone() -> None:
 
 
 def test_what_is_committed_already_is_not_advised_again() -> None:
-    committed = replace(PRICES, commitment=Commitment(Decimal(5), 1.0, known=True))
+    committed = replace(PRICES, commitment=Commitment(Decimal(5), known=True))
     found = told(steady(), prices=committed)
     assert found is not None
     assert "Savings Plan of USD 2.056 an hour" in found.what
-    assert told(steady(), prices=replace(PRICES, commitment=Commitment(Decimal(8), 1.0, known=True))) is None
+    assert told(steady(), prices=replace(PRICES, commitment=Commitment(Decimal(8), known=True))) is None
 
 
 def test_without_rates_a_what_if_and_no_saving() -> None:

@@ -20,7 +20,7 @@ USD = {"ml.c5.large": "0.102", "ml.c5.xlarge": "0.204", "ml.m5.large": "0.115", 
 PRICES = PriceTable(
     "us-east-1",
     {name: Price(name, "us-east-1", Decimal(usd), "snapshot", "Hosting", "2026") for name, usd in USD.items()},
-    Commitment(Decimal(0), 0.0, known=False),
+    Commitment(Decimal(0), known=False),
     serverless=KNOWN,
 )
 

@@ -178,12 +178,17 @@ def _retarget_target(target: ScalableTarget, wanted: Target, capacity: CapacityE
     return replace(target, minimum=minimum, maximum=max(minimum, maximum), policies=policies, scheduled=scheduled)
 
 
+def tracked_metric(policy: Mapping[str, Any]) -> str:
+    """The predefined metric that a target-tracking policy follows; empty where it follows another one."""
+    config = policy.get("TargetTrackingScalingPolicyConfiguration") or {}
+    return str(config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType", ""))
+
+
 def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if not config:
         return policy
-    metric = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType", "")
-    if metric not in CAPACITY_METRICS:
+    if tracked_metric(policy) not in CAPACITY_METRICS:
         return policy
     value = wanted.target_value or round(config["TargetValue"] * ratio, 4)
     return {**policy, "TargetTrackingScalingPolicyConfiguration": {**config, "TargetValue": value}}

@@ -149,6 +149,7 @@ def endpoint_sight(answer: Mapping[str, Any]) -> EndpointSight:
         capture_stopped=capture.get("CaptureStatus") == "Stopped",
         asynchronous=bool(answer.get("AsyncInferenceConfig")),
         created_at=utc(answer["CreationTime"]) if "CreationTime" in answer else None,
+        deployment=answer.get("LastDeploymentConfig") or {},
     )
 
 

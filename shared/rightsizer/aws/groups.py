@@ -54,7 +54,6 @@ class Groups:
                 row["LifecycleState"],
                 row.get("InstanceType", ""),
                 row["AvailabilityZone"],
-                bool(row.get("ProtectedFromScaleIn")),
             )
         return self._ungrouped_instance(instance_id)
 

@@ -1,4 +1,4 @@
-"""Price of an instance hour (port `PriceBook`), and commitment and use of the account's SageMaker Savings Plans.
+"""Price of an instance hour (port `PriceBook`), and the commitment of the account's SageMaker Savings Plans.
 
 Sources are asked in order (`bootstrap.price_sources`): the Price List API, then the dated snapshot. One walk over the
 Hosting products of a Region serves every type. A product is believed only when its component, its `platoinstancetype`,
@@ -12,12 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rightsizer import catalog
 from rightsizer.aws.errors import translate_read_errors
-from rightsizer.aws.plan_use import PlanUse
 from rightsizer.aws.session import Session
 from rightsizer.domain.price import Commitment, KnownPrices, NoPrice, Price, PriceTable, ServerlessPrice
 from rightsizer.domain.reason import Code, Reason, reason_of
@@ -26,15 +24,14 @@ from rightsizer.ports.evaluation import PriceSource
 from rightsizer.telemetry import count
 
 if TYPE_CHECKING:
-    from types_boto3_ce import CostExplorerClient
     from types_boto3_pricing import PricingClient
     from types_boto3_savingsplans import SavingsPlansClient
 
 KEEP = timedelta(hours=6)
-"""Prices change a few times a year; a commitment and its use from day to day."""
+"""Prices change a few times a year; a commitment from day to day."""
 KEEP_FAILURE = timedelta(minutes=10)
 """A failure is kept so that one message tells of it, not one an endpoint; a throttled minute must not cost a day."""
-UNKNOWN_COMMITMENT = Commitment(Decimal(0), 0.0, known=False)
+UNKNOWN_COMMITMENT = Commitment(Decimal(0), known=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,27 +269,22 @@ def _serverless(region: str) -> ServerlessPrice | None:
 
 
 class SavingsPlans:
-    """Asks for active SageMaker plans (free); only with one, Cost Explorer for their use (0.01 USD a request)."""
+    """Asks for the account's active SageMaker plans, which is free."""
 
-    def __init__(self, session: Session, clock: Callable[[], datetime], kept: PlanUse | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         self._plans: SavingsPlansClient = session.client("savingsplans", "us-east-1")
-        self._explorer: CostExplorerClient = session.client("ce", "us-east-1")
-        self._clock = clock
-        self._kept = kept
 
     def __call__(self) -> Commitment:
-        """The commitment of the account over seven whole days, lately; ReadError when it cannot be asked.
+        """The commitment of the account; ReadError when it cannot be asked.
 
         An account without plans of its own may be covered by those of its organisation's payer account, which
         DescribeSavingsPlans does not show: the commitment is then unknown, not zero.
         """
         plans = self._active_plans()
         if not plans:
-            return Commitment(Decimal(0), 0.0, known=False)
+            return Commitment(Decimal(0), known=False)
         committed = sum((Decimal(plan["commitment"]) for plan in plans), Decimal(0))
-        arns = [plan["savingsPlanArn"] for plan in plans]
-        ask = partial(self._utilisation, arns)
-        return Commitment(committed, self._kept.recall(arns, ask) if self._kept else ask(), known=True)
+        return Commitment(committed, known=True)
 
     def _active_plans(self) -> list[Any]:
         found: list[Any] = []
@@ -304,14 +296,3 @@ class SavingsPlans:
             if not page.get("nextToken"):
                 return found
             token = {"nextToken": page["nextToken"]}
-
-    def _utilisation(self, arns: list[str]) -> float:
-        """0..1. Filtered by the plans' ARNs: Cost Explorer spells plan types otherwise than DescribeSavingsPlans does,
-        and a value that it does not know matches nothing, without an error."""
-        end = self._clock().date() - timedelta(days=1)  # API text: the end must be before the current date
-        with translate_read_errors("ce:GetSavingsPlansUtilization", "asking how much of the Savings Plans is used"):
-            answer = self._explorer.get_savings_plans_utilization(
-                TimePeriod={"Start": str(end - timedelta(days=7)), "End": str(end)},
-                Filter={"Dimensions": {"Key": "SAVINGS_PLAN_ARN", "Values": arns}},
-            )
-        return min(float(answer["Total"]["Utilization"]["UtilizationPercentage"]) / 100, 1.0)

@@ -147,12 +147,6 @@ def _prices(scene: Scene) -> Any:
     )
 
 
-def _utilisation(scene: Scene) -> Any:
-    end = scene.now.date()
-    span = {"Start": str(end - timedelta(days=7)), "End": str(end)}
-    return scene.session.client("ce", "us-east-1").get_savings_plans_utilization(TimePeriod=span)
-
-
 def _one_day_of_bill(scene: Scene) -> Any:
     day = scene.now - timedelta(days=2)
     return scene.session.client("ce", "us-east-1").get_cost_and_usage(
@@ -319,7 +313,6 @@ READS: Mapping[str, Read] = {
             savingsPlanTypes=["SageMaker"], filters=[{"name": "region", "values": [s.session.region]}], maxResults=1
         ),
     ),
-    "ce:GetSavingsPlansUtilization": Read("knowing how much of it is used (AWS bills USD 0.01)", _utilisation),
     "ce:GetCostAndUsage": Read("comparing with the bill (AWS bills USD 0.01)", _one_day_of_bill),
     "ec2:DescribeSpotPriceHistory": Read("pricing Spot capacity", _spot_prices),
     "ec2:GetSpotPlacementScores": Read("knowing where Spot capacity is likely", _scores),

@@ -1,7 +1,7 @@
 """Objects in the bucket: daily usage, reports and details pages.
 
 Daily usage of complete days: one object per page of endpoints, written on the condition that nobody else did. Reports
-go to a bucket, or to a local folder. Links to the bucket are made in `light`.
+go there too. Links to the bucket are made in `light`.
 """
 
 import gzip
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rightsizer import wire
 from rightsizer.aws.errors import TRIES, code_of, translate_write_errors
 from rightsizer.domain.usage import KeptUsage
-from rightsizer.errors import InputError, ReadError, WriteRefusedError
+from rightsizer.errors import InputError, ReadError
 from rightsizer.telemetry import logger
 
 if TYPE_CHECKING:
@@ -159,35 +159,6 @@ class BucketReports:
             raise ReadError(f"reading {key} in the bucket {self._bucket}: {code_of(error)}") from error
         except BotoCoreError as error:
             raise ReadError(f"reading {key} in the bucket {self._bucket}: {error}") from error
-
-
-class FolderReports:
-    """Files below one folder of this machine."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def put(self, key: str, body: bytes, content_type: str) -> str:  # noqa: ARG002  (a folder keeps no content type)
-        """Store the file and return its path. An unfinished file is never seen under its name."""
-        path = self._folder / _safe_path(key)
-        unfinished = path.with_name(path.name + ".part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(body)
-            unfinished.replace(path)
-        except OSError as error:
-            raise WriteRefusedError(f"writing {path}", type(error).__name__, str(error)) from error
-        return str(path)
-
-    def read(self, key: str) -> bytes | None:
-        """The file below the folder; None where there is none."""
-        path = self._folder / _safe_path(key)
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise ReadError(f"reading {path}: {error}") from error
 
 
 def _safe_path(key: str) -> str:

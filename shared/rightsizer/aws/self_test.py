@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rightsizer.aws.errors import code_of
-from rightsizer.aws.read_checks import DELETED, NOBODY, READS, Scene, attempt, read_manifest
+from rightsizer.aws.read_checks import DELETED, READS, Scene, attempt, read_manifest
 from rightsizer.domain.checks import newer_than_known
 from rightsizer.domain.proposal import ProposalState
 from rightsizer.domain.self_test import Check, Outcome
@@ -46,7 +46,6 @@ BILL = (
     "cloudwatch:ListMetrics",
     "savingsplans:DescribeSavingsPlansOfferingRates",
     "savingsplans:DescribeSavingsPlans",
-    "ce:GetSavingsPlansUtilization",
 )
 """What the rest of the bill is read with."""
 TABLE = ("dynamodb:GetItem", "dynamodb:Query")
@@ -81,7 +80,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "pricing:GetProducts",
         *QUOTAS,
         "savingsplans:DescribeSavingsPlans",
-        "ce:GetSavingsPlansUtilization",
         *TABLE,
         "dynamodb:BatchGetItem",
     ),
@@ -133,7 +131,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "dynamodb:GetItem",
     ),
     "report": (
-        "dynamodb:GetItem",
         "dynamodb:Query",
         "dynamodb:BatchGetItem",
         "cloudwatch:GetMetricData",
@@ -146,8 +143,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
 SECRET = "secretsmanager:GetSecretValue"  # noqa: S105 (the name of a permission)
 POLICY = "ssm:GetParameter"
 """Every door reads the policy document, in a stack that has one."""
-ROWS: Mapping[str, str] = {"report": f"PLANS#{NOBODY}"}
-"""Key of a partition that a door may read row by row, where it may not read proposals so."""
 COSTS, BILLED = "ce:GetCostAndUsage", "report"
 """The permission of the one door that reads the bill, where the parameter Bill names Cost Explorer."""
 IN_SLACK = frozenset({"propose", "respond", "report", "picture"})
@@ -179,7 +174,7 @@ class SelfTestParts:
 def checks(parts: SelfTestParts) -> Iterator[Check]:
     """Each check of one function, one after the other; none stops the next."""
     yield attempt("build", "making the settings and clients as its first event does", parts.build, REDEPLOY)
-    scene = replace(parts.scene, row=ROWS.get(parts.door, parts.scene.row))
+    scene = parts.scene
     for action in DOORS[parts.door]:
         read = READS[action]
         gone = DELETED if action in TABLE else ""

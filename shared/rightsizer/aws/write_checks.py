@@ -73,7 +73,7 @@ WRITES: Mapping[str, Mapping[str, tuple[Write, ...]]] = {
     },
     "evaluate": {
         "dynamodb:PutItem": tuple(
-            _item(key) for key in ("ENDPOINT#e", "PROPOSAL#p", "EXPIRY#p", "OCCURRENCE#o", "SCORE#s", "PLANS#p")
+            _item(key) for key in ("ENDPOINT#e", "PROPOSAL#p", "EXPIRY#p", "OCCURRENCE#o", "SCORE#s")
         ),
         "dynamodb:BatchWriteItem": (_item("ENDPOINT#e"),),
         "sqs:SendMessage": (QUEUE,),

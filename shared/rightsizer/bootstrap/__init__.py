@@ -196,13 +196,11 @@ def reading_ports(
     from rightsizer.aws.endpoint_memory import EndpointMemory
     from rightsizer.aws.endpoints import SageMakerFleet
     from rightsizer.aws.metrics import QUOTA, SHARE, CloudWatchMetrics, RateLimiter
-    from rightsizer.aws.plan_use import PlanUse
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.dimensions import DIMENSIONS
     from rightsizer.flows.evaluate import EvaluatePorts
 
-    kept = None if history is None else PlanUse(table(), now)
-    prices = OrderedPrices(price_sources(account), now, SavingsPlans(account, now, kept))
+    prices = OrderedPrices(price_sources(account), now, SavingsPlans(account))
     quotas, components = EndpointQuotas(account, now, FOR_A_DECISION), SageMakerComponents(account)
     if history is None:
         alone = CloudWatchMetrics(account, pace=RateLimiter(QUOTA * SHARE))

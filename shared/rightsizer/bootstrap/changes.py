@@ -335,7 +335,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
     deployed = None if table_name else stack_of(account, stack)
     table = Table(account.client("dynamodb"), deployed.table if deployed else table_name)
     known = policy_of_stack(account, deployed) if deployed else StackPolicy()
-    prices = OrderedPrices(price_sources(None), now, SavingsPlans(account, now))
+    prices = OrderedPrices(price_sources(None), now, SavingsPlans(account))
     return ReportSources(
         account=account.account(),
         region=account.region,

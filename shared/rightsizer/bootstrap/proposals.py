@@ -204,7 +204,6 @@ def _report_sources() -> ReportSources:
     from rightsizer.aws.account import LambdaUse
     from rightsizer.aws.hours import HoursTable
     from rightsizer.aws.ledger import HistoryTable, SavingsTable
-    from rightsizer.aws.plan_use import PlanUse
     from rightsizer.aws.prices import OrderedPrices, SavingsPlans
     from rightsizer.bootstrap.bill import IN_STACK_S, bill_reader
     from rightsizer.domain.policy import Policy
@@ -212,8 +211,7 @@ def _report_sources() -> ReportSources:
     from rightsizer.domain.report import Stack
     from rightsizer.flows.report import ReportSources
 
-    plans = SavingsPlans(session(), now, PlanUse(table(), now, writes=False))
-    prices = OrderedPrices(price_sources(None), now, plans)
+    prices = OrderedPrices(price_sources(None), now, SavingsPlans(session()))
     limits = effective_limits(settings().limits, policy_document(), Subject())
     own = Policy(minimum_saving_usd=settings().minimum_saving_usd)
     return ReportSources(

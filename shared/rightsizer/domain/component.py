@@ -14,6 +14,7 @@ from rightsizer.domain.endpoint import MODE_TAG, Mode, ScalableTarget
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import Step, region_of_arn, region_option
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import ComponentDay
 from rightsizer.domain.usage import MetricStatistic, Spread
 
 SPREAD = "SPREAD"
@@ -179,6 +180,8 @@ class ComponentUsage:
     """Shares of what the component reserved, 0..1."""
     most_copies: float | None = None
     """Most copies that ran while calls came, of an autoscaled component; None where that was not published."""
+    by_day: tuple[ComponentDay, ...] = ()
+    """Oldest first, from the first period with utilisation on."""
 
 
 @dataclass(frozen=True, slots=True)

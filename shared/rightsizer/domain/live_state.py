@@ -69,6 +69,8 @@ class EndpointSight:
     """Requests wait in a queue of SageMaker's, and other metrics count them."""
     created_at: datetime | None = None
     """A name that was deleted and made again has another one."""
+    deployment: Mapping[str, Any] = field(default_factory=dict)
+    """LastDeploymentConfig, which UpdateEndpoint with RetainDeploymentConfig uses again; empty where none is shown."""
     kind: Literal["endpoint"] = "endpoint"
 
 

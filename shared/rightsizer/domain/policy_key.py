@@ -141,7 +141,7 @@ KEYS: Mapping[str, PolicyKey] = MappingProxyType(
             "the Slack channel of proposals",
             "the stack's parameter SlackChannel",
             fallback=_SAFE,
-            safest="the next channel that is named for more",
+            safest="the channel of the next place holds",
         ),
     }
 )

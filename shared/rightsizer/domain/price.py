@@ -12,8 +12,6 @@ from rightsizer.errors import InputError
 CENT = Decimal("0.01")
 HOURS_PER_MONTH = Decimal(730)
 """AWS's own convention for monthly figures."""
-PLAN_USE_DAYS = 7
-"""So long a stack believes how much of its Savings Plans is used, a mean of seven days: AWS bills each question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,13 @@ class ServerlessPrice:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """SageMaker Savings Plans of the account. Moving off committed use saves nothing until the plan ends."""
+    """SageMaker Savings Plans of the account. Moving off committed use saves nothing until the plan ends.
+
+    How much of it is used now does not matter: what is not used is billed all the same.
+    """
 
     usd_per_hour: Decimal
     """Committed spend, USD per hour; 0 without a plan."""
-    utilisation: float
-    """0..1: how much of the commitment the account uses now; what is not used is billed all the same."""
     known: bool
     """False when the account could not be asked; then the saving is stated as before commitments."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
@@ -144,6 +144,20 @@ class VariantFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentDay:
+    """One day of an inference component in UTC, by its own metrics.
+
+    The first and the last are parts of a day.
+    """
+
+    day: date
+    requests: float | None
+    """None where no utilisation was published on that day: unknown, not zero."""
+    gpu: float | None = None
+    """Mean share of the accelerators that it reserved, 0..1; None where that was not published."""
+
+
+@dataclass(frozen=True, slots=True)
 class ComponentFinding:
     """Finding on one inference component, as it was judged by its own metrics."""
 
@@ -168,6 +182,8 @@ class ComponentFinding:
     """Why its tags let nobody approve other copies of it, with the command that allows it; empty where they do."""
     minimum: int | None = None
     """Copies below which its autoscaling does not go, where `needed` is another minimum; None for fixed copies."""
+    by_day: tuple[ComponentDay, ...] = ()
+    """Oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,8 +108,6 @@ class GroupMember:
     """``InService``, ``Standby``, ``Terminating:Wait`` and so on."""
     instance_type: str
     zone: str
-    protected: bool
-    """Scale-in protection: it keeps the group from choosing the instance, not EC2 from taking it back."""
     kind: Literal["member"] = "member"
 
 

@@ -68,6 +68,8 @@ class EvaluatePorts:
     history: Callable[[str], History] = lambda _: History()
     hours: Callable[[Collection[str]], Mapping[str, HoursRecord]] = lambda _: {}
     """Records of office hours of these endpoints, by name."""
+    questions: Callable[[Collection[str]], Mapping[str, OpenQuestion]] = lambda _: {}
+    """What was asked about these endpoints and waits, by name."""
     memory: UsageCache | None = None
     """Digests of complete days from earlier evaluations; without it everything is read."""
     document: PolicyDocument = field(default_factory=PolicyDocument)

@@ -158,6 +158,7 @@ class HoursReader:
             fallback_config=inputs.tags.get(FALLBACK_TAG, ""),
             fallback_body=inputs.fallback.body if inputs.fallback is not None else {},
             models=tuple(inputs.models.values()),
+            deployment=seen.deployment,
         )
 
     def is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:

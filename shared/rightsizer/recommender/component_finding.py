@@ -41,6 +41,7 @@ def judge_component(
         advice=_advice(one, finding, region),
         withheld=refused.sentence if (refused := copies_refusal(seen, may_be_untagged=False)) is not None else "",
         minimum=one.scaling.minimum if needed is not None and isinstance(one.scaling, ScalableTarget) else None,
+        by_day=one.usage.by_day if isinstance(one.usage, ComponentUsage) else (),
     )
 
 

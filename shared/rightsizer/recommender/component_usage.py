@@ -1,11 +1,14 @@
 """What the metrics of one inference component say of the look-back. Missing is not idle (law 1)."""
 
 import math
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
 
 from rightsizer.domain.component import PER_COPY, ComponentSight, ComponentUsage
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.recommendation import ComponentDay
 from rightsizer.domain.usage import SLOT_S, SLOTS, MetricStatistic, MetricWindow, NoMetrics, Spread, quantile
 
 USED = ("GPUUtilizationNormalized", "CPUUtilizationNormalized")
@@ -55,7 +58,21 @@ def component_usage(
         cpu=Spread.from_values(busy[1], values(USED[1], "Maximum"), 1.0),
         memory=Spread.from_values(whole[1], whole[1], 1.0),
         most_copies=_most_copies(called, values(PER_COPY.metric, PER_COPY.statistic)[began:]) if autoscaled else None,
+        by_day=tuple(_days(window.start + timedelta(seconds=SLOT_S * (first + began)), called, busy[0][began:], alive)),
     )
+
+
+def _days(
+    start: datetime, called: Sequence[float], gpu: Sequence[float], alive: Sequence[bool]
+) -> Iterator[ComponentDay]:
+    """Calls and mean use of the GPU on each day in UTC; the values begin at `start`, `alive` ends with them."""
+    slots = zip(called, gpu, alive[-len(called) :], strict=True)
+    dated = (((start + timedelta(seconds=SLOT_S * n)).date(), slot) for n, slot in enumerate(slots))
+    for day, rows in groupby(dated, key=lambda row: row[0]):
+        found = [slot for _, slot in rows]
+        used = _known([share for _, share, _ in found])
+        requests = sum(_known([calls for calls, _, _ in found])) if any(ran for _, _, ran in found) else None
+        yield ComponentDay(day, requests, round(sum(used) / len(used) / 100, 4) if used else None)
 
 
 def _most_copies(calls: list[float], per_copy: list[float]) -> float | None:

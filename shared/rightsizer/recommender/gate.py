@@ -17,7 +17,6 @@ from rightsizer.domain.reason import Code, Reason, day_text, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
-from rightsizer.recommender.finding import IDLE_GPU_MEAN
 from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
@@ -25,6 +24,8 @@ UNSEEN_HOURS = 3.0
 """Hours without a datapoint from which nothing is done unasked: CloudWatch delays one by minutes, an hour at most."""
 EXPLAINED = 0.5
 """Share of the GPU's work that requests must be able to explain: with less, most of it is something else."""
+OTHER_WORK = 0.25
+"""Mean share of a GPU's time up to which other work is left out of account: a card of a quarter of the speed has it."""
 OFF = Reason(Code.MODE_OFF, "the tag rightsizer:mode says off")
 REPORT = Reason(Code.MODE_REPORT, "the tag rightsizer:mode says report")
 
@@ -49,6 +50,8 @@ class GateCase:
     """Saving as a share of what the endpoint costs now."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
+    keeps_scaling: bool = False
+    """Whether the owner's autoscaling goes on as before, on the same GPU in another size."""
     requests: tuple[float, ...] = ()
     """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
 
@@ -261,7 +264,7 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if bounds and option.target.target_value is not None and option.target.metric is None:
         text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
-    if endpoint.scaling and not bounds:
+    if endpoint.scaling and not bounds and not case.keeps_scaling:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
     if (other := _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)) is not None:
         return Gate.PROPOSE, other
@@ -296,7 +299,7 @@ def _other_work_reason(case: GateCase) -> Reason | None:
     if demand.latency is None or not demand.gpu_s_per_request or not demand.gpu_mean:
         return None
     explained = demand.latency.mean_s * max(case.gpus[0], 1) / demand.gpu_s_per_request
-    if explained >= EXPLAINED or demand.gpu_mean * (1 - explained) <= IDLE_GPU_MEAN:
+    if explained >= EXPLAINED or demand.gpu_mean * (1 - explained) <= OTHER_WORK:
         return None
     text = f"its GPU works {100 * demand.gpu_mean:.0f} % of the time, and its requests explain at most"
     text += f" {100 * demand.gpu_mean * explained:.1f} %: find out what else works there before it is changed"

@@ -15,8 +15,8 @@ from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.days_of_week import replay_plan
 from rightsizer.recommender.fleet_size import fleet_of_option, replay_if_carried
 from rightsizer.recommender.late_requests import failed_instances
-from rightsizer.recommender.options import check_fleet, sized_slowdown
-from rightsizer.recommender.priced_option import price_fleet
+from rightsizer.recommender.options import check_fleet
+from rightsizer.recommender.priced_option import price_fleet, sized_slowdown
 
 BY_CHANCE = 1.5
 """Times the allowed late requests that chance makes of them: the replay serves 5,000 requests, of which 0.3 % are

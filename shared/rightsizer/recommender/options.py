@@ -14,6 +14,7 @@ from rightsizer.domain.hardware import Accelerator
 from rightsizer.domain.option import Excluded, Option, OptionKind, Risk
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason, seconds_text
+from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.candidates import CandidateType, check_candidates
 from rightsizer.recommender.context import EvaluationContext, share_results
 from rightsizer.recommender.fit import pool_refusal
@@ -23,15 +24,16 @@ from rightsizer.recommender.fleet_size import (
     find_fleet,
     largest_count,
     may_choose_bounds,
+    mean_instances,
     registered_reason,
     replayed_p95_s,
 )
 from rightsizer.recommender.late_share import with_late_share
-from rightsizer.recommender.priced_option import price_fleet, was_test_skipped
+from rightsizer.recommender.priced_option import price_fleet, sized_slowdown, was_test_skipped
 from rightsizer.recommender.pricing import risk_level
 from rightsizer.recommender.shadow_test import ShadowTestCandidate, cost_of_test
 from rightsizer.recommender.slowdown import Ratio, chance_weight, chance_within
-from rightsizer.recommender.target_tracking import with_tracking
+from rightsizer.recommender.target_tracking import minimum_like_owners, with_tracking
 from rightsizer.recommender.weekly_counts import find_weekly_counts, over_all_days
 
 GUESSED = 4
@@ -271,7 +273,8 @@ def _size_fleet(context: EvaluationContext, candidate: CandidateType) -> Option 
     name, policy = candidate.hardware.name, context.policy
     most = largest_count(context, name, policy.count_factor * today + policy.count_spare)
     slower = sized_slowdown(context, candidate)
-    single = Fleet((1,) * 24, candidate.workers, random_routing, slower)
+    one_for_one = candidate.ratio.mid if was_test_skipped(context, candidate) else slower  # no count is chosen
+    single = Fleet((1,) * 24, candidate.workers, random_routing, one_for_one)
     shape = FleetShape(name, slower, candidate.workers, random_routing, hourly, most)
     keeps, fleet = _may_keep_count(context, candidate), None
     if context.peak_count == 1 and (name == context.reference.name or carries_like_reference(context, single)):
@@ -305,12 +308,6 @@ def _bound_text(candidate: CandidateType) -> str:
     return ", were it as slow as datasheets allow" if candidate.speed.source.is_guess else ""
 
 
-def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
-    """The slowdown that counts are sized with: the middle of a measured one, else the bound."""
-    middle = candidate.speed.source.is_measured or was_test_skipped(context, candidate)
-    return candidate.ratio.mid if middle else candidate.ratio.bound
-
-
 def _may_keep_count(context: EvaluationContext, candidate: CandidateType) -> bool:
     """Whether as many instances as today are no worse than today's, whatever room to grow there is."""
     alike = (
@@ -333,21 +330,26 @@ def _rescale_bounds(context: EvaluationContext, candidate: CandidateType) -> Opt
             f"{context.allowed_slowdown:.2f} times is the most,"
             " which leaves too little room while autoscaling takes minutes to add instances",
         )
-    grown = max(candidate.ratio.mid, 1.0)
-    busy = context.demand.load.mean_rate * context.latency.mean_s * candidate.ratio.mid / candidate.workers
+    grown, workers = max(candidate.ratio.mid, 1.0), candidate.workers
+    maximum, routed = max(math.ceil(high * grown), low), context.may_change(OptionKind.ROUTING)
+    first = Fleet(
+        (max(low, 1),) * HOURS,
+        workers,
+        context.is_random_routing and not routed,
+        sized_slowdown(context, candidate),
+        maximum=maximum,
+    )
+    fleet = minimum_like_owners(context, first) if all(t.policies for t in context.endpoint.scaling) else first
+    if fleet is None:
+        text = f"{candidate.hardware.name} would have more late requests than today under the same autoscaling"
+        return Reason(Code.TOO_BUSY, f"{text}, whatever its minimum{_bound_text(candidate)}")
+    minimum = min(fleet.counts)
+    busy = context.demand.load.mean_rate * context.latency.mean_s * candidate.ratio.mid / workers
     mean = max(low, min(context.instances * grown, max(context.instances, busy / context.policy.rho_one)))
-    fleet = Fleet(
-        (max(math.ceil(mean - 1e-9), 1),) * 24, candidate.workers, context.is_random_routing, candidate.ratio.bound
-    )
-    option = price_fleet(
-        context,
-        candidate,
-        fleet,
-        LEAST if context.may_change(OptionKind.ROUTING) and context.is_random_routing else None,
-        mean,
-    )
-    maximum = max(math.ceil(high * grown), low)
-    bounds = replace(option.target, minimum=max(low, 1), maximum=maximum, per_instance=round(1 / grown, 4))
+    mean = max(mean * mean_instances(context, fleet) / mean_instances(context, first), minimum)
+    shown = replace(fleet, counts=(max(math.ceil(mean - 1e-9), 1),) * HOURS, slower=candidate.ratio.bound, maximum=0)
+    option = price_fleet(context, candidate, shown, LEAST if routed and context.is_random_routing else None, mean)
+    bounds = replace(option.target, minimum=minimum, maximum=maximum, per_instance=round(1 / grown, 4))
     option = replace(option, target=bounds)
     if option.saving_usd_per_month <= 0:
         return Reason(Code.NOT_CHEAPER, f"{candidate.hardware.name} would cost ${option.usd_per_month:,.2f} a month")

@@ -32,7 +32,7 @@ from rightsizer.recommender.pricing import (
     vcpu_risk,
 )
 from rightsizer.recommender.shadow_test import hours_of_test
-from rightsizer.recommender.slowdown import slowdown_bound
+from rightsizer.recommender.slowdown import chance_weight, slowdown_at, slowdown_bound
 from rightsizer.recommender.target_tracking import LATE, tracked_target
 
 ALONE = ("whether one instance in one Availability Zone is enough while a failed one is replaced",)
@@ -141,7 +141,9 @@ def _promise(context: EvaluationContext, candidate: CandidateType) -> Promise:
     known = context.runs.name == context.reference.name or context.runs.name in context.measured_types
     today = context.measured_types[context.runs.name].gpu if context.runs.name in context.measured_types else 1.0
     slowdown, bound = (round(s / today, 4) if known else None for s in (candidate.speed.mid, candidate.speed.bound))
-    load, ratio = context.demand.load.peak_busy_gpus, round(candidate.ratio.bound, 4)
+    guessed = was_test_skipped(context, candidate) and not candidate.speed.source.is_measured
+    likely = sized_slowdown(context, candidate) if guessed else candidate.ratio.bound
+    load, ratio = context.demand.load.peak_busy_gpus, round(likely, 4)
     return Promise(slowdown, load, context.endpoint.framework, bound, ratio)
 
 
@@ -159,13 +161,33 @@ def was_test_skipped(context: EvaluationContext, candidate: CandidateType) -> bo
     return candidate.is_certain and candidate.ratio.bound > context.allowed_slowdown
 
 
+def sized_slowdown(context: EvaluationContext, candidate: CandidateType) -> float:
+    """The slowdown that counts are sized with: the middle of a measured one, else the bound.
+
+    What is taken untested for its chance is sized so that its fleet carries the load with that chance.
+    """
+    speed = candidate.speed
+    if speed.source.is_measured:
+        return candidate.ratio.mid
+    if not was_test_skipped(context, candidate):
+        return candidate.ratio.bound
+    seen, policy = context.outcomes, context.policy
+    likely = slowdown_at(policy.untested_chance, speed.phi, seen, chance_weight(seen, policy))
+    more = context.demand.gpu_share * (likely - speed.mid)
+    return min(max(candidate.ratio.mid + more, candidate.ratio.mid), candidate.ratio.bound)
+
+
 def _growth_text(context: EvaluationContext, candidate: CandidateType) -> str:
     if not was_test_skipped(context, candidate):
         return f"{candidate.ratio.bound:.2f}-fold, {context.allowed_slowdown:.2f}-fold is allowed"
     middle = f"{candidate.ratio.mid:.2f}-fold most likely, {context.allowed_slowdown:.2f}-fold is allowed"
-    return (
-        f"{middle}; at worst {candidate.ratio.bound:.2f}-fold, {context.worst_slowdown:.2f}-fold is bearable for a day"
+    if candidate.speed.source.is_measured:
+        worst = f"{context.worst_slowdown:.2f}-fold is bearable for a day"
+        return f"{middle}; at worst {candidate.ratio.bound:.2f}-fold, {worst}"
+    likely = (
+        f"at most {sized_slowdown(context, candidate):.2f}-fold in {context.policy.untested_chance:.0%} of such moves"
     )
+    return f"{middle}; {likely}, {candidate.ratio.bound:.2f}-fold at worst"
 
 
 def _cap_load_risk(risk: Risk, replayed: bool) -> Risk:

@@ -19,6 +19,9 @@ from rightsizer.domain.usage import CONFORMAL, quantile
 TOO_SLOW = ("alarm", "performance")
 """Failures of a type that was too slow, or may have been."""
 
+HALVINGS = 30
+"""Steps to a billionth of the widest slowdown."""
+
 type Find = Callable[[str], InstanceType | None]
 
 
@@ -53,6 +56,15 @@ def chance_within(limit: float, ratio: float, seen: Sequence[float] = (), weight
         return 0.0
     own = sum(1 for q in seen if q <= limit / ratio) / len(seen) if seen else 0.0
     return weight * own + (1 - weight) * _prior_share(limit / ratio)
+
+
+def slowdown_at(chance: float, ratio: float, seen: Sequence[float] = (), weight: float = 0.0) -> float:
+    """The slowdown within which the true one is with that `chance`: `chance_within` the other way round, by halving."""
+    low, high = 0.0, max(QUANTILES[-1][0], *seen, 0.0) * ratio
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if chance_within(middle, ratio, seen, weight) >= chance else (middle, high)
+    return high
 
 
 def _prior_share(q: float) -> float:

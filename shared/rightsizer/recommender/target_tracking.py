@@ -5,12 +5,14 @@ for; the minimum is the smallest that carries the past days, with instances that
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 
 from rightsizer.autoscaling.target_tracking import choose_metric, metric_reason, target_text
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.option import Risk, Target
 from rightsizer.domain.reason import Code, Reason
+from rightsizer.domain.schedule import HOURS
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import FleetShape, may_add_tracking, mean_instances, replay_if_carried
 from rightsizer.recommender.late_requests import failed_instances
@@ -105,6 +107,25 @@ def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | 
         else:
             low = middle + 1
     return best
+
+
+def minimum_like_owners(context: EvaluationContext, fleet: Fleet) -> Fleet | None:
+    """The fleet under the owner's policies from the smallest minimum that serves as theirs does; None where none does.
+
+    Both are replayed with the same policy: requests wait for instances that it adds late on either. On a slower
+    type they wait for more of them. A higher minimum ends that, often at no cost: the policy then adds fewer.
+    """
+    low, high = min(fleet.counts), max(target.maximum for target in context.endpoint.scaling)
+    theirs = context.replay(Fleet((low,) * HOURS, context.workers, context.random_base, 1.0, maximum=high))
+    more = context.allowed_late_share(context.policy.excess_share)
+
+    def serves(minimum: int) -> bool:
+        then = context.replay(replace(fleet, counts=(minimum,) * HOURS))
+        return then.late <= theirs.late + more * then.requests and then.rings_alarm <= theirs.rings_alarm
+
+    counts = range(low, max(fleet.maximum, low) + 1)
+    found = bisect_left(counts, True, key=serves)
+    return replace(fleet, counts=(counts[found],) * HOURS) if found < len(counts) else None
 
 
 def tracked_target(context: EvaluationContext, target: Target, fleet: Fleet) -> tuple[Target, tuple[str, ...]]:

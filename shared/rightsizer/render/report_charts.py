@@ -61,7 +61,11 @@ def spend_by_day(days: Sequence[DayMoney]) -> Markup:
     ]
     listed = table("Spend by day", ("Day", "Spent", "Without our changes", "Endpoints known"), rows, "")
     missing = len(days) - len(known)
-    gaps = f" {sentences.count(missing, 'day')} hatched: not known, or not over when this was made." if missing else ""
+    gaps = (
+        f" {sentences.count(missing, 'day')} hatched: too few endpoints were evaluated for it, or it is not over."
+        if missing
+        else ""
+    )
     legend = _legend([("used", "spent"), ("saved", "saved by changes in force")])
     return figure("Spend by day, and what it would have been", join(legend, drawn), listed, f"By our prices.{gaps}")
 

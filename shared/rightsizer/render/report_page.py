@@ -1,6 +1,6 @@
 """The report: what was spent, wasted and saved, by owner and by week, and what was left alone and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from rightsizer.domain.money import NOBODY
@@ -122,8 +122,20 @@ def _shortages(found: list[Recommendation]) -> Markup:
 
 
 def _change(one: Recommendation) -> HtmlNode:
-    option = one.chosen_option
-    return join(tag("div", f"from {sentences.today(one)}", class_="note"), sentences.change(option) if option else "")
+    return join(tag("div", f"from {sentences.today(one)}", class_="note"), *_stages(one))
+
+
+def _stages(one: Recommendation) -> Iterator[HtmlNode]:
+    """The recommended change, and each later one that the same approval covers."""
+    if one.chosen_option is not None:
+        yield sentences.change(one.chosen_option)
+    for stage in one.stages:
+        yield tag("div", f"then {sentences.change(stage)}")
+
+
+def _saving(one: Recommendation) -> Cell:
+    """What all stages of the change save, as the message names it."""
+    return Cell(sentences.money(one.approval_usd_per_month), float(one.approval_usd_per_month), "n")
 
 
 def _recommendations(found: list[Recommendation]) -> Markup:
@@ -174,7 +186,7 @@ def _row(one: Recommendation) -> list[Cell]:
         _name(one),
         Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
         Cell(_change(one), look="why"),
-        Cell(sentences.money(one.saving_usd_per_month), float(one.saving_usd_per_month), "n"),
+        _saving(one),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
         Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),
         Cell(_reason_cell(one), look="why"),
@@ -210,14 +222,13 @@ def _proposals(report: Report) -> Markup:
 
 
 def _proposal_row(one: Proposal) -> list[Cell]:
-    option, saving = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
     waits = one.state is ProposalState.PENDING and not one.approvable
     said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing_sentence(one)
     return [
         Cell(tag("b", one.ref.name), one.ref.name, "name"),
         Cell(badge(one.state, STATES.get(one.state, ""))),
-        Cell(sentences.change(option) if option else ""),
-        Cell(sentences.money(saving), float(saving), "n"),
+        Cell(join(*_stages(one.recommendation))),
+        _saving(one.recommendation),
         Cell(sentences.day_text(one.created_at), one.created_at.timestamp(), "nowrap"),
         Cell(decider_name(one.decision.by) if one.decision else "", look="name"),
         Cell(join(said, tag("pre", one.enable) if waits and one.enable else None), look="why"),

@@ -25,6 +25,7 @@ from rightsizer.domain.reason import day_text as day_text
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.reason import time_text as time_text
 from rightsizer.domain.recommendation import (
+    ComponentDay,
     ComponentFinding,
     ComponentPacking,
     Evidence,
@@ -186,7 +187,14 @@ def component_facts(one: ComponentFinding) -> list[tuple[str, str]]:
     facts += [] if one.base else [("copies", copies)]
     if one.usd_per_month is not None and not one.base:
         facts.append(("cost", f"{monthly_price(one.usd_per_month)}, by what its copies reserve"))
-    return [*facts, *one.figures.items(), *([("advice", one.advice)] if one.advice else [])]
+    facts += one.figures.items()
+    facts += [("each day, UTC", ", ".join(map(_component_day, one.by_day)))] if one.by_day else []
+    return [*facts, *([("advice", one.advice)] if one.advice else [])]
+
+
+def _component_day(one: ComponentDay) -> str:
+    busy = "" if one.gpu is None else f" (GPU {100 * one.gpu:.0f} %)"
+    return f"{one.day:%d %b} {'not known' if one.requests is None else f'{one.requests:,.0f}'}{busy}"
 
 
 def packing_sentence(packed: ComponentPacking) -> str:

@@ -273,7 +273,7 @@ def _judged(row: MoneyRow, one: Recommendation, observed: Observed, in_force: De
     if one.usd_per_month is None:
         return row
     spend = one.usd_per_month.quantize(CENT)
-    saving = max(one.saving_usd_per_month, NO_USD).quantize(CENT) if one.finding in WASTEFUL else NO_USD
+    saving = max(one.approval_usd_per_month, NO_USD) if one.finding in WASTEFUL else NO_USD
     wasted, use = min(saving, max(spend, NO_USD)), observed.uses.get(one.ref.name)
     utilised = None if use is None else ((spend - wasted) * Decimal(str(use.share))).quantize(CENT)
     return replace(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rightsizer import catalog
-from rightsizer.domain.price import HOURS_PER_MONTH, PLAN_USE_DAYS
+from rightsizer.domain.price import HOURS_PER_MONTH
 
 DAYS = HOURS_PER_MONTH / 24
 """Days of a month of 730 hours."""
@@ -99,11 +99,6 @@ def own_bill(endpoints: int, *, arm: bool = True, proposals: Decimal | None = No
 def usd_of(lines: Sequence[OwnCost]) -> Decimal:
     """The sum of the lines."""
     return sum((line.usd for line in lines), Decimal(0))
-
-
-def plans_usd() -> Decimal:
-    """US dollars a month for asking how much of the account's Savings Plans is used; 0 in an account without."""
-    return DAYS / PLAN_USE_DAYS * price("cost explorer request")
 
 
 def price(item: str, *, arm: bool = True) -> Decimal:

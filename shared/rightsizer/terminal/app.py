@@ -31,6 +31,7 @@ from rightsizer.terminal.tables import Screen
 
 if TYPE_CHECKING:
     from rightsizer.aws.local_cache import LocalCache
+    from rightsizer.aws.recommendations import Recommendations
     from rightsizer.domain.hours_record import HoursRecord
     from rightsizer.ports.hours import HoursBook
 
@@ -294,6 +295,9 @@ def _survey(
     book = _stopped_by_hours(session, obeyed.table)
     known = partial(_hours_records, book) if book is not None else ports.hours
     ports = replace(ports, document=obeyed.document, hours=known)
+    if obeyed.table:
+        memory = _memory_of_stack(session, obeyed.table)
+        ports = replace(ports, history=memory.history, questions=memory.open_questions)
     with progress_of("reading endpoints") as progress:
         found = survey(ports, session.region, obeyed.policy, now, progress, names)
     bill = bootstrap.bill_ports(session, ports.prices, book, zone)
@@ -308,6 +312,14 @@ def _stopped_by_hours(session: Session, table: str) -> "HoursBook | None":
     from rightsizer.aws.table import Table
 
     return HoursTable(Table(session.client("dynamodb"), table))
+
+
+def _memory_of_stack(session: Session, table: str) -> "Recommendations":
+    """What the stack changed and asked."""
+    from rightsizer.aws.recommendations import Recommendations
+    from rightsizer.aws.table import Table
+
+    return Recommendations(Table(session.client("dynamodb"), table), bootstrap.now)
 
 
 def _hours_records(book: "HoursBook", _names: Collection[str]) -> "Mapping[str, HoursRecord]":

@@ -241,6 +241,7 @@ def _component(one: ComponentFinding) -> dict[str, Any]:
         "finding": one.finding.value,
         "reason": reason_document(one.reason),
         "figures": dict(one.figures),
+        "days": [{"day": each.day.isoformat(), "requests": each.requests, "gpu": each.gpu} for each in one.by_day],
         "advice": one.advice,
     }
 

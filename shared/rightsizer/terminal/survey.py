@@ -9,6 +9,7 @@ from decimal import Decimal
 from rightsizer.changes.hours.wake import ASLEEP
 from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
+from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.policy import Policy
@@ -17,7 +18,13 @@ from rightsizer.domain.reason import Code, Reason, reason_of
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.sleep import wake_command
 from rightsizer.errors import InputError, RightsizerError
-from rightsizer.flows.evaluate import Evaluated, EvaluatePorts, ProgressWatcher, recommendations
+from rightsizer.flows.evaluate import (
+    Evaluated,
+    EvaluatePorts,
+    ProgressWatcher,
+    recommendations,
+    with_open_questions,
+)
 from rightsizer.flows.read_usage import with_stopped_times
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.flows.turns import Turns
@@ -103,8 +110,9 @@ def survey(
     """Read and judge the account, or the named endpoints. InputError when a named one does not exist."""
     hours, hours_unread = _hours_of(ports, names)
     summaries = _named_endpoints(ports, names, hours) if names else list(ports.fleet.list_endpoints())
+    ports, memory_unread = _with_memory(ports, [summary.ref.name for summary in summaries])
     ports = replace(ports, history=with_stopped_times(ports.history, hours))
-    incomplete: list[Reason] = []
+    incomplete = [] if memory_unread is None else [memory_unread]
     halves = itertools.count(1)  # an endpoint that is described is half done
 
     def step() -> None:
@@ -166,6 +174,21 @@ def _hours_of(ports: EvaluatePorts, names: Collection[str]) -> tuple[Mapping[str
         return ports.hours(names), None
     except RightsizerError as error:
         return {}, reason_of(error)
+
+
+def _with_memory(ports: EvaluatePorts, names: Sequence[str]) -> tuple[EvaluatePorts, Reason | None]:
+    """The ports whose history tells what the stack asked, as its own evaluation reads it; without, where it cannot be.
+
+    What the stack changed is tried at one endpoint: that its table may not be read is no fault of the endpoints.
+    """
+    try:
+        for name in names[:1]:
+            ports.history(name)
+        return replace(ports, history=with_open_questions(ports.history, ports.questions(names))), None
+    except RightsizerError as error:
+        why = reason_of(error)
+        text = f"{why.sentence}; what the stack changed and asked is not known, and its own answer may be another"
+        return replace(ports, history=lambda _: History()), replace(why, sentence=text)
 
 
 def _asleep(hours: Mapping[str, HoursRecord]) -> Iterable[str]:

@@ -73,7 +73,6 @@ ACCEPTED: dict[tuple[str, str], Request] = {
         "Granularity": "DAILY",
         "Metrics": ["UnblendedCost"],
     },
-    ("ce", "GetSavingsPlansUtilization"): {"TimePeriod": {"Start": "2026-10-20", "End": "2026-10-31"}},
     ("pricing", "GetProducts"): {"ServiceCode": "AmazonSageMaker", "FormatVersion": "aws_v1"},
     ("savingsplans", "DescribeSavingsPlans"): {"states": ["active"]},
     ("savingsplans", "DescribeSavingsPlansOfferingRates"): {"filters": [{"name": "region", "values": ["eu-west-1"]}]},

@@ -1,7 +1,6 @@
 """What is made in the account so that a request is refused. Names are not used twice: the tests share one account."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -370,29 +369,6 @@ def no_pool(box: Sandbox) -> Change:
     made = name("job")
     spots[box].jobs.train(made)
     return {"TrainingJobName": made, "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
-
-
-def days(box: Sandbox, start: int, end: int) -> Change:
-    """A period in days from today."""
-    today = box.clock.now.date()
-    return {"TimePeriod": {"Start": str(today + timedelta(days=start)), "End": str(today + timedelta(days=end))}}
-
-
-def planned(start: int, end: int) -> Given:
-    """A period in days from today, in an account with a plan."""
-
-    def given(box: Sandbox) -> Change:
-        if not box.world.plans.plans:
-            box.world.plans.buy(1.0)
-        return days(box, start, end)
-
-    return given
-
-
-def no_plan(box: Sandbox) -> Change:
-    """An account without a plan."""
-    box.world.plans.plans.clear()
-    return days(box, -8, -1)
 
 
 spots: dict[Sandbox, Spot] = {}

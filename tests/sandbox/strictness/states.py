@@ -30,7 +30,6 @@ from tests.sandbox.strictness.situations import (
     more_than_quota,
     name,
     new,
-    no_plan,
     no_pool,
     of_component,
     of_four,
@@ -39,7 +38,6 @@ from tests.sandbox.strictness.situations import (
     other_layouts,
     outside_group,
     partitioned,
-    planned,
     promql,
     rolling,
     routing,
@@ -146,7 +144,6 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("ec2", "DescribeInstances"): {"unknown": {}},
     ("ec2", "DescribeSubnets"): {"unknown": {}},
     ("ec2", "GetSpotPlacementScores"): {"limit": asked_out},
-    ("ce", "GetSavingsPlansUtilization"): {"future": planned(-8, 0), "old": planned(-400, -1), "no data": no_plan},
     ("pricing", "GetProducts"): {
         "field": {"Filters": [{"Type": "TERM_MATCH", "Field": "RegionCode", "Value": "eu-west-1"}]},
         "token": TOKEN,

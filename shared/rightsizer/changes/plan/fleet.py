@@ -29,7 +29,8 @@ def fleet_after(approved: Approved) -> tuple[VariantCount, ...]:
 def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) -> VariantCount:
     """Type and count that a variant shall run.
 
-    An autoscaled fleet keeps the share of its size that is needed at this hour.
+    An autoscaled fleet keeps the share of its size that is needed at this hour. Where nobody was asked it has its
+    maximum: the deployment takes autoscaling away, and no request may meet fewer than might have run.
     """
     other = next((one for one in change.option.target.others if one.name == variant.name), None)
     if other is not None:
@@ -42,6 +43,9 @@ def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) 
         capacity = capacity_exchange(change, inputs)
         bounds = policies.retarget((own,), target, capacity)[0]
         needed = math.ceil(variant.count * capacity.new / capacity.old - 1e-9)
+        decision = inputs.proposal.decision
+        if decision is not None and decision.is_automatic and not change.option.restores:
+            needed = bounds.maximum
         count = min(max(needed, bounds.minimum, 1), max(bounds.maximum, 1))
     return VariantCount(variant.name, target.instance_type, count, variant.weight)
 
