@@ -215,9 +215,7 @@ OF_A_DAY = frozenset(
     if signal.metric != "ApproximateBacklogSize"
     and (signal.statistic == "Maximum" or signal.metric in ("Invocation5XXErrors", "ExpiredRequests"))
 )
-"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288.
-
-The backlog tells of each period whether a request was there."""
+"""Statistics of which daily usage keeps the highest or the sum of a day: one datapoint of a day says as much as 288."""
 
 
 @dataclass(frozen=True, slots=True)
