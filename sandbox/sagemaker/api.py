@@ -136,6 +136,8 @@ class SageMaker:
         """Delete an endpoint."""
         endpoint = self._fleet.endpoint(p["EndpointName"], "DeleteEndpoint")
         _not_busy(endpoint, "DeleteEndpoint")
+        if endpoint.name in self._fleet.monitors.values():
+            raise invalid(f'Endpoint "{endpoint.arn}" has monitoring schedules; delete them first.')  # [assumed] text
         self._fleet.begin_delete(endpoint)
         return {}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 from rightsizer.domain.approvers import SHORT, SLACK, WHOLE
 from rightsizer.domain.environment import Environment, environment_of_word
@@ -53,7 +53,7 @@ def read_policy(text: str) -> PolicyDocument:
     if not text.strip():
         return PolicyDocument()
     try:
-        found = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_Pairs)
+        found = json.loads(text, parse_float=Decimal, parse_constant=float, object_pairs_hook=_Pairs)
     except (ValueError, ArithmeticError, RecursionError) as error:
         return lost_document(f"policy document: it is not JSON: {str(error)[:120]}")
     if not isinstance(found, _Pairs):
@@ -264,10 +264,6 @@ class _WrongValueError(Exception):
     def __init__(self, wrong: str, allowed: str = "", rest: tuple[str, ...] = ()) -> None:
         self.wrong, self.allowed, self.rest = wrong, allowed, rest
         super().__init__(wrong)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _shorten(value: Any) -> str:

@@ -190,7 +190,7 @@ def test_a_table_whose_rows_never_end_is_named_with_the_command(deployed: Deploy
     _, checks = asked()
     dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=live)
     assert lacking(checks) == [("stack", "dynamodb:DescribeTimeToLive", "failed")]
-    assert f"update-time-to-live --table-name {table}" in remedies(checks)
+    assert f"--table-name {table} --time-to-live-specification" in remedies(checks)
 
 
 def test_a_token_that_slack_refuses_is_named(deployed: Deployed, asked: Asked) -> None:

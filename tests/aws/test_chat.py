@@ -82,7 +82,7 @@ def test_what_follows_on_a_proposal_is_one_thread_and_a_question_says_how_to_ans
     asked = json.loads(published(ProposalMessage(proposal()))["https"])
     over = json.loads(published(ProposalMessage(replace(proposal(), state=ProposalState.PROVEN)))["https"])
     assert asked["metadata"]["threadId"] == over["metadata"]["threadId"] == proposal().id
-    assert f"rightsizer approve {proposal().id}" in asked["content"]["nextSteps"]
+    assert f"rightsizer approve {proposal().id} --region eu-west-1" in asked["content"]["nextSteps"]
     assert "nextSteps" not in over["content"]
     assert asked["content"]["description"].count("\n") > 3, "lines stay lines"
 

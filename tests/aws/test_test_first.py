@@ -86,7 +86,7 @@ def test_without_a_test_there_is_none_to_run_first(store: Recommendations) -> No
 def test_above_the_risk_that_may_be_approved_only_the_test_is(store: Recommendations) -> None:
     needed = replace(TESTED, untested_risk=Risk.VERY_HIGH, test_needed=True)
     pid = opened(store, asked(needed))
-    with pytest.raises(ConflictError, match=f"is 4 of 4, above .* run it with: rightsizer test {pid}"):
+    with pytest.raises(ConflictError, match=f"is 4 of 4, above .* run it with: rightsizer test {pid} --region "):
         decide(store, pid, APPROVAL, NOW)
     assert decide(store, pid, replace(APPROVAL, state=ProposalState.SNOOZED), NOW).state is ProposalState.SNOOZED
 

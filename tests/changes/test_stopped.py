@@ -146,4 +146,7 @@ def test_once_the_change_runs_the_id_of_its_test_takes_the_change_back() -> None
 def test_the_message_about_a_test_that_passed_says_how_to_stop_what_follows() -> None:
     w = asked()
     finished(w)
-    assert f"until it begins, rightsizer reject {w.proposal.id} stops it" in w.shown().outcome
+    assert (
+        f"until it begins, rightsizer reject {w.proposal.id} --region {w.proposal.ref.region} stops it"
+        in w.shown().outcome
+    )

@@ -181,7 +181,7 @@ def test_a_table_without_backups_is_told_with_the_command_that_mends_it(
     assert code == Exit.INCOMPLETE
     (found,) = lacking(checks)
     assert found["action"] == "dynamodb:DescribeContinuousBackups"
-    assert f"aws dynamodb update-continuous-backups --table-name {table}" in found["remedy"]
+    assert f"update-continuous-backups --region us-east-1 --table-name {table}" in found["remedy"]
 
 
 def test_an_adopted_table_is_looked_at_though_the_stack_does_not_list_it(
@@ -239,7 +239,7 @@ def test_an_adopted_table_whose_rows_never_end_is_told_with_the_command(
     code, checks = checked(capsys)
     (found,) = lacking(checks)
     assert (code, found["action"]) == (Exit.INCOMPLETE, "dynamodb:DescribeTimeToLive")
-    assert f"aws dynamodb update-time-to-live --table-name {table}" in found["remedy"]
+    assert f"update-time-to-live --region us-east-1 --table-name {table}" in found["remedy"]
 
 
 def test_what_was_deleted_outside_cloudformation_is_a_failure_and_no_question_of_permissions(

@@ -97,6 +97,11 @@ def test_check_names_every_problem_with_its_place_and_fails(said: Said, tmp_path
     [
         ("a: &x [1]\nb: *x\n", "aliases"),
         ("defaults: {window: a, window: b}\n", "window is given twice"),
+        (
+            "defaults:\n  window: a\n\ndefaults: {}\n",
+            "line 4: defaults is given twice, first in line 1; keep one of them",
+        ),
+        ("defaults: [", "reading the policy document"),
         ("defaults:\n\tfour_eyes: true\n", "line 2, column 1: YAML is indented by spaces, and this is a tab"),
         ("defaults: {minimum_saving_usd: .nan}\n", 'defaults.minimum_saving_usd: it is ".nan", and should be a number'),
         ("defaults: [", "line 1, column 12: "),

@@ -234,7 +234,7 @@ def test_a_lasting_refusal_is_told_once() -> None:
         w.until(NIGHT)
         assert w.exists()
         ((_, text),) = w.told
-        assert "Model Monitor schedules watch it (drift)" in text
+        assert "Model Monitor schedules watch it (drift): they have to be deleted before it is" in text
 
 
 def test_an_owner_who_creates_it_anew_gets_it_back_with_a_word() -> None:

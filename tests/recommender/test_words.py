@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Recommendation
+from rightsizer.recommender.evidence import unused_text
 from tests.frozen.library import read_case, recommendation_of
 from tests.recommender import kit
 from tests.recommender.kit import judge
@@ -58,7 +60,15 @@ def test_who_has_to_approve_is_told_how_to_have_it_done_by_itself() -> None:
 def test_an_endpoint_that_is_right_names_the_next_cheaper_type_and_why_it_does_not_do() -> None:
     said = found("cold-not-tolerated").reason
     assert said.code is Code.ALREADY_RIGHT
-    assert re.match(r"already right: no cheaper type serves this load\. The next cheaper type: \S", said.sentence)
+    assert said.sentence.startswith("already right: no cheaper type serves this load; no request came in 92 % of its")
+    assert re.search(r" a month\. The next type that costs less an hour: \S", said.sentence)
+
+
+def test_hours_without_a_request_are_told_with_their_cost_where_they_are_half_or_more() -> None:
+    nights, never = (0.0,) * 18 + (5.0,) * 6, (1.0,) * 24
+    assert unused_text([nights], Decimal(4000)) == ("; no request came in 75 % of its hours, which cost $3,000 a month")
+    assert unused_text([nights, never], Decimal(4000)) == ""
+    assert unused_text([], Decimal(4000)) == ""
 
 
 def test_an_endpoint_that_was_just_changed_is_said_to_have_been_changed_when_it_was() -> None:

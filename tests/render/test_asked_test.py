@@ -15,6 +15,8 @@ from tests.notifiers import said_in_slack
 from tests.render.test_slack import actions, hold_the_limits
 from tests.samples import NOW, option, proposal, recommendation
 
+ID, THERE = "p-5f2c9a7d1e3b4c60", " --region eu-west-1"
+
 OFFERED = option(
     test_usd=Decimal("9.10"),
     test_hours=2.0,
@@ -79,20 +81,22 @@ def test_the_message_has_cost_hours_answer_and_both_risks() -> None:
     whole = str(said_in_slack(asked()))
     assert "2 h on ml.g5.xlarge for about $9.10; it tells whether the model fits 22 GiB of GPU memory" in whole
     assert "low (1 of 4) after the test, high (3 of 4) without it" in whole
-    assert "`rightsizer test p-5f2c9a7d1e3b4c60` · `rightsizer approve p-5f2c9a7d1e3b4c60`" in whole
+    assert f"`rightsizer test {ID}{THERE}` · `rightsizer approve {ID}{THERE}`" in whole
 
 
 def test_the_mail_has_the_commands_to_type_each_with_what_it_does() -> None:
     _, body = text.proposal(asked())
     assert "Test:    2 h on ml.g5.xlarge for about $9.10; it tells whether" in body
-    assert "  rightsizer test p-5f2c9a7d1e3b4c60  # the shadow test first; where it proves well, the change" in body
-    assert "  rightsizer approve p-5f2c9a7d1e3b4c60  # the change without the test, at performance risk 3 of 4" in body
+    assert f"  rightsizer test {ID}{THERE}  # the shadow test first; where it proves well, the change" in body
+    assert f"  rightsizer approve {ID}{THERE}  # the change without the test, at performance risk 3 of 4" in body
     assert "# Do not run it where a request writes, bills or sends something." in body
 
 
 def test_where_the_test_is_needed_no_command_goes_without_it() -> None:
-    assert [line for line, _ in asked_test.commands(asked(NEEDED))] == ["rightsizer test p-5f2c9a7d1e3b4c60"]
-    assert asked_test.commands(asked(option())) == [("rightsizer approve p-5f2c9a7d1e3b4c60", "")]
+    assert [line for line, _ in asked_test.commands(asked(NEEDED))] == [
+        "rightsizer test p-5f2c9a7d1e3b4c60 --region eu-west-1"
+    ]
+    assert asked_test.commands(asked(option())) == [("rightsizer approve p-5f2c9a7d1e3b4c60 --region eu-west-1", "")]
     assert asked_test.commands(asked(approvable=False)) == []
 
 

@@ -186,7 +186,7 @@ def test_the_details_say_risk_evidence_replay_and_what_was_not_checked() -> None
     page = Outline(details_page(proposal())).words
     for part in ("low (1 of 4)", "1,240,551", "99.8 %", "8.9 GiB", "downstream time-outs", "p95 would be 0.9 s"):
         assert part in page
-    assert "rightsizer approve p-5f2c9a7d1e3b4c60" in page
+    assert "rightsizer approve p-5f2c9a7d1e3b4c60 --region eu-west-1" in page
 
 
 def test_the_details_of_an_endpoint_without_an_option_still_say_why() -> None:

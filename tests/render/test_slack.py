@@ -248,8 +248,8 @@ def test_no_text_breaks_the_limits_or_an_entity(words: str) -> None:
 def test_the_plain_text_carries_the_commands_that_answer_it() -> None:
     subject, body = text.proposal(proposal(), "https://example.com/p")
     assert subject == "rightsizer: chat-7b can run on 1 × ml.g5.xlarge: saves $4,141 a month"
-    assert "rightsizer approve p-5f2c9a7d1e3b4c60" in body
-    assert "rightsizer reject p-5f2c9a7d1e3b4c60" in body
+    assert "rightsizer approve p-5f2c9a7d1e3b4c60 --region eu-west-1" in body
+    assert "rightsizer reject p-5f2c9a7d1e3b4c60 --region eu-west-1" in body
     assert "https://example.com/p" in body
 
 
@@ -269,7 +269,7 @@ def test_what_is_approved_and_has_not_begun_has_a_button_and_a_command_that_stop
     decided = proposal(state=ProposalState.APPROVED, decision=Decision(ProposalState.APPROVED, "slack:U1", NOW))
     blocks = proposal_blocks(decided)
     assert actions(blocks) == ["rightsizer_rollback"]
-    assert f"`rightsizer reject {decided.id}` stops it" in str(blocks)
+    assert f"`rightsizer reject {decided.id} --region eu-west-1` stops it" in str(blocks)
     asked = proposal_blocks(replace(decided, asked_back_by="slack:U2"))
     assert actions(asked) == []
     assert "U2 asked to stop it." in str(asked)

@@ -1,5 +1,6 @@
 """What an option leads to is told as a whole: in JSON each field, in messages each that it sets."""
 
+import html
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
@@ -10,15 +11,16 @@ from rich.console import Console
 from rightsizer.domain.option import OptionKind, ScaleIn, Target, VariantTarget
 from rightsizer.domain.proposal import Proposal, ProposalState, change_id_of, stage_change_ids
 from rightsizer.domain.schedule import DayCounts
-from rightsizer.render import text
+from rightsizer.render import report_page, text
 from rightsizer.render.details_page import details_page
-from rightsizer.render.sentences import monthly_price, standing_sentence
+from rightsizer.render.sentences import money, monthly_price, standing_sentence
 from rightsizer.render.slack import proposal_blocks
 from rightsizer.render.target import later_text, stages_of, target_facts
 from rightsizer.terminal.document import option_document, recommendation_document, target_document
 from rightsizer.terminal.tables import explanation
 from tests import samples
 from tests.notifiers import said_in_slack
+from tests.render.report_sample import sample_report
 
 OFFICE = (1,) * 7 + (3,) * 12 + (1,) * 5
 TYPE = "ml.g5.xlarge"
@@ -122,6 +124,10 @@ def test_a_plan_of_stages_is_told_in_each_view_with_what_is_saved_in_all() -> No
     assert monthly_price(first + 400) in told
     views = (str(proposal_blocks(asked)), text.proposal(asked)[1], details_page(asked), capture.get())
     assert [told in view for view in views] == [True] * 4
+    report = replace(sample_report(), recommendations=(), proposals=(asked,))
+    page = html.unescape(report_page.report(report))
+    assert "then run 1 to 3 instances" in page
+    assert money(first + 400) in page
     shown = recommendation_document(asked.recommendation)["stages"]
     assert [stage["same_approval"] for stage in shown] == [True, True]
     assert Decimal(shown[1]["saving_usd_per_month"]) == first + 400

@@ -4,12 +4,14 @@ The document of the proposal is changed as JSON, so a field that a newer program
 """
 
 import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.option import MOST_RISK_TAKEN
+from rightsizer.domain.plan import region_option
 from rightsizer.domain.proposal import (
     DEMAND_MOVED,
     SILENCE,
@@ -162,7 +164,7 @@ def _record_rollback_request(table: Table, proposal_id: str, item: Row, by: str,
     begun = state is not ProposalState.APPROVED
     if state not in STOPPABLE or (begun and not body.get("change_id")) or "kind" in item:
         raise ConflictError(
-            f"the proposal {proposal_id} is {state}; there is nothing to undo: {_next_step(proposal_id, state)}"
+            f"the proposal {proposal_id} is {state}; there is nothing to undo: {_next_step(proposal_id, state, body)}"
         )
     after = item_in_state(item | {"asked_back": by}, state, now, asked_back_by=by, asked_back_at=stamp(now))
     table.swap(after, whole_number(item, "version"))
@@ -255,7 +257,7 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         taken = body.get("decision")
         by = _decided(taken) if isinstance(taken, dict) else ""
         said = f"the proposal {name} is {state} already{by}; nothing was recorded"
-        raise ConflictError(f"{said}: {_next_step(name, state)}")
+        raise ConflictError(f"{said}: {_next_step(name, state, body)}")
     if whole_number(item, "expires_at") <= epoch(now):
         raise ConflictError(f"the proposal {name} has expired; a new message comes if the saving is still there")
     if decision.revision is not None and decision.revision != revision_of(body):
@@ -267,8 +269,14 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
         raise ConflictError(why)
 
 
-def _next_step(name: str, state: ProposalState) -> str:
-    return NEXT_STEPS.get(state, NEWER).format(name)
+def _next_step(name: str, state: ProposalState, body: Mapping[str, Any]) -> str:
+    return NEXT_STEPS.get(state, NEWER).format(_at_terminal(name, body))
+
+
+def _at_terminal(name: str, body: Mapping[str, Any]) -> str:
+    """The proposal as a command line takes it in any shell; without a Region where its row names none."""
+    ref = (body.get("recommendation") or {}).get("ref") or {}
+    return f"{name}{region_option(str(ref.get('region', '')))}"
 
 
 def _decided(taken: dict[str, Any]) -> str:
@@ -291,7 +299,8 @@ def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:
     if test_first or chosen.get("test_needed") is not True or _gate(found) == Gate.TEST:
         return ""
     risk = f"its performance risk without that test is {chosen.get('untested_risk')} of 4, above what may be approved"
-    return f"the proposal {name} follows its shadow test only, for {risk}; run it with: rightsizer test {name}"
+    run = f"run it with: rightsizer test {_at_terminal(name, body)}"
+    return f"the proposal {name} follows its shadow test only, for {risk}; {run}"
 
 
 def _gate(found: object) -> str:

@@ -15,6 +15,7 @@ from rightsizer import wire
 from rightsizer.aws.errors import code_of, translate_read_errors
 from rightsizer.aws.read_checks import DELETED
 from rightsizer.aws.session import Session
+from rightsizer.domain.plan import region_option
 from rightsizer.domain.self_test import Check, Outcome, Tested
 from rightsizer.errors import PermissionMissingError, RightsizerError, SettingsError, VanishedError
 
@@ -184,6 +185,7 @@ def _require_enabled(remedy: str) -> Callable[[str], Fault | str]:
 def _table(session: Session, name: str) -> Iterator[Check]:
     """Schema, expiry and backups. The template sets them on its own table; on an adopted one a person has to."""
     client = session.client("dynamodb")
+    where = f"{region_option(client.meta.region_name)} --table-name {name}"
     give = f"give the table {name} what docs/ledger.md lists; docs/upgrade.md has the commands for a restored one"
 
     def schema(found: Mapping[str, Any]) -> Fault | str:
@@ -202,13 +204,13 @@ def _table(session: Session, name: str) -> Iterator[Check]:
     def expiry(found: Mapping[str, Any]) -> Fault | str:
         if found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING") and found.get("AttributeName") == EXPIRES:
             return "rows go when they expire"
-        remedy = f"aws dynamodb update-time-to-live --table-name {name} --time-to-live-specification "
+        remedy = f"aws dynamodb update-time-to-live{where} --time-to-live-specification "
         return Fault("old rows are kept for ever, and billed", f"{remedy}AttributeName={EXPIRES},Enabled=true")
 
     def backups(found: Mapping[str, Any]) -> Fault | str:
         if found.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") == "ENABLED":
             return "any moment of the last 35 days can be restored"
-        remedy = f"aws dynamodb update-continuous-backups --table-name {name} --point-in-time-recovery-specification "
+        remedy = f"aws dynamodb update-continuous-backups{where} --point-in-time-recovery-specification "
         return Fault("a lost table is lost with its journal", f"{remedy}PointInTimeRecoveryEnabled=true")
 
     yield _check_read(

@@ -34,6 +34,7 @@ def wake_by_click(
     from rightsizer.bootstrap.deciders import require_of_list
     from rightsizer.domain.policy_document import Subject, effective_approvers, effective_limits
     from rightsizer.domain.proposal import DecidedBy, DecisionSource
+    from rightsizer.domain.sleep import wake_command
     from rightsizer.flows.wake import WakeOrders, wake_text
 
     known, nothing = settings(), "nothing was recorded"
@@ -55,6 +56,8 @@ def wake_by_click(
     answer = WakeOrders(book, limits, book.switch).wake(name, stay, by, at)
     said = wake_text(answer, limits)
     if answer.by_hand or answer.times is None:
-        hand = f" The commands by hand: rightsizer wake {name} at a terminal." if answer.by_hand else ""
+        hand = (
+            f" The commands by hand: {wake_command(name, record.ref.region)} at a terminal." if answer.by_hand else ""
+        )
         raise ConflictError(f"{said.removesuffix('.')}.{hand}".removesuffix("."))
     return said if not answer.is_recorded else f"{said} The message here follows it."

@@ -23,7 +23,7 @@ from rightsizer.changes.baseline import (
 )
 from rightsizer.domain.change import Change, ChangeState, FailureClass, JournalEvent, PassedTest
 from rightsizer.domain.live_state import ProofVerdict
-from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.plan import PlanKind, order_command
 from rightsizer.domain.proposal import DecidedBy, id_after_test
 from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.usage import MetricStatistic, MetricWindow, NoMetrics, unread_reason
@@ -108,7 +108,8 @@ def follow_up_text(change: Change) -> str:
         return f"; the change needs the approval of somebody else than {who}, who asked for the test: it is asked again"
     if _has_proved_well(change):
         said = "; the change follows by the same approval, once an evaluation has judged by what was measured"
-        return f"{said}; until it begins, rightsizer reject {change.proposal_id} stops it"
+        stop = order_command("reject", change.proposal_id, change.ref.region)
+        return f"{said}; until it begins, {stop} stops it"
     return "; the change does not follow"
 
 

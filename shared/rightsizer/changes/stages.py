@@ -13,7 +13,7 @@ from rightsizer.changes.measurement import measured_usd_per_month
 from rightsizer.changes.overruled import COVERED
 from rightsizer.domain.change import Change, ChangeState, ProvenStage
 from rightsizer.domain.option import Option
-from rightsizer.domain.plan import PlanKind
+from rightsizer.domain.plan import PlanKind, order_command
 from rightsizer.domain.proposal import Proposal, id_after_stage
 from rightsizer.domain.reason import Code, Reason, time_text
 from rightsizer.domain.recommendation import Gate, Recommendation
@@ -125,7 +125,8 @@ def next_stage_text(change: Change) -> str:
     if proven_stage(change) is None:
         return f"; stage {number} of the plan does not follow"
     said = f"; stage {number} ({change.stages[0].kind.value}) follows by the same approval, once an evaluation has"
-    return f"{said} judged what runs now; until it begins, rightsizer reject {change.proposal_id} stops it"
+    stop = order_command("reject", change.proposal_id, change.ref.region)
+    return f"{said} judged what runs now; until it begins, {stop} stops it"
 
 
 def standing_stage_text(change: Change) -> str:

@@ -98,8 +98,10 @@ class EndpointBefore:
     models: tuple[ModelBefore, ...] = ()
     """The models that its configuration names."""
     deployment: Mapping[str, Any] = field(default_factory=dict)
-    """The deployment configuration of its last update. Kept for people and not given to CreateEndpoint: the alarms that
-    it names may be gone, or be in alarm since nothing serves, and nobody should wait for that in the morning."""
+    """The deployment configuration of its last update, kept for people.
+
+    It is not given to CreateEndpoint: the alarms that it names may be gone, or be in alarm since nothing serves.
+    """
 
     def __post_init__(self) -> None:
         not_empty("EndpointBefore.config_name", self.config_name)

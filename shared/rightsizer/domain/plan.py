@@ -126,6 +126,11 @@ def region_option(region: str) -> str:
     return f" --region {quote(region)}" if region else ""
 
 
+def order_command(order: str, name: str, region: str) -> str:
+    """The command line of an order to rightsizer, for a shell of any Region."""
+    return f"rightsizer {order} {quote(name)}{region_option(region)}"
+
+
 def has_places(step: Step) -> bool:
     """Whether the request still names a policy by its place, which AWS knows nothing of."""
     return next(_places(step.params), "") != ""

@@ -145,7 +145,10 @@ class VariantFinding:
 
 @dataclass(frozen=True, slots=True)
 class ComponentDay:
-    """One day of an inference component in UTC, by its own metrics; the first and the last are parts of a day."""
+    """One day of an inference component in UTC, by its own metrics.
+
+    The first and the last are parts of a day.
+    """
 
     day: date
     requests: float | None

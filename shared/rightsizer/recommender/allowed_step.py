@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from rightsizer.autoscaling import policies
 from rightsizer.domain.endpoint import Mode
-from rightsizer.domain.hardware import is_scarce
+from rightsizer.domain.hardware import InstanceType, is_scarce
 from rightsizer.domain.option import Option, OptionKind, fleet
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.recommendation import Gate
@@ -78,9 +79,26 @@ def gate_case(context: EvaluationContext, option: Option) -> GateCase:
         context.runs.name,
         saving_share(context, option),
         gpus=(now.accelerator_count, then.accelerator_count if then else now.accelerator_count),
-        same_card=then is not None
-        and (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count),
+        keeps_scaling=then is not None and _keeps_scaling(context, option, then),
         requests=requests_of_week(context.days),
+    )
+
+
+def _keeps_scaling(context: EvaluationContext, option: Option, then: InstanceType) -> bool:
+    """Whether the owner's autoscaling goes on as before on the same GPU in another size.
+
+    Its bounds and its targets stay, for these count requests, of which an instance serves as many. While the
+    deployment takes it away the maximum runs, so that this may not be far from today's count.
+    """
+    now, target, policy = context.runs, option.target, context.policy
+    most = policy.count_factor * context.variant.desired_count + policy.count_spare
+    return (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count) and all(
+        one.policies
+        and not one.scheduled
+        and all(policies.tracked_metric(row) in policies.CAPACITY_METRICS for row in one.policies)
+        and (target.minimum, target.maximum) == (one.minimum, one.maximum)
+        and one.maximum <= most
+        for one in context.endpoint.scaling
     )
 
 

@@ -123,7 +123,8 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
     busy = context.demand.load.mean_rate * context.latency.mean_s * ratio.mid / workers * 0.8
     least = float(price.usd_per_instance_month) * max(busy, 1.0)
     if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
-        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month")
+        several = f", for {busy:.1f} instances on average" if busy > 1 else ""
+        return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month{several}")
     return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least, likely)
 
 

@@ -15,7 +15,7 @@ from rightsizer.recommender.asked_test import ask_about_test, offer_test, with_t
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.days_of_week import has_load_jumped, replay_plan
 from rightsizer.recommender.dimension import Offering, collect_offers
-from rightsizer.recommender.evidence import gpus_text, silence_text
+from rightsizer.recommender.evidence import gpus_text, silence_text, unused_text
 from rightsizer.recommender.fleet_size import (
     can_still_carry,
     fleet_before_changes,
@@ -323,8 +323,9 @@ def _keep_reason(options: Options, context: EvaluationContext) -> Reason:
         for e in options.excluded
         if (p := context.inputs.prices.find(e.instance_type)) and p.usd_per_hour < context.price.usd_per_hour
     ]
-    tail = f". The next cheaper type: {cheaper[-1].reason.sentence}" if cheaper else ""
-    return Reason(Code.ALREADY_RIGHT, f"already right: {NO_CHEAPER}{_unused_gpus(context)}{tail}")
+    tail = f". The next type that costs less an hour: {cheaper[-1].reason.sentence}" if cheaper else ""
+    idle = unused_text(context.requests_by_hour, context.usd_per_month)
+    return Reason(Code.ALREADY_RIGHT, f"already right: {NO_CHEAPER}{_unused_gpus(context)}{idle}{tail}")
 
 
 def recommend_previous_configuration(base: Recommendation, context: EvaluationContext, why: Reason) -> Recommendation:

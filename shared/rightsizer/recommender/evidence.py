@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from itertools import islice
 from statistics import fmean, median
 
@@ -11,6 +12,7 @@ from rightsizer.domain.history import PastChange, PastEnd
 from rightsizer.domain.recommendation import Evidence
 from rightsizer.domain.usage import PER_HOUR, SLOT_S, SLOTS, DailyUsage, known_values
 
+HALF = 0.5
 QUIET_DAYS = 3
 """Days without a request from which a recommendation says so first: a weekend is shorter."""
 
@@ -85,6 +87,16 @@ def _memory_figures(memory: MemoryNeed) -> dict[str, str]:
 def silence_text(demand: Demand) -> str:
     """Days without a call, as the end of a sentence; empty where somebody called within a weekend."""
     return f"; nobody has called for {demand.told_silent_days} days" if demand.silent_days >= QUIET_DAYS else ""
+
+
+def unused_text(hourly: Sequence[Sequence[float]], usd_per_month: Decimal) -> str:
+    """Hours without a request and their cost, as the end of a sentence; empty where they are fewer than half."""
+    hours = [requests for day in hourly for requests in day]
+    unused = hours.count(0) / len(hours) if hours else 0.0
+    if unused < HALF:
+        return ""
+    usd = float(usd_per_month) * unused
+    return f"; no request came in {100 * unused:.0f} % of its hours, which cost ${usd:,.0f} a month"
 
 
 def gpus_text(demand: Demand, measured: InstanceType) -> str:

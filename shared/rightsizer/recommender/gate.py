@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rightsizer.autoscaling import policies
 from rightsizer.domain.demand import Demand
 from rightsizer.domain.endpoint import ERROR_TAG, Endpoint, Mode
 from rightsizer.domain.hardware import is_scarce
@@ -51,8 +50,8 @@ class GateCase:
     """Saving as a share of what the endpoint costs now."""
     gpus: tuple[int, int] = (0, 0)
     """GPUs of one instance, now and then."""
-    same_card: bool = False
-    """Whether an instance has as many of the same GPU, now and then."""
+    keeps_scaling: bool = False
+    """Whether the owner's autoscaling goes on as before, on the same GPU in another size."""
     requests: tuple[float, ...] = ()
     """Of the 168 hours of the week (UTC, from Monday on): a quiet hour weighs little in the step. () where unknown."""
 
@@ -265,31 +264,13 @@ def _propose_only(case: GateCase, policy: Policy) -> GateAnswer | None:
     if bounds and option.target.target_value is not None and option.target.metric is None:
         text = "needs your approval: the target of a scaling policy is its owner's word for how busy an instance may be"
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, text)
-    if endpoint.scaling and not bounds and not _is_host_alone(case, policy):
+    if endpoint.scaling and not bounds and not case.keeps_scaling:
         return Gate.PROPOSE, Reason(Code.AUTOSCALED, "needs your approval: Application Auto Scaling sets its count")
     if (other := _hardware_reason(case) or _unseen_reason(case.demand) or _other_work_reason(case)) is not None:
         return Gate.PROPOSE, other
     if (option.kind not in policy.by_itself | ADDABLE and not queued) or not option.in_place:
         return Gate.PROPOSE, Reason(Code.NOT_IN_PLACE, _manual_reason(option))
     return None
-
-
-def _is_host_alone(case: GateCase, policy: Policy) -> bool:
-    """Whether the owner's autoscaling goes on as before on the same GPU in another size.
-
-    Its bounds and its targets stay, for these count requests, of which an instance serves as many. While the
-    deployment takes it away the maximum runs, so that this may not be far from today's count.
-    """
-    target, today = case.option.target, case.endpoint.variants[0].desired_count
-    most = policy.count_factor * today + policy.count_spare
-    return case.same_card and all(
-        one.policies
-        and not one.scheduled
-        and all(policies.tracked_metric(row) in policies.CAPACITY_METRICS for row in one.policies)
-        and (target.minimum, target.maximum) == (one.minimum, one.maximum)
-        and one.maximum <= most
-        for one in case.endpoint.scaling
-    )
 
 
 def _hardware_reason(case: GateCase) -> Reason | None:

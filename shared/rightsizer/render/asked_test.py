@@ -2,6 +2,7 @@
 
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import Option
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import effects, sentences
@@ -56,12 +57,14 @@ def commands(proposal: Proposal) -> list[tuple[str, str]]:
     """The commands that say yes, each with what it does. Empty where nobody may."""
     if not proposal.approvable:
         return []
+    approve = order_command("approve", proposal.id, proposal.ref.region)
     if not proposal.recommendation.offers_test:
-        return [(f"rightsizer approve {proposal.id}", "")]
-    found = [(f"rightsizer test {proposal.id}", "the shadow test first; where it proves well, the change follows")]
+        return [(approve, "")]
+    test = order_command("test", proposal.id, proposal.ref.region)
+    found = [(test, "the shadow test first; where it proves well, the change follows")]
     if proposal.may_skip_test:
         option = proposal.recommendation.chosen_option
         risk = option.untested_risk if option is not None else None
         said = f", at performance risk {int(risk)} of 4" if risk is not None else ""
-        found.append((f"rightsizer approve {proposal.id}", f"the change without the test{said}"))
+        found.append((approve, f"the change without the test{said}"))
     return found

@@ -5,6 +5,7 @@ proposal.
 from collections.abc import Sequence
 
 from rightsizer.domain.capacity_change import CapacityChange, ManualStep
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import USUAL_SNOOZE, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
 from rightsizer.render import blocks as kit
@@ -106,7 +107,7 @@ def _answers(capacity_change: CapacityChange) -> list[str]:
     if capacity_change.approvable:
         return [
             "Answer with:",
-            f"  rightsizer approve {capacity_change.id}",
-            f'  rightsizer reject {capacity_change.id} --reason "..."',
+            f"  {order_command('approve', capacity_change.id, capacity_change.region)}",
+            f'  {order_command("reject", capacity_change.id, capacity_change.region)} --reason "..."',
         ]
     return [f"It cannot be approved yet. To allow it: {capacity_change.enable}"]

@@ -16,6 +16,7 @@ from rightsizer.domain.message import (
     ReportMessage,
     SleepMessage,
 )
+from rightsizer.domain.plan import order_command
 from rightsizer.render import blocks
 
 LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_STEP, LONGEST_KEYWORD = 250, 8_000, 350, 75
@@ -73,8 +74,8 @@ def _next_steps(message: Message) -> Iterator[str]:
     """The commands that answer a proposal."""
     if isinstance(message, ProposalMessage) and message.proposal.state == "pending":
         if message.proposal.approvable:
-            yield f"rightsizer approve {message.proposal.id}"
-        yield f"rightsizer reject {message.proposal.id}"
+            yield order_command("approve", message.proposal.id, message.proposal.ref.region)
+        yield order_command("reject", message.proposal.id, message.proposal.ref.region)
 
 
 def _keywords(message: Message) -> Iterator[str]:

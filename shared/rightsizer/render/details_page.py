@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from rightsizer.domain.option import Option, fleet
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.render import asked_test, charts, effects, sentences
@@ -185,10 +186,14 @@ def _notes(found: Recommendation) -> Markup:
 
 
 def _answer(proposal: Proposal) -> Markup:
-    commands = [f"rightsizer explain {proposal.ref.name}"]
+    region = proposal.ref.region
+    commands = [order_command("explain", proposal.ref.name, region)]
     if proposal.state is ProposalState.PENDING:
-        approve = [f"rightsizer approve {proposal.id}"] if proposal.approvable else []
-        reject = [f'rightsizer reject {proposal.id} --reason "..."', f"rightsizer snooze {proposal.id}"]
+        approve = [order_command("approve", proposal.id, region)] if proposal.approvable else []
+        reject = [
+            f'{order_command("reject", proposal.id, region)} --reason "..."',
+            order_command("snooze", proposal.id, region),
+        ]
         commands = [*approve, *reject, *commands]
     enable = None
     if not proposal.approvable:

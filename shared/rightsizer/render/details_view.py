@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from rightsizer.domain.capacity_change import CapacityChange
 from rightsizer.domain.older_option import with_older_facts
 from rightsizer.domain.option import MOST_RISK_TAKEN, Option
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.recommendation import Recommendation
@@ -193,4 +194,4 @@ def _take_button(proposal: Proposal, option: Option, place: int) -> Block:
 
 def _commands(proposal: Proposal) -> list[str]:
     answers = [line for line, _ in asked_test.commands(proposal)] if proposal.state is ProposalState.PENDING else []
-    return [*answers, f"rightsizer explain {escape(proposal.ref.name, 100)}"]
+    return [*answers, escape(order_command("explain", proposal.ref.name, proposal.ref.region), 160)]

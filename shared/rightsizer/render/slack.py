@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from rightsizer.domain.message import Digest, DigestLine
 from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence
@@ -338,11 +339,12 @@ def _value(proposal: Proposal, *, menu: bool = False) -> str:
 
 
 def _commands(proposal: Proposal) -> list[str]:
+    region, reject = proposal.ref.region, order_command("reject", proposal.id, proposal.ref.region)
     if proposal.state is ProposalState.PENDING:
-        answers = [line for line, _ in asked_test.commands(proposal)] or [f"rightsizer reject {proposal.id}"]
+        answers = [line for line, _ in asked_test.commands(proposal)] or [reject]
         return [f"At a terminal: {' · '.join(f'`{line}`' for line in answers)}"]
     if proposal.state is ProposalState.APPROVED and not proposal.asked_back_by:
-        return [f"At a terminal: `rightsizer reject {proposal.id}` stops it"]
+        return [f"At a terminal: `{reject}` stops it"]
     if proposal.state in UNDOABLE and proposal.change_id:
-        return [f"At a terminal: `rightsizer rollback {proposal.change_id}`"]
+        return [f"At a terminal: `{order_command('rollback', proposal.change_id, region)}`"]
     return []

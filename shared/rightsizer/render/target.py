@@ -47,11 +47,11 @@ def later_text(found: Recommendation) -> str:
     if len(stages) < 2:
         return ""
     if found.stages:
-        said = (
-            f"{sentences.change(one)} (saves {sentences.monthly_price(one.saving_usd_per_month)} in all)"
-            for one in stages[1:]
+        parts = (
+            f"{sentences.change(stage)} (saves {sentences.monthly_price(stage.saving_usd_per_month)} in all)"
+            for stage in stages[1:]
         )
-        return f"then, by the same approval, {', then '.join(said)}; each {EACH}"
+        return f"then, by the same approval, {', then '.join(parts)}; each {EACH}"
     saving = sentences.monthly_price(stages[1].saving_usd_per_month)
     return f"it could {sentences.change(stages[1])} (saves {saving} in all); judged again once this is proven"
 

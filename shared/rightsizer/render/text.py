@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.proposal import Proposal, ProposalState
 from rightsizer.domain.reason import one_line
 from rightsizer.domain.report import Report
@@ -124,7 +125,7 @@ def _evidence(asked: Proposal) -> str:
 
 def _answers(asked: Proposal) -> list[str]:
     if asked.state is not ProposalState.PENDING:
-        return [f"More: rightsizer explain {asked.ref.name}"]
+        return [f"More: {order_command('explain', asked.ref.name, asked.ref.region)}"]
     approve = [f"  {line}{f'  # {does}' if does else ''}" for line, does in asked_test.commands(asked)]
     approve += [f"  # {asked_test.CARE}"] if asked.approvable and asked.recommendation.offers_test else []
     note = effects.approval_note(asked.recommendation) if asked.approvable else ""
@@ -134,8 +135,8 @@ def _answers(asked: Proposal) -> list[str]:
         *enable,
         "Answer with:",
         *approve,
-        f'  rightsizer reject {asked.id} --reason "..."',
-        f"  rightsizer snooze {asked.id}",
+        f'  {order_command("reject", asked.id, asked.ref.region)} --reason "..."',
+        f"  {order_command('snooze', asked.id, asked.ref.region)}",
     ]
 
 

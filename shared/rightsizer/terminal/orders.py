@@ -12,6 +12,7 @@ import typer
 
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
+from rightsizer.domain.plan import order_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
@@ -135,7 +136,9 @@ def _show_proposal(proposal: Proposal, as_json: bool) -> None:
         return
     unchecked = option.not_checked[0].capitalize()
     tables.say(f"Proposed: {proposal.ref.name} can {sentences.change(option)} ({proposal.id}). {unchecked}.")
-    tables.say(f"Nothing happens until somebody approves it: rightsizer approve {proposal.id}")
+    tables.say(
+        f"Nothing happens until somebody approves it: {order_command('approve', proposal.id, proposal.ref.region)}"
+    )
 
 
 @app.command(epilog=examples("rightsizer approve chat-prod --region eu-west-1", "rightsizer approve p-1f0c2a"))

@@ -43,7 +43,8 @@ class _Loader(yaml.SafeLoader):
         keys = [key.value for key, _ in node.value]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
-            raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {twice} is given twice")
+            first, second, *_ = (key.start_mark.line + 1 for key, _ in node.value if key.value == twice)
+            raise yaml.YAMLError(f"line {second}: {twice} is given twice, first in line {first}; keep one of them")
         return dict(super().construct_mapping(node, deep))
 
     def construct_yaml_float(self, node: Any) -> Any:

@@ -153,9 +153,10 @@ def _kind(inputs: StopInput) -> Iterator[Reason]:
         yield Reason(Code.OTHER_KIND, "a serverless variant costs nothing while nobody calls")
     if inputs.monitors:
         text = (
-            f"Model Monitor schedules watch it ({', '.join(inputs.monitors)}) and would fail each hour of the night; "
+            f"Model Monitor schedules watch it ({', '.join(inputs.monitors)}): they have to be deleted before it is,"
+            " and rightsizer deletes and creates none, since a new one starts jobs under a role of yours; "
         )
-        yield Reason(Code.NOT_APPLICABLE, text + "stop or delete the schedules, or remove the tag of the hours")
+        yield Reason(Code.NOT_APPLICABLE, text + "delete them (a stopped one is in the way too), or remove its hours")
     if inputs.endpoint.capture_stopped:
         text = "somebody stopped its data capture, and an endpoint that is created again would capture"
         yield Reason(Code.NOT_APPLICABLE, text)
