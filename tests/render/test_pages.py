@@ -220,6 +220,20 @@ def test_the_csv_has_a_row_for_every_endpoint_and_no_formula() -> None:
     assert rows[2]["option_kind"] == ""
 
 
+def test_a_row_of_the_csv_has_the_change_of_a_plan_that_saves_it_and_the_cost_of_today_once() -> None:
+    later = option(kind=OptionKind.SCHEDULE, saving_usd_per_month=Decimal("600.25"))
+    staged = recommendation(stages=(later,))
+    records, end = (
+        Records("1", "eu-west-1", [staged], [proposal(recommendation=staged)], [], []),
+        NOW + timedelta(hours=1),
+    )
+    made = make_report(records, end - timedelta(days=7), end, end)
+    rows = list(reader.DictReader(io.StringIO(csv.report(made))))
+    assert [row["option_kind"] for row in rows] == ["instance-type", "schedule"]
+    assert [row["saving_usd_per_month"] for row in rows] == [row["funnel_usd_per_month"] for row in rows]
+    assert [bool(row["usd_per_month"]) for row in rows] == [True, False]
+
+
 def test_a_plan_shows_its_later_stage_and_the_saving_of_both() -> None:
     later = option(kind=OptionKind.SCHEDULE, saving_usd_per_month=Decimal("600.25"))
     staged = recommendation(stages=(later,))

@@ -33,7 +33,7 @@ DANGEROUS = ("=", "+", "-", "@")
 def report(report: Report) -> str:
     """The table with a head row; CRLF line ends, as RFC 4180 asks. Each column of money adds up to its total.
 
-    An endpoint with several savings has a row for each of them, and its own money in the first one alone. Where the
+    An endpoint with several savings has a row for each of them, with its own amounts in the first one alone. Where the
     bill is told apart by instance type or tag, its comparison follows in rows without an endpoint.
     """
     text = io.StringIO()
@@ -43,12 +43,14 @@ def report(report: Report) -> str:
     latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
     money = {row.key: row for row in report.money.rows}
     billed = bill.csv_rows(report)
+    counted: set[tuple[str, str, str]] = set()
     for saving in report.funnel:
         found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
-        known, own = _row(found) if found else _bare_row(saving.key, saving.owner), money.pop(saving.key, None)
+        again, own = saving.key in counted, money.pop(saving.key, None)
+        known = _row(found, saving.number, again) if found else _bare_row(saving.key, saving.owner)
+        counted.add(saving.key)
         funnel = [saving.stage, saving.usd_per_month, saving.proposal_id]
         rows.writerow([*known, *funnel, *_money_cells(own), *bill.csv_cells(billed.get(saving.key) if own else None)])
-    counted = {one.key for one in report.funnel}
     for key in dict.fromkeys((*latest, *money)):
         if key not in counted:
             row = money.get(key)
@@ -90,15 +92,19 @@ def _money_cells(row: MoneyRow | None) -> list[object]:
     return [safe_cell(row.environment), *("" if usd is None else usd for usd in amounts)]
 
 
-def _row(one: Recommendation) -> list[object]:
-    ref = one.ref
+def _row(one: Recommendation, number: int = 1, again: bool = False) -> list[object]:
+    """The cells of a recommendation and of the change of that number in its plan.
+
+    `again`: without today's cost, which stands in an earlier row of the endpoint.
+    """
+    ref, option = one.ref, one.chosen_option if number == 1 else one.stages[number - 2]
     named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
-    cost = "" if one.usd_per_month is None else one.usd_per_month
+    cost = "" if one.usd_per_month is None or again else one.usd_per_month
     today = [safe_cell(one.instance_type), one.instance_count, cost]
     return [
         *(safe_cell(str(part)) for part in named),
         *today,
-        *_target_cells(one.chosen_option),
+        *_target_cells(option),
         one.evaluated_at.isoformat(),
     ]
 
@@ -108,7 +114,7 @@ def _target_cells(option: Option | None) -> list[object]:
         return [""] * 7
     target = option.target
     what = [safe_cell(str(option.kind)), safe_cell(target.instance_type), target.instance_count, option.usd_per_month]
-    return [*what, option.saving_usd_per_month, int(option.risk), option.confidence]
+    return [*what, option.saving_usd_per_month, int(option.performance_risk), option.confidence]
 
 
 def safe_cell(text: str) -> str:
