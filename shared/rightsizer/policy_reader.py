@@ -166,7 +166,7 @@ class _Reading:
             self.problems.append(lost)
             return Section(place, lost=lost)
         values, broken, held = dict[str, Any](), dict[str, str](), list[str]()
-        allowed = [key for key, known in KEYS.items() if not (scoped and known.is_of_account)]
+        allowed = [key for key, policy_key in KEYS.items() if not (scoped and policy_key.is_of_account)]
         for key, value in found.values.items():
             where = f"{place}.{_name(key)}"
             if key in extra and key not in found.twice:
@@ -278,9 +278,9 @@ def _name(key: str) -> str:
 
 
 def _number(key: str, value: Any) -> Decimal:
-    known = KEYS[key]
+    policy_key = KEYS[key]
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if not is_number or not Decimal(str(known.least)) <= value <= Decimal(str(known.most)):
+    if not is_number or not Decimal(str(policy_key.least)) <= value <= Decimal(str(policy_key.most)):
         raise _WrongValueError(f"it is {_shorten(value)}")
     return Decimal(value)
 

@@ -91,17 +91,17 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
             problems.append(str(error))
             fields |= {name: SAFEST[name]} if name in SAFEST else {}
     limits, deciding, more = _parse_limits(env.get("RIGHTSIZER_LIMITS", "") or "{}")
-    known = replace(Settings(), **fields | deciding, misread=(*problems, *more))
+    settings = replace(Settings(), **fields | deciding, misread=(*problems, *more))
     limits = replace(
         limits,
-        alarm_prefix=known.alarm_prefix,
-        change_untagged=known.change_untagged,
-        rewire_alarms=known.edit_user_alarms,
-        dry_run=known.dry_run,
-        approvers=Approvers(known.approvers, known.account),
-        misread=known.misread,
+        alarm_prefix=settings.alarm_prefix,
+        change_untagged=settings.change_untagged,
+        rewire_alarms=settings.edit_user_alarms,
+        dry_run=settings.dry_run,
+        approvers=Approvers(settings.approvers, settings.account),
+        misread=settings.misread,
     )
-    return replace(known, limits=limits)
+    return replace(settings, limits=limits)
 
 
 SAFEST: Mapping[str, Any] = {"dry_run": True}

@@ -173,5 +173,5 @@ def _first_error(error: ValidationError) -> str:
     path = ".".join(one_line(str(part), 60) for part in problem["loc"][:12])
     more = len(error.errors()) - 1
     novel = problem["type"] == "enum"  # the message would list every value that there is
-    said = f"{str(problem['input'])[:40]!r} is no value that this release knows" if novel else problem["msg"]
-    return f"{path or 'the value'}: {one_line(said, 300)}" + (f" (and {more} more)" if more else "")
+    text = f"{str(problem['input'])[:40]!r} is no value that this release knows" if novel else problem["msg"]
+    return f"{path or 'the value'}: {one_line(text, 300)}" + (f" (and {more} more)" if more else "")

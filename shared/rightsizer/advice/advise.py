@@ -37,18 +37,18 @@ def advise(workload: Workload | Mapping[str, Any], market: Market | None = None)
     """
     described = workload if isinstance(workload, Workload) else workload_of(workload)
     where = market or snapshot(described.constraints.region)
-    options, refused, said = _answer(described, where)
+    options, refused, reasons = _answer(described, where)
     refused += list(unpriced(described, where))
     asked = [*refusals(described, where), *_endpoint_refused(described, where, options)]
     names = {each.subject.lower() for each in asked}
-    kept = [each for each in options if each.instance_type not in names]
+    kept = [option for option in options if option.instance_type not in names]
     shown = tuple(kept[:MOST])
     missed = (*budget_note(described, shown), *deadline_note(described, shown))
     clashes = (*contradictions(described), *missed, *_nothing(described, shown, refused))
     return Advice(
         shown,
         (*asked, *(each for each in refused if each.subject not in names)),
-        (*said, *notes(described, where), *(break_even(described, shown) if _is_service(described) else ())),
+        (*reasons, *notes(described, where), *(break_even(described, shown) if _is_service(described) else ())),
         clashes,
         tuple(unknown(described, shown)),
         measurements(described, shown),
@@ -73,10 +73,10 @@ def _answer(workload: Workload, market: Market) -> tuple[list[AdvisedOption], li
     if workload.task is Task.BATCH_INFERENCE:
         return batch_options(workload, always_on), refused, []
     if workload.task is Task.ASYNCHRONOUS:
-        return [as_asynchronous(workload, each) for each in always_on], refused, []
+        return [as_asynchronous(workload, option) for option in always_on], refused, []
     hosted = host(workload, always_on)
     if workload.constraints.environment is Environment.STAGING:
-        return [in_staging(each) for each in hosted], refused, []
+        return [in_staging(option) for option in hosted], refused, []
     return hosted, refused, []
 
 

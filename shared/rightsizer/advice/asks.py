@@ -149,18 +149,18 @@ WORDS: Mapping[str, Callable[[Workload], AdviceReason | None]] = {
 
 def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason | None:
     """Why one instance type is not advised, or None."""
-    found = market.types.find(name)
+    hardware = market.types.find(name)
     if name in market.types.incomplete:
         return AdviceReason(f"{name} cannot be judged: {market.types.incomplete[name]}", "catalogue")
-    if found is None:
+    if hardware is None:
         kind = "endpoint" if workload.task.is_inference else "known"
         near = nearest(name, (each.name for each in market.types))
         return AdviceReason(f"{name} is no {kind} type{near}", "the API's ProductionVariantInstanceType")
     offer = market.find(name)
     if offer is None:
-        source = Rule.NO_ON_DEMAND_PRICE if found.family in NO_ON_DEMAND else "price snapshot"
-        return AdviceReason(without_price(found, market.region), source)
-    if not offer.price.listed or found.family in LEGACY:
+        source = Rule.NO_ON_DEMAND_PRICE if hardware.family in NO_ON_DEMAND else "price snapshot"
+        return AdviceReason(without_price(hardware, market.region), source)
+    if not offer.price.listed or hardware.family in LEGACY:
         text = f"no price list shows {name} sold for hosting in {market.region}, or its family is withdrawn"
         return AdviceReason(text, Rule.LEGACY_FAMILIES)
     if workload.task.is_training:
@@ -169,7 +169,9 @@ def _type_refusal(name: str, workload: Workload, market: Market) -> AdviceReason
     placed = place(offer, need_of(workload.model))
     if isinstance(placed, str):
         return AdviceReason(placed, Rule.SERVING_MEMORY)
-    return _too_slow(name, class_of(found), workload) or (_neuron(workload) if class_of(found).is_neuron else None)
+    return _too_slow(name, class_of(hardware), workload) or (
+        _neuron(workload) if class_of(hardware).is_neuron else None
+    )
 
 
 def _too_slow(name: str, hardware: HardwareClass, workload: Workload) -> AdviceReason | None:

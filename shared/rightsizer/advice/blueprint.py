@@ -85,8 +85,8 @@ def _of_option(workload: Workload, option: AdvisedOption, tags: Mapping[str, str
     guessed = option.action is Action.UNKNOWN or not workload.model.has_size
     if option.hosting is Hosting.SERVERLESS:
         memory = 0 if guessed else int((option.memory.usable_gib if option.memory else 1) * 1024)
-        said = f"{environment}: serverless, {option.plan}"
-        return Blueprint(option.hosting, said, p95_ms=workload.objectives.p95_ms, memory_mb=memory, tags=tags)
+        text = f"{environment}: serverless, {option.plan}"
+        return Blueprint(option.hosting, text, p95_ms=workload.objectives.p95_ms, memory_mb=memory, tags=tags)
     monthly = option.cost.usd_per_month
     price = "" if monthly is None else f", USD {monthly:,.2f} a month in {option.cost.region} ({option.cost.as_of})"
     rate = next((e.interval.middle for e in option.estimates if e.name.startswith("requests a second of one")), None)

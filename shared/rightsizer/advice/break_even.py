@@ -20,7 +20,7 @@ def costs_by_traffic(
     workload: Workload, always_on: Sequence[AdvisedOption], powers: Sequence[float] = SHOWN_POWERS
 ) -> tuple[Mapping[str, Any], ...]:
     """US dollars a month of each kind of hosting at several volumes, with the cheapest; empty without an option."""
-    first = next((each for each in always_on if each.cost.usd_per_hour is not None), None)
+    first = next((option for option in always_on if option.cost.usd_per_hour is not None), None)
     if first is None:
         return ()
     return tuple(_row(workload, first, 10.0**power) for power in powers)
@@ -29,7 +29,7 @@ def costs_by_traffic(
 def changes(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[tuple[float, float, str]]:
     """Requests a month from which another kind of hosting is the cheapest online, its US dollars, and its name."""
     rows = costs_by_traffic(workload, options, CURVE_POWERS)
-    first = next((each for each in options if each.cost.usd_per_hour is not None), None)
+    first = next((option for option in options if option.cost.usd_per_hour is not None), None)
     for before, after in pairwise(rows):
         one, other = before["cheapest_online"], after["cheapest_online"]
         if one != other and first is not None:
@@ -89,7 +89,7 @@ def _row(workload: Workload, first: AdvisedOption, requests: float) -> Mapping[s
 
 def break_even(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[AdviceReason]:
     """The traffic at which one kind of hosting becomes cheaper than another, as notes."""
-    first = next((each for each in options if each.cost.usd_per_hour is not None), None)
+    first = next((option for option in options if option.cost.usd_per_hour is not None), None)
     if first is None:
         return
     even = next(_from(workload, first, "real-time", "serverless"), None)

@@ -9,83 +9,83 @@ from rightsizer.advice.blueprint import BACKLOG, BAKE_S, ERRORS, NO_MEMORY, NO_T
 ENDPOINT_NAME = {"Ref": "EndpointName"}
 
 
-def cloudformation(made: Blueprint) -> str:
+def cloudformation(blueprint: Blueprint) -> str:
     """The template as YAML. Parameters are what advice cannot know, such as the name of the model."""
     document = {
         "AWSTemplateFormatVersion": "2010-09-09",
-        "Description": f"Endpoint advised by rightsizer. {made.comment}"[:1024],
-        "Parameters": dict(_parameters(made)),
-        "Resources": dict(_resources(made)),
+        "Description": f"Endpoint advised by rightsizer. {blueprint.comment}"[:1024],
+        "Parameters": dict(_parameters(blueprint)),
+        "Resources": dict(_resources(blueprint)),
         "Outputs": {
-            "Endpoint": {"Value": ENDPOINT_NAME if made.hours else {"Fn::GetAtt": ["Endpoint", "EndpointName"]}}
+            "Endpoint": {"Value": ENDPOINT_NAME if blueprint.hours else {"Fn::GetAtt": ["Endpoint", "EndpointName"]}}
         },
     }
     return "\n".join(_yaml(document, 0)) + "\n"
 
 
-def _parameters(made: Blueprint) -> Iterator[tuple[str, Any]]:
+def _parameters(blueprint: Blueprint) -> Iterator[tuple[str, Any]]:
     small: dict[str, str] = (
-        {"AllowedPattern": "[a-z0-9](-*[a-z0-9]){0,62}"} if made.hours else {}
+        {"AllowedPattern": "[a-z0-9](-*[a-z0-9]){0,62}"} if blueprint.hours else {}
     )  # ARNs have small letters
     yield "EndpointName", {"Type": "String", "Default": "advised", **small}
     yield "ModelName", {"Type": "String", "Description": "Name of the SageMaker model, created before."}
-    if made.is_serverless and not made.memory_mb:
+    if blueprint.is_serverless and not blueprint.memory_mb:
         yield "MemorySizeInMB", {"Type": "Number", "Description": NO_MEMORY}
-    elif not made.is_serverless and not made.instance_type:
+    elif not blueprint.is_serverless and not blueprint.instance_type:
         yield "InstanceType", {"Type": "String", "Description": NO_TYPE}
-    if made.hours:
+    if blueprint.hours:
         yield (
             "TimeZone",
             {"Type": "String", "Default": "UTC", "Description": "Of the hours below, such as Europe/Berlin."},
         )
-        for name, default in zip(("Start", "Stop"), made.hours, strict=True):
+        for name, default in zip(("Start", "Stop"), blueprint.hours, strict=True):
             yield (
                 f"{name}s",
                 {"Type": "String", "Default": default, "Description": f"When the endpoint {name.lower()}s."},
             )
-    elif made.is_asynchronous:
+    elif blueprint.is_asynchronous:
         yield "OutputPath", {"Type": "String", "Description": "s3://bucket/prefix for answers."}
-    elif not made.is_serverless:
-        rate = made.requests_per_minute
+    elif not blueprint.is_serverless:
+        rate = blueprint.requests_per_minute
         known = {} if rate is None else {"Default": round(rate, 1)}
         text = "Requests a minute for one instance; measure it, 70 % of what an instance bears."
         yield "RequestsPerInstance", {"Type": "Number", **known, "Description": text}
 
 
-def _resources(made: Blueprint) -> Iterator[tuple[str, Any]]:
-    yield "Configuration", _resource("AWS::SageMaker::EndpointConfig", _configuration(made))
-    if made.hours:
-        yield from _schedule(made)
+def _resources(blueprint: Blueprint) -> Iterator[tuple[str, Any]]:
+    yield "Configuration", _resource("AWS::SageMaker::EndpointConfig", _configuration(blueprint))
+    if blueprint.hours:
+        yield from _schedule(blueprint)
         return
-    yield "Endpoint", _resource("AWS::SageMaker::Endpoint", _endpoint(made))
-    yield from _alarms(made)
-    if not made.is_serverless:
-        yield from _scaling(made)
+    yield "Endpoint", _resource("AWS::SageMaker::Endpoint", _endpoint(blueprint))
+    yield from _alarms(blueprint)
+    if not blueprint.is_serverless:
+        yield from _scaling(blueprint)
 
 
 def _resource(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"Type": kind, "Properties": properties}
 
 
-def _configuration(made: Blueprint) -> dict[str, Any]:
+def _configuration(blueprint: Blueprint) -> dict[str, Any]:
     variant: dict[str, Any] = {"VariantName": VARIANT, "ModelName": {"Ref": "ModelName"}, "InitialVariantWeight": 1}
-    if made.is_serverless:
-        memory = made.memory_mb or {"Ref": "MemorySizeInMB"}
+    if blueprint.is_serverless:
+        memory = blueprint.memory_mb or {"Ref": "MemorySizeInMB"}
         variant["ServerlessConfig"] = {"MemorySizeInMB": memory, "MaxConcurrency": 10}
     else:
-        kind = made.instance_type or {"Ref": "InstanceType"}
-        variant |= {"InstanceType": kind, "InitialInstanceCount": made.count}
+        kind = blueprint.instance_type or {"Ref": "InstanceType"}
+        variant |= {"InstanceType": kind, "InitialInstanceCount": blueprint.count}
     found: dict[str, Any] = {"ProductionVariants": [variant]}
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         found["AsyncInferenceConfig"] = {"OutputConfig": {"S3OutputPath": {"Ref": "OutputPath"}}}
     return found
 
 
-def _endpoint(made: Blueprint) -> dict[str, Any]:
+def _endpoint(blueprint: Blueprint) -> dict[str, Any]:
     routing: dict[str, Any] = {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": BAKE_S}
-    if made.has_canary:
+    if blueprint.has_canary:
         routing = {**routing, "Type": "CANARY", "CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1}}
-    names = [name for name, _ in _alarms(made)]
+    names = [name for name, _ in _alarms(blueprint)]
     found: dict[str, Any] = {
         "EndpointName": ENDPOINT_NAME,
         "EndpointConfigName": {"Fn::GetAtt": ["Configuration", "EndpointConfigName"]},
@@ -93,12 +93,12 @@ def _endpoint(made: Blueprint) -> dict[str, Any]:
             "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing, "TerminationWaitInSeconds": BAKE_S},
             "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": {"Ref": name}} for name in names]},
         },
-        "Tags": [{"Key": key, "Value": value} for key, value in made.tags.items()],
+        "Tags": [{"Key": key, "Value": value} for key, value in blueprint.tags.items()],
     }
-    return found if made.is_serverless else {**found, "RetainAllVariantProperties": True}
+    return found if blueprint.is_serverless else {**found, "RetainAllVariantProperties": True}
 
 
-def _schedule(made: Blueprint) -> Iterator[tuple[str, Any]]:
+def _schedule(blueprint: Blueprint) -> Iterator[tuple[str, Any]]:
     """A role and two schedules that create and delete the endpoint (rule P7): it is no resource, so nothing drifts."""
     name, config = "${EndpointName}", "${Configuration.EndpointConfigName}"
     arns = [
@@ -121,7 +121,7 @@ def _schedule(made: Blueprint) -> Iterator[tuple[str, Any]]:
             },
         ),
     )
-    tags = [{"Key": key, "Value": value} for key, value in made.tags.items()]
+    tags = [{"Key": key, "Value": value} for key, value in blueprint.tags.items()]
     start = json.dumps({"EndpointName": name, "EndpointConfigName": config, "Tags": tags})
     yield "StartSchedule", _resource("AWS::Scheduler::Schedule", _call("Starts", "createEndpoint", start))
     stop = json.dumps({"EndpointName": name})
@@ -143,11 +143,11 @@ def _call(when: str, operation: str, given: str) -> dict[str, Any]:
     }
 
 
-def _alarms(made: Blueprint) -> Iterator[tuple[str, Any]]:
+def _alarms(blueprint: Blueprint) -> Iterator[tuple[str, Any]]:
     """The alarms that roll an update back."""
     yield "ErrorAlarm", _alarm("Invocation5XXErrors", {"Statistic": "Sum"}, ERRORS)
-    if made.p95_ms is not None:
-        yield "LatencyAlarm", _alarm("ModelLatency", {"ExtendedStatistic": "p95"}, round(made.p95_ms * 1000))
+    if blueprint.p95_ms is not None:
+        yield "LatencyAlarm", _alarm("ModelLatency", {"ExtendedStatistic": "p95"}, round(blueprint.p95_ms * 1000))
 
 
 def _alarm(metric: str, statistic: Mapping[str, str], threshold: int) -> dict[str, Any]:
@@ -170,20 +170,20 @@ def _alarm(metric: str, statistic: Mapping[str, str], threshold: int) -> dict[st
     )
 
 
-def _scaling(made: Blueprint) -> Iterator[tuple[str, Any]]:
+def _scaling(blueprint: Blueprint) -> Iterator[tuple[str, Any]]:
     target = {
         "ServiceNamespace": "sagemaker",
         "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
         "ResourceId": {"Fn::Sub": f"endpoint/${{Endpoint.EndpointName}}/variant/{VARIANT}"},
-        "MinCapacity": made.least,
-        "MaxCapacity": made.most,
+        "MinCapacity": blueprint.least,
+        "MaxCapacity": blueprint.most,
     }
     yield "ScalingTarget", _resource("AWS::ApplicationAutoScaling::ScalableTarget", target)
     followed: dict[str, Any] = {
         "TargetValue": {"Ref": "RequestsPerInstance"},
         "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"},
     }
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         followed = {
             "TargetValue": BACKLOG,
             "CustomizedMetricSpecification": _backlog("ApproximateBacklogSizePerInstance"),
@@ -192,7 +192,7 @@ def _scaling(made: Blueprint) -> Iterator[tuple[str, Any]]:
         "ScalingPolicy",
         _policy("TargetTrackingScaling", {**followed, "ScaleInCooldown": 600, "ScaleOutCooldown": 60}),
     )
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         yield from _wake()
 
 

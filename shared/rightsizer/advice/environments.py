@@ -51,7 +51,7 @@ def policy_of(variants: Sequence[EnvironmentVariant]) -> Mapping[str, Any]:
     Staging and production ask a person whatever a tag says, production keeps its objective, and in development a change
     may begin at any hour.
     """
-    return {"version": 1, "environments": {each.environment: dict(each.policy) for each in variants}}
+    return {"version": 1, "environments": {variant.environment: dict(variant.policy) for variant in variants}}
 
 
 def in_production(option: AdvisedOption) -> AdvisedOption:
@@ -72,7 +72,7 @@ def in_staging(option: AdvisedOption) -> AdvisedOption:
         purchase=Purchase.SCHEDULE,
         action=Action.PROPOSE,
         cost=cost,
-        reasons=(*_why_staging(option), *(each for each in option.reasons if each.source != Rule.PRODUCTION_TWO)),
+        reasons=(*_why_staging(option), *(reason for reason in option.reasons if reason.source != Rule.PRODUCTION_TWO)),
         effort="; ".join(filter(None, (option.effort, "delete it between tests"))),
     )
 
@@ -88,10 +88,10 @@ def _development(workload: Workload, answer: Answer, production: AdvisedOption) 
         compare=(),
     )
     options = answer(described)
-    small = next((each for each in options if each.hosting is Hosting.SERVERLESS), None)
+    small = next((option for option in options if option.hosting is Hosting.SERVERLESS), None)
     if production.hosting is Hosting.ASYNC:
-        small = next((each for each in options if each.hosting is Hosting.ASYNC), small)
-    small = small or next((each for each in options if each.purchase is Purchase.SCHEDULE), None)
+        small = next((option for option in options if option.hosting is Hosting.ASYNC), small)
+    small = small or next((option for option in options if option.purchase is Purchase.SCHEDULE), None)
     if small is not None:
         waits = {"rightsizer:cold-start-ok": "true"} if small.hosting is Hosting.REALTIME else {}
         tags = {"rightsizer:mode": "propose", **waits}

@@ -78,19 +78,23 @@ def _side_by_side(workload: Workload, market: Market) -> Iterator[AdviceReason]:
     """Class, memory and price of each type, and the price of each against the first."""
     offers: list[Offer] = []
     for name in workload.compare:
-        found, offer = market.types.find(name), market.find(name)
-        if found is None:
+        hardware, offer = market.types.find(name), market.find(name)
+        if hardware is None:
             meant = nearest(name, (each.name for each in market.types))
             why = market.types.incomplete.get(name, f"it is no known instance type{meant}")
             yield AdviceReason(f"{name} cannot be compared: {why}", "catalogue")
             continue
-        chip = found.accelerator
-        card = f", {found.accelerator_count} x {chip.model} with {chip.usable_gib:g} GiB usable each" if chip else ""
+        chip = hardware.accelerator
+        card = f", {hardware.accelerator_count} x {chip.model} with {chip.usable_gib:g} GiB usable each" if chip else ""
         price = (
-            f"USD {dollars(offer.hourly)} an hour in {market.region}" if offer else without_price(found, market.region)
+            f"USD {dollars(offer.hourly)} an hour in {market.region}"
+            if offer
+            else without_price(hardware, market.region)
         )
-        host = f"{found.cpu_arch}, {found.vcpu} vCPUs, {found.memory_gib:g} GiB host"
-        yield AdviceReason(f"{name} is {class_of(found).value} ({host}{card}), {price}", "catalogue and price snapshot")
+        host = f"{hardware.cpu_arch}, {hardware.vcpu} vCPUs, {hardware.memory_gib:g} GiB host"
+        yield AdviceReason(
+            f"{name} is {class_of(hardware).value} ({host}{card}), {price}", "catalogue and price snapshot"
+        )
         if offer is not None:
             offers.append(offer)
     for other in offers[1:]:
@@ -111,22 +115,22 @@ def _runs(runs: Sequence[TrackedRun], required: float | None) -> Iterator[Advice
     """The cheapest run that reaches the required quality, and those that no other run beats."""
     if not runs:
         return
-    able = [each for each in runs if required is None or each.quality >= required]
+    able = [run for run in runs if required is None or run.quality >= required]
     if not able:
         yield AdviceReason(f"no tracked run reaches the quality {required:g}", Rule.CHEAPEST_GOOD_ENOUGH)
         return
-    best = min(able, key=lambda each: (each.cost_usd, -each.quality))
+    best = min(able, key=lambda run: (run.cost_usd, -run.quality))
     text = f"choose the run {best.name}: quality {best.quality:g} for USD {best.cost_usd:g}, the cheapest good enough"
     yield AdviceReason(text, Rule.CHEAPEST_GOOD_ENOUGH)
-    front = [each.name for each in runs if not any(_beats(other, each) for other in runs)]
+    front = [run.name for run in runs if not any(_beats(other, run) for other in runs)]
     yield AdviceReason(
         f"runs that no other one beats in cost and quality: {', '.join(front)}", Rule.CHEAPEST_GOOD_ENOUGH
     )
 
 
-def _beats(other: TrackedRun, each: TrackedRun) -> bool:
-    no_worse = other.quality >= each.quality and other.cost_usd <= each.cost_usd
-    return no_worse and (other.quality > each.quality or other.cost_usd < each.cost_usd)
+def _beats(other: TrackedRun, run: TrackedRun) -> bool:
+    no_worse = other.quality >= run.quality and other.cost_usd <= run.cost_usd
+    return no_worse and (other.quality > run.quality or other.cost_usd < run.cost_usd)
 
 
 def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
@@ -139,13 +143,13 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
         give = "give data.tokens, or " if model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER) else ""
         yield f"the duration of a run: {give}run a hundred steps and read the seconds a step"
     if workload.task is Task.REAL_TIME and workload.running is None:
-        if not any(each.estimates for each in options):
+        if not any(option.estimates for option in options):
             yield "latency and requests a second: deploy the first option and send your own requests for an hour"
         if workload.traffic.rate is None:
             yield "how many instances the load needs: give traffic.requests_per_second and the peak"
-    if workload.objectives.budget_usd is not None and all(_cost(each) is None for each in options):
+    if workload.objectives.budget_usd is not None and all(_cost(option) is None for option in options):
         yield "whether objectives.budget_usd holds: no price of a run is known; give data.tokens or data.known_hours"
-    if any(each.cost.basis.startswith("derived") for each in options):
+    if any(option.cost.basis.startswith("derived") for option in options):
         yield "prices whose basis is derived are estimates: ask the price list of the account's Region before deciding"
     yield "whether capacity and quota of a type are there: look at the account's quotas before deciding"
 
@@ -153,7 +157,7 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
 def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
     """A budget that the cheapest option exceeds, as a contradiction."""
     budget = workload.objectives.budget_usd
-    costs = [cost for each in options if (cost := _cost(each)) is not None]
+    costs = [cost for option in options if (cost := _cost(option)) is not None]
     if budget is not None and costs and min(costs) > Decimal(str(budget)):
         what = "a run" if workload.task.is_training else "a month"
         yield f"objectives.budget_usd is {budget:,.0f}, and the cheapest option costs {min(costs):,.2f} {what}"
@@ -162,8 +166,10 @@ def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterato
 def deadline_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
     """A deadline that no option meets even at the hopeful end of its duration, as a contradiction."""
     deadline = workload.objectives.deadline_hours
-    hours = [each.interval for option in options for each in option.estimates if each.name == "duration of a run"]
-    quickest = min(hours, key=lambda each: each.low, default=None)
+    hours = [
+        estimate.interval for option in options for estimate in option.estimates if estimate.name == "duration of a run"
+    ]
+    quickest = min(hours, key=lambda interval: interval.low, default=None)
     if deadline is not None and quickest is not None and quickest.low > deadline:
         took = f"{quickest.middle:,.0f} h, {quickest.low:,.0f} at best"
         yield f"objectives.deadline_hours is {deadline:g}, and the quickest option takes {took}"

@@ -128,8 +128,8 @@ def serverless_of(workload: Workload) -> Serverless:
 def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
     """All options of a service: those that fit the traffic best come first."""
     if needs_queue(workload):
-        return [as_asynchronous(workload, each) for each in always_on]
-    base = [_bought(workload, each) for each in always_on]
+        return [as_asynchronous(workload, option) for option in always_on]
+    base = [_bought(workload, option) for option in always_on]
     light = [*_serverless(workload), *_lambda(workload)]
     if workload.traffic.is_rare:
         if not needs_accelerator(workload):
@@ -152,32 +152,34 @@ def needs_queue(workload: Workload) -> bool:
 def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
     if serverless_refusal(workload) is not None:
         return
-    made, requests = serverless_of(workload), workload.traffic.monthly_requests
-    monthly = made.monthly(requests) if requests is not None else None
+    serverless, requests = serverless_of(workload), workload.traffic.monthly_requests
+    monthly = serverless.monthly(requests) if requests is not None else None
     reasons = [AdviceReason("billed by the millisecond of work, nothing while idle", Rule.SERVERLESS_LIMITS)]
     if monthly is not None:
         reasons.append(
-            AdviceReason(f"USD {monthly:.2f} a month, {made.memory_gb} GB, price of {made.as_of}", "snapshot")
+            AdviceReason(
+                f"USD {monthly:.2f} a month, {serverless.memory_gb} GB, price of {serverless.as_of}", "snapshot"
+            )
         )
-    elif made.usd_per_request is None:
+    elif serverless.usd_per_request is None:
         text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
         reasons.append(AdviceReason(text, "snapshot"))
-    if made.assumed:
+    if serverless.assumed:
         reasons.append(AdviceReason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
-    each = made.usd_per_request
+    each = serverless.usd_per_request
     yield AdvisedOption(
         Hosting.SERVERLESS,
         Purchase.ON_DEMAND,
         Action.PROPOSE,
-        plan=f"{made.memory_gb} GB of memory",
+        plan=f"{serverless.memory_gb} GB of memory",
         cost=Cost(
             usd_per_month=None if monthly is None else Decimal(f"{monthly:.2f}"),
             usd_per_1000_requests=None if each is None else Interval(each * 1000, each * 1000, each * 1000),
             region=workload.constraints.region,
             basis="serverless snapshot",
-            as_of=made.as_of,
+            as_of=serverless.as_of,
         ),
-        memory=_memory(workload, made.memory_gb),
+        memory=_memory(workload, serverless.memory_gb),
         reasons=tuple(reasons),
         effort="a new endpoint; cold starts of seconds, provisioned concurrency if they hurt",
         measure="measure the duration of a request and of a cold start",
@@ -213,24 +215,24 @@ def _memory(workload: Workload, usable: float) -> Memory:
     return Memory((("model and server", need.host_gib),), need.host_gib, float(usable))
 
 
-def as_asynchronous(workload: Workload, each: AdvisedOption) -> AdvisedOption:
+def as_asynchronous(workload: Workload, option: AdvisedOption) -> AdvisedOption:
     """The option as an asynchronous endpoint that gives its instances back."""
-    hours, said = _busy_hours(workload)
-    start = _cold_start(each)
+    hours, text = _busy_hours(workload)
+    start = _cold_start(option)
     reasons = (
         AdviceReason("takes payloads to 1 GB and requests to an hour from a queue", Rule.ASYNC_LIMITS),
         AdviceReason(ZERO, Rule.SCALE_TO_ZERO),
-        AdviceReason(said, "arithmetic"),
-        *each.reasons,
+        AdviceReason(text, "arithmetic"),
+        *option.reasons,
     )
     return replace(
-        each,
+        option,
         hosting=Hosting.ASYNC,
-        action=Action.PROPOSE if each.action is Action.APPLY else each.action,
-        cost=_for_hours(each.cost, hours),
-        estimates=(*each.estimates, start),
+        action=Action.PROPOSE if option.action is Action.APPLY else option.action,
+        cost=_for_hours(option.cost, hours),
+        estimates=(*option.estimates, start),
         reasons=reasons,
-        effort="; ".join(filter(None, (each.effort, "callers fetch answers from S3 or are notified"))),
+        effort="; ".join(filter(None, (option.effort, "callers fetch answers from S3 or are notified"))),
     )
 
 
@@ -276,7 +278,7 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
     if not always_on:
         return
     best = always_on[0]
-    hours, said = _busy_hours(workload)
+    hours, text = _busy_hours(workload)
     yield as_asynchronous(workload, best)
     yield replace(
         best,
@@ -289,7 +291,7 @@ def _asleep(workload: Workload, always_on: Sequence[AdvisedOption]) -> Iterator[
                 "an endpoint with inference components scales to zero; the first request waits minutes",
                 Rule.COMPONENTS_TO_ZERO,
             ),
-            AdviceReason(said, "arithmetic"),
+            AdviceReason(text, "arithmetic"),
             *best.reasons,
         ),
         effort="inference components with managed scaling to zero; callers retry while it starts",
@@ -343,26 +345,28 @@ def _scheduled(workload: Workload, best: AdvisedOption) -> AdvisedOption:
     )
 
 
-def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
+def _bought(workload: Workload, option: AdvisedOption) -> AdvisedOption:
     """The option with the purchase that fits its traffic, and where it runs."""
     limits, shape = workload.constraints, workload.traffic.shape
     if limits.edge:
         text = "the model runs at the edge, outside SageMaker hosting; price and type stand for a comparable CPU"
-        return replace(each, hosting=Hosting.CONTAINERS, reasons=(AdviceReason(text, Rule.EDGE), *each.reasons))
-    each = _with_second(each, limits)
+        return replace(option, hosting=Hosting.CONTAINERS, reasons=(AdviceReason(text, Rule.EDGE), *option.reasons))
+    option = _with_second(option, limits)
     peak, rate = workload.traffic.peak, workload.traffic.rate
     varies = peak is not None and rate is not None and peak > 1.5 * rate
     if shape is Shape.FLUCTUATING or (shape is Shape.UNKNOWN and varies):
         text = (
             "target tracking on SageMakerVariantInvocationsPerInstance follows the load; the price is that of the peak"
         )
-        return replace(each, purchase=Purchase.AUTOSCALE, reasons=(AdviceReason(text, Rule.AUTOSCALING), *each.reasons))
+        return replace(
+            option, purchase=Purchase.AUTOSCALE, reasons=(AdviceReason(text, Rule.AUTOSCALING), *option.reasons)
+        )
     if shape is Shape.STEADY and limits.right_sized and not limits.new_launch:
         text = "a steady load that is right-sized: a SageMaker Savings Plan, whose rates only the account can see"
         return replace(
-            each, purchase=Purchase.COMMIT, reasons=(AdviceReason(text, Rule.NO_RESERVED_INSTANCES), *each.reasons)
+            option, purchase=Purchase.COMMIT, reasons=(AdviceReason(text, Rule.NO_RESERVED_INSTANCES), *option.reasons)
         )
-    reasons = [*each.reasons]
+    reasons = [*option.reasons]
     if shape is Shape.STEADY and not limits.new_launch:
         reasons.append(
             AdviceReason("a SageMaker Savings Plan is worth a look once the type is right-sized", Rule.COMMIT_LAST)
@@ -371,15 +375,15 @@ def _bought(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         reasons.insert(
             0, AdviceReason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST)
         )
-    return replace(each, reasons=tuple(reasons))
+    return replace(option, reasons=tuple(reasons))
 
 
-def _with_second(each: AdvisedOption, limits: Constraints) -> AdvisedOption:
+def _with_second(option: AdvisedOption, limits: Constraints) -> AdvisedOption:
     """The option that says what production wants beside its one instance; itself where it has more, or need not."""
-    if not needs_two(limits) or each.count > 1:
-        return each
+    if not needs_two(limits) or option.count > 1:
+        return option
     text = "production wants two instances for guarded updates and a lost zone: twice the price"
-    return replace(each, reasons=(*each.reasons, AdviceReason(text, Rule.PRODUCTION_TWO)))
+    return replace(option, reasons=(*option.reasons, AdviceReason(text, Rule.PRODUCTION_TWO)))
 
 
 def needs_two(limits: Constraints) -> bool:

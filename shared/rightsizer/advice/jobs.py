@@ -35,12 +35,12 @@ DEAREST = 2.0
 
 def batch_options(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
     """Batch transform on the types that hold the model, without commitment."""
-    return [_as_batch(workload, each) for each in always_on]
+    return [_as_batch(workload, option) for option in always_on]
 
 
-def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
-    hourly, runs = each.cost.usd_per_hour, workload.traffic.runs_per_month
-    cost = replace(each.cost, usd_per_month=None, usd_per_1000_requests=None)
+def _as_batch(workload: Workload, option: AdvisedOption) -> AdvisedOption:
+    hourly, runs = option.cost.usd_per_hour, workload.traffic.runs_per_month
+    cost = replace(option.cost, usd_per_month=None, usd_per_1000_requests=None)
     reasons = [
         AdviceReason(
             "billed for the duration of the job; transform jobs know no Spot", f"{Rule.BATCH}, {Rule.SPOT_FOR_TRAINING}"
@@ -52,8 +52,8 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         cost = replace(cost, usd_per_run=Interval(run, run, run, ("the duration was given",)))
         if runs:
             cost = replace(cost, usd_per_month=(hourly * int(runs * hours * 100) / 100))
-    elif hourly is not None and (rate := _rate(each)):
-        thousand = rate.inverse(float(hourly) / each.count / 3600 * 1000)
+    elif hourly is not None and (rate := _rate(option)):
+        thousand = rate.inverse(float(hourly) / option.count / 3600 * 1000)
         cost = replace(cost, usd_per_1000_requests=replace(thousand, reasons=("at full load", *thousand.reasons)))
         requests = _requests_of_run(workload)
         if requests:
@@ -64,9 +64,9 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
         reasons.append(
             AdviceReason(f"USD {dollars(hourly)} for each hour of the job; its duration is not known", "snapshot")
         )
-    kept = [reason for reason in each.reasons if reason.source != Rule.SPARE_CAPACITY]
+    kept = [reason for reason in option.reasons if reason.source != Rule.SPARE_CAPACITY]
     made = replace(
-        each,
+        option,
         hosting=Hosting.BATCH,
         purchase=Purchase.ON_DEMAND,
         cost=cost,
@@ -76,25 +76,25 @@ def _as_batch(workload: Workload, each: AdvisedOption) -> AdvisedOption:
     return _within_deadline(made, workload)
 
 
-def _within_deadline(each: AdvisedOption, workload: Workload) -> AdvisedOption:
+def _within_deadline(option: AdvisedOption, workload: Workload) -> AdvisedOption:
     """The transform job with its duration, and as many instances as the deadline asks for; the price of a run stays."""
     deadline, known, requests = (
         workload.objectives.deadline_hours,
         workload.data.known_hours,
         _requests_of_run(workload),
     )
-    rate, hourly = _rate(each), each.cost.usd_per_hour
+    rate, hourly = _rate(option), option.cost.usd_per_hour
     if known:
         alone = Interval(known, known, known, ("the duration was given",))
     elif rate and requests:
         alone = rate.inverse(requests / 3600)
     else:
-        return each
+        return option
     count = 1 if deadline is None else max(1, min(MOST_TRANSFORM, math.ceil(alone.high / deadline)))
     hours = alone.scaled(1 / count)
-    made = replace(each, count=count, estimates=(*each.estimates, Estimate("duration of a run", "h", hours)))
+    made = replace(option, count=count, estimates=(*option.estimates, Estimate("duration of a run", "h", hours)))
     if hourly is not None:
-        made = replace(made, cost=replace(made.cost, usd_per_hour=hourly / each.count * count))
+        made = replace(made, cost=replace(made.cost, usd_per_hour=hourly / option.count * count))
     if deadline is None:
         return made
     text = f"{verdict(hours, deadline)} the deadline of {deadline:g} h"
@@ -109,9 +109,11 @@ def _requests_of_run(workload: Workload) -> float | None:
     return None if requests is None else requests / (workload.traffic.runs_per_month or 1)
 
 
-def _rate(each: AdvisedOption) -> Interval | None:
+def _rate(option: AdvisedOption) -> Interval | None:
     """Estimated requests a second of one instance, where there is an estimate."""
-    return next((made.interval for made in each.estimates if made.name.startswith("requests a second")), None)
+    return next(
+        (estimate.interval for estimate in option.estimates if estimate.name.startswith("requests a second")), None
+    )
 
 
 def cpu_job_options(workload: Workload, market: Market) -> list[AdvisedOption]:
@@ -155,14 +157,14 @@ def _spread(workload: Workload, market: Market, needed: float) -> Iterator[Advis
     count = max(2, min(MOST_PROCESSING, math.ceil(whole / offer.type.memory_gib)))
     part = min(whole / count, offer.type.memory_gib)
     memory = Memory((("its share of the data in memory", part),), part, offer.type.memory_gib)
-    made = _as_job(workload, offer, memory)
+    option = _as_job(workload, offer, memory)
     how = f"train over {count} instances" if training else f"shard the input by S3 key over {count}, or run Spark"
     text = f"{size:,.0f} GiB of data take {needed:,.0f} GiB as one table in memory: {how}"
     if whole > count * offer.type.memory_gib:
         text += f"; a job has {MOST_PROCESSING} instances at most, so go through the data in several jobs"
-    reasons = (AdviceReason(text, Rule.DATA_SPREAD), *made.reasons)
-    cost = replace(offer.cost(count), usd_per_month=None, usd_per_run=made.cost.usd_per_run)
-    yield replace(made, count=count, plan=f"{made.plan} over {count} instances", cost=cost, reasons=reasons)
+    reasons = (AdviceReason(text, Rule.DATA_SPREAD), *option.reasons)
+    cost = replace(offer.cost(count), usd_per_month=None, usd_per_run=option.cost.usd_per_run)
+    yield replace(option, count=count, plan=f"{option.plan} over {count} instances", cost=cost, reasons=reasons)
 
 
 SPREAD_GIB = 64

@@ -97,19 +97,19 @@ class Market:
 
     def offers(self, classes: Collection[HardwareClass], families: Collection[str] = ()) -> Iterator[Offer]:
         """Types of the classes that the price list shows as sold, cheapest first; without legacy families."""
-        found = [
-            Offer(each, price)
-            for each in self.types
-            if (price := self.prices.get(each.name)) and price.listed and each.family not in LEGACY
+        offers = [
+            Offer(hardware, price)
+            for hardware in self.types
+            if (price := self.prices.get(hardware.name)) and price.listed and hardware.family not in LEGACY
         ]
-        for offer in sorted(found, key=lambda each: (each.hourly, each.type.name)):
+        for offer in sorted(offers, key=lambda each: (each.hourly, each.type.name)):
             if offer.hardware in classes and (not families or offer.type.family in families):
                 yield offer
 
     def find(self, name: str) -> Offer | None:
         """The type with its price, sold or not; None where the catalogue or the snapshot lacks it."""
-        found, price = self.types.find(name), self.prices.get(name)
-        return Offer(found, price) if found and price else None
+        hardware, price = self.types.find(name), self.prices.get(name)
+        return Offer(hardware, price) if hardware and price else None
 
 
 def class_of(instance: InstanceType) -> HardwareClass:

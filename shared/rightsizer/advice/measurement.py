@@ -24,15 +24,15 @@ def measurements(workload: Workload, options: Sequence[AdvisedOption]) -> tuple[
 
 def _requests(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[Measurement]:
     if workload.task.is_training:
-        first = next((each for each in options if each.hosting is Hosting.JOB and each.instance_type), None)
+        first = next((option for option in options if option.hosting is Hosting.JOB and option.instance_type), None)
         if first is not None:
             yield _short_run(first, workload.model.kind is not ModelKind.CLASSICAL)
     elif workload.running is not None:
-        moved = next((each for each in options if each.action in (Action.TEST, Action.PROPOSE)), None)
+        moved = next((option for option in options if option.action in (Action.TEST, Action.PROPOSE)), None)
         if moved is not None and moved.instance_type not in ("", workload.running.instance_type):
             yield _shadow_test(workload.running.instance_type, workload.running.count, moved)
     elif workload.task is Task.REAL_TIME:
-        types = list(dict.fromkeys(each.instance_type for each in options if each.instance_type))[:CANDIDATES]
+        types = list(dict.fromkeys(option.instance_type for option in options if option.instance_type))[:CANDIDATES]
         if types:
             yield _recommendation_job(workload, types)
 

@@ -115,7 +115,7 @@ def networks() -> Mapping[str, Network]:
 @cache
 def _networks_as_compared() -> Mapping[str, Network]:
     """The known networks by the letters, figures and points of their names."""
-    return {_bare(key): each for key, each in networks().items()}
+    return {_bare(key): network for key, network in networks().items()}
 
 
 @lru_cache(64)
@@ -235,7 +235,7 @@ def _bare(name: str) -> str:
 @cache
 def architectures() -> Mapping[str, Architecture]:
     """The known architectures by name."""
-    return {each.name: each for each in _read()}
+    return {architecture.name: architecture for architecture in _read()}
 
 
 @lru_cache(64)
@@ -294,8 +294,12 @@ def estimated_architecture(parameters: float, active: float | None = None) -> Ar
     A mixture of experts has the layers of a dense model of its `active` parameters, and as many experts as fill it.
     """
     used = active if active is not None and active < parameters else parameters
-    dense = [each for each in architectures().values() if each.experts == 1 and each.kind == "llm" and each.gated]
-    near = min(dense, key=lambda each: abs(math.log(used / each.parameters)))
+    dense = [
+        architecture
+        for architecture in architectures().values()
+        if architecture.experts == 1 and architecture.kind == "llm" and architecture.gated
+    ]
+    near = min(dense, key=lambda architecture: abs(math.log(used / architecture.parameters)))
     layers = max(1, round(near.layers * (used / near.parameters)))
     made = replace(near, name=f"estimated from {near.name}", layers=layers, published_parameters=0)
     if used == parameters:

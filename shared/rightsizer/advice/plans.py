@@ -139,8 +139,8 @@ def smallest_plan(offer: Offer, model: TrainingModel, least_nodes: int = 1) -> T
     """The plan with the fewest nodes that holds the model; several nodes only where EFA joins them."""
     nodes = 1
     while nodes <= (MOST_NODES if joins_nodes(offer) else 1):
-        if nodes >= least_nodes and (found := plan_of(offer, model, nodes)):
-            return found
+        if nodes >= least_nodes and (plan := plan_of(offer, model, nodes)):
+            return plan
         nodes *= 2
     return None
 

@@ -115,7 +115,7 @@ def rules() -> Mapping[str, Cited]:
 
 def cited_rules(answer: Advice) -> tuple[str, ...]:
     """The rules that the reasons of an answer cite, in the order of the page."""
-    reasons = [*answer.notes, *(each.reason for each in answer.refused)]
+    reasons = [*answer.notes, *(refused.reason for refused in answer.refused)]
     reasons += [reason for option in answer.options for reason in option.reasons]
     reasons += [reason for variant in answer.environments for reason in variant.differs]
     named = {part for reason in reasons for part in str(reason.source).split(", ")}

@@ -111,7 +111,7 @@ def _staging(today: Offer) -> AdvisedOption:
 
 def _moves(workload: Workload, now: Running, today: Offer, market: Market) -> tuple[list[AdvisedOption], list[Refused]]:
     """Single GPUs of the G family that are cheaper, each with its bound, and those that are ruled out."""
-    found: list[AdvisedOption] = []
+    options: list[AdvisedOption] = []
     refused: list[Refused] = []
     families: set[str] = set()
     for offer in market.offers((HardwareClass.GPU_G,)):
@@ -126,29 +126,29 @@ def _moves(workload: Workload, now: Running, today: Offer, market: Market) -> tu
         if isinstance(made, str):
             refused.append(Refused(offer.type.name, AdviceReason(made, Rule.LOW_USE_IS_A_HINT)))
         else:
-            found.append(made)
-    return _without_needless_tests(found, workload, today, refused), refused
+            options.append(made)
+    return _without_needless_tests(options, workload, today, refused), refused
 
 
 def _without_needless_tests(
-    found: list[AdvisedOption], workload: Workload, today: Offer, refused: list[Refused]
+    options: list[AdvisedOption], workload: Workload, today: Offer, refused: list[Refused]
 ) -> list[AdvisedOption]:
     """The options in their order: a test comes first where it would save half as much again as any safe move.
 
     Other types that would need a test are refused once a safe move is there.
     """
-    safe = [each for each in found if each.action is not Action.TEST]
+    safe = [option for option in options if option.action is not Action.TEST]
     if not safe:
-        return found
-    worth = WORTH_A_TEST * max(_saving(each, today) for each in safe)
+        return options
+    worth = WORTH_A_TEST * max(_saving(option, today) for option in safe)
     first, last = [], []
-    for each in found:
-        if each.action is Action.TEST and _saving(each, today) >= worth:
-            first.append(each)
-        elif each.action is Action.TEST and each.instance_type in workload.ask:
-            last.append(each)
-        elif each.action is Action.TEST:
-            refused.append(Refused(each.instance_type, each.reasons[-1]))
+    for option in options:
+        if option.action is Action.TEST and _saving(option, today) >= worth:
+            first.append(option)
+        elif option.action is Action.TEST and option.instance_type in workload.ask:
+            last.append(option)
+        elif option.action is Action.TEST:
+            refused.append(Refused(option.instance_type, option.reasons[-1]))
     return [*first, *safe, *last]
 
 
@@ -199,11 +199,11 @@ def _by_latency(option: AdvisedOption, bound: float, middle: float, workload: Wo
     limit = SAFETY * objective
     now = workload.running.p95_ms if workload.running and workload.running.p95_ms else 0.0
     figures = f"p95 {now:g} ms becomes {middle:.0f} ms in the middle and at most {bound:.0f} ms"
-    said = AdviceReason(f"{figures}; the objective leaves {limit:.0f} ms", Rule.LATENCY_BOUND)
+    reason = AdviceReason(f"{figures}; the objective leaves {limit:.0f} ms", Rule.LATENCY_BOUND)
     if bound <= limit:
-        return replace(option, reasons=(*option.reasons, said))
+        return replace(option, reasons=(*option.reasons, reason))
     if middle <= objective:
-        return replace(option, action=Action.TEST, reasons=(*option.reasons, said))
+        return replace(option, action=Action.TEST, reasons=(*option.reasons, reason))
     return f"{name}: the bound is {bound:.0f} ms and the middle {middle:.0f} ms, the objective leaves {limit:.0f} ms"
 
 

@@ -114,23 +114,26 @@ def _on_cpu(placement: Placement, workload: Workload) -> Speed:
 
     used = model.active or model.size
     first = around(2 * used * model.tokens_in / (vcpu * VCPU_FLOPS))
-    each = around(placement.memory.parts[0][1] * (used / model.size) * 2**30 / (vcpu * VCPU_BYTES))
-    made = Throughput(each.inverse(), each.inverse(1 / model.tokens_out), first, each, 1, "bandwidth")
+    interval = around(placement.memory.parts[0][1] * (used / model.size) * 2**30 / (vcpu * VCPU_BYTES))
+    made = Throughput(interval.inverse(), interval.inverse(1 / model.tokens_out), first, interval, 1, "bandwidth")
     latency = _request_s(made, workload)
     estimates = (
-        Estimate("tokens a second of one instance", "", each.inverse()),
+        Estimate("tokens a second of one instance", "", interval.inverse()),
         Estimate("time to first token", "s", first),
         Estimate("time of one request", "s", latency),
     )
     return Speed(
-        latency.inverse(), each.inverse(), latency, estimates, _meets(made, workload, 0), _meets(made, workload, 1)
+        latency.inverse(), interval.inverse(), latency, estimates, _meets(made, workload, 0), _meets(made, workload, 1)
     )
 
 
 def _request_s(made: Throughput, workload: Workload) -> Interval:
-    first, each, out = made.first_token_s, made.seconds_per_token, workload.model.tokens_out
+    first, interval, out = made.first_token_s, made.seconds_per_token, workload.model.tokens_out
     return Interval(
-        first.low + out * each.low, first.middle + out * each.middle, first.high + out * each.high, each.reasons
+        first.low + out * interval.low,
+        first.middle + out * interval.middle,
+        first.high + out * interval.high,
+        interval.reasons,
     )
 
 
@@ -155,11 +158,11 @@ def network_rate(flops: float, operations: float) -> Interval:
     return Interval(low, middle, high, why)
 
 
-def network_latency(one: Interval) -> Interval:
+def network_latency(interval: Interval) -> Interval:
     """Seconds of one item that comes alone, from the items a second."""
-    ends = (1 / one.high, 1 / one.middle, 1 / one.low)
+    ends = (1 / interval.high, 1 / interval.middle, 1 / interval.low)
     low, middle, high = (launch + end for launch, end in zip(LAUNCH_S, ends, strict=True))
-    return Interval(low, middle, high, one.reasons)
+    return Interval(low, middle, high, interval.reasons)
 
 
 IMAGES_OF_VCPU = (50.0, 250.0)
@@ -182,14 +185,14 @@ def _network(placement: Placement, workload: Workload, operations: float) -> Spe
         together = min(vcpu, VCPUS_OF_ONE)
         middle = together * VCPU_FLOPS / operations
         why = ("25 GFLOPS a vCPU are assumed, a factor of three either way, and at most 16 vCPUs for one request",)
-        one, side_by_side = Interval(middle / 3, middle, middle * 3, why), vcpu / together
+        interval, side_by_side = Interval(middle / 3, middle, middle * 3, why), vcpu / together
     else:
-        one = network_rate(peak_flops(chip, workload.model.precision), operations)
+        interval = network_rate(peak_flops(chip, workload.model.precision), operations)
         side_by_side = placement.copies * placement.together
-    rate = one.scaled(side_by_side)
+    rate = interval.scaled(side_by_side)
     if chip is not None and workload.model.kind is ModelKind.VISION:
         rate = _fed_by_host(rate, vcpu)
-    return _of_requests(rate, network_latency(one), workload)
+    return _of_requests(rate, network_latency(interval), workload)
 
 
 def _encoding(placement: Placement, workload: Workload) -> Speed:
@@ -200,9 +203,9 @@ def _encoding(placement: Placement, workload: Workload) -> Speed:
     operations = 2 * model.size * model.tokens_in
     middle = peak_flops(chip, model.precision) * ENCODER_SHARE / operations
     why = ("an encoder reaches 10 % to 50 % of the peak, by batch, length and compiler", "padding is not known")
-    one = Interval(middle / 3, middle, middle * 1.7, why)
-    rate = one.scaled(placement.copies * placement.together)
-    latency = Interval(0.003 + 1 / one.high, 0.005 + 1 / one.middle, 0.010 + 1 / one.low, why)
+    interval = Interval(middle / 3, middle, middle * 1.7, why)
+    rate = interval.scaled(placement.copies * placement.together)
+    latency = Interval(0.003 + 1 / interval.high, 0.005 + 1 / interval.middle, 0.010 + 1 / interval.low, why)
     return _of_requests(rate, latency, workload)
 
 

@@ -23,71 +23,73 @@ type Block = Mapping[str, Any]
 ENDPOINT_NAME = Reference("var.endpoint_name")
 
 
-def terraform(made: Blueprint) -> str:
+def terraform(blueprint: Blueprint) -> str:
     """The configuration in HCL, as ``terraform fmt`` would write it."""
-    blocks = [*_variables(made), *_resources(made)]
+    blocks = [*_variables(blueprint), *_resources(blueprint)]
     text = "\n\n".join("\n".join([f"{head} {{", *_body(body, 1), "}"]) for head, body in blocks)
-    return f"# Endpoint advised by rightsizer. {made.comment}\n\n{text}\n"
+    return f"# Endpoint advised by rightsizer. {blueprint.comment}\n\n{text}\n"
 
 
-def _variables(made: Blueprint) -> Iterator[tuple[str, Block]]:
+def _variables(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
     text = Reference("string")
     yield 'variable "endpoint_name"', {"type": text, "default": "advised"}
     yield 'variable "model_name"', {"type": text, "description": "Name of the SageMaker model, created before."}
-    if made.is_serverless and not made.memory_mb:
+    if blueprint.is_serverless and not blueprint.memory_mb:
         yield 'variable "memory_size_in_mb"', {"type": Reference("number"), "description": NO_MEMORY}
-    elif not made.is_serverless and not made.instance_type:
+    elif not blueprint.is_serverless and not blueprint.instance_type:
         yield 'variable "instance_type"', {"type": text, "description": NO_TYPE}
-    if made.hours:
+    if blueprint.hours:
         said = "Of the hours below, such as Europe/Berlin."
         yield 'variable "time_zone"', {"type": text, "default": "UTC", "description": said}
-        for name, default in zip(("start", "stop"), made.hours, strict=True):
+        for name, default in zip(("start", "stop"), blueprint.hours, strict=True):
             said = f"When the endpoint {name}s."
             yield f'variable "{name}s"', {"type": text, "default": default, "description": said}
-    elif made.is_asynchronous:
+    elif blueprint.is_asynchronous:
         yield 'variable "output_path"', {"type": text, "description": "s3://bucket/prefix for answers."}
-    elif not made.is_serverless:
+    elif not blueprint.is_serverless:
         said = "Requests a minute for one instance; measure it, 70 % of what an instance bears."
-        rate = made.requests_per_minute
+        rate = blueprint.requests_per_minute
         known = {} if rate is None else {"default": round(rate, 1)}
         yield 'variable "requests_per_instance"', {"type": Reference("number"), "description": said, **known}
 
 
-def _resources(made: Blueprint) -> Iterator[tuple[str, Block]]:
-    yield 'resource "aws_sagemaker_endpoint_configuration" "advised"', _configuration(made)
-    if made.hours:
-        yield from _schedule(made)
+def _resources(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
+    yield 'resource "aws_sagemaker_endpoint_configuration" "advised"', _configuration(blueprint)
+    if blueprint.hours:
+        yield from _schedule(blueprint)
         return
-    yield 'resource "aws_sagemaker_endpoint" "advised"', _endpoint(made)
-    for name, alarm in _alarms(made):
+    yield 'resource "aws_sagemaker_endpoint" "advised"', _endpoint(blueprint)
+    for name, alarm in _alarms(blueprint):
         yield f'resource "aws_cloudwatch_metric_alarm" "{name}"', alarm
-    if not made.is_serverless:
-        yield from _scaling(made)
+    if not blueprint.is_serverless:
+        yield from _scaling(blueprint)
 
 
-def _configuration(made: Blueprint) -> Block:
+def _configuration(blueprint: Blueprint) -> Block:
     variant: dict[str, Any] = {"variant_name": VARIANT, "model_name": Reference("var.model_name")}
-    if made.is_serverless:
-        memory = made.memory_mb or Reference("var.memory_size_in_mb")
+    if blueprint.is_serverless:
+        memory = blueprint.memory_mb or Reference("var.memory_size_in_mb")
         variant["serverless_config"] = {"memory_size_in_mb": memory, "max_concurrency": 10}
     else:
-        kind = made.instance_type or Reference("var.instance_type")
-        variant |= {"instance_type": kind, "initial_instance_count": made.count}
+        kind = blueprint.instance_type or Reference("var.instance_type")
+        variant |= {"instance_type": kind, "initial_instance_count": blueprint.count}
     found: dict[str, Any] = {"name_prefix": Reference('"${var.endpoint_name}-"'), "production_variants": variant}
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         found["async_inference_config"] = {"output_config": {"s3_output_path": Reference("var.output_path")}}
     return {**found, "lifecycle": {"create_before_destroy": True}}
 
 
-def _endpoint(made: Blueprint) -> Block:
+def _endpoint(blueprint: Blueprint) -> Block:
     routing: dict[str, Any] = {"type": "ALL_AT_ONCE", "wait_interval_in_seconds": BAKE_S}
-    if made.has_canary:
+    if blueprint.has_canary:
         routing = {**routing, "type": "CANARY", "canary_size": {"type": "INSTANCE_COUNT", "value": 1}}
-    alarms = [{"alarm_name": Reference(f"aws_cloudwatch_metric_alarm.{name}.alarm_name")} for name, _ in _alarms(made)]
+    alarms = [
+        {"alarm_name": Reference(f"aws_cloudwatch_metric_alarm.{name}.alarm_name")} for name, _ in _alarms(blueprint)
+    ]
     return {
         "name": ENDPOINT_NAME,
         "endpoint_config_name": Reference("aws_sagemaker_endpoint_configuration.advised.name"),
-        "tags": Value(made.tags),
+        "tags": Value(blueprint.tags),
         "deployment_config": {
             "blue_green_update_policy": {
                 "termination_wait_in_seconds": BAKE_S,
@@ -98,7 +100,7 @@ def _endpoint(made: Blueprint) -> Block:
     }
 
 
-def _schedule(made: Blueprint) -> Iterator[tuple[str, Block]]:
+def _schedule(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
     """A role and two schedules that create and delete the endpoint (rule P7): it is no resource, so nothing drifts."""
     name, config = "${var.endpoint_name}", "${aws_sagemaker_endpoint_configuration.advised.name}"
     version: dict[str, Any] = {"Version": "2012-10-17"}
@@ -112,7 +114,7 @@ def _schedule(made: Blueprint) -> Iterator[tuple[str, Block]]:
     yield 'resource "aws_iam_role" "hours"', role
     policy = {"role": Reference("aws_iam_role.hours.id"), "policy": json.dumps({**version, "Statement": allowed})}
     yield 'resource "aws_iam_role_policy" "hours"', policy
-    tags = [{"Key": key, "Value": value} for key, value in made.tags.items()]
+    tags = [{"Key": key, "Value": value} for key, value in blueprint.tags.items()]
     start = {"EndpointName": name, "EndpointConfigName": config, "Tags": tags}
     yield 'resource "aws_scheduler_schedule" "start"', _call("starts", "createEndpoint", start)
     yield 'resource "aws_scheduler_schedule" "stop"', _call("stops", "deleteEndpoint", {"EndpointName": name})
@@ -133,11 +135,14 @@ def _call(when: str, operation: str, given: Mapping[str, Any]) -> Block:
     }
 
 
-def _alarms(made: Blueprint) -> Iterator[tuple[str, Block]]:
+def _alarms(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
     """The alarms that roll an update back."""
     yield "errors", _alarm("errors", "Invocation5XXErrors", {"statistic": "Sum"}, ERRORS)
-    if made.p95_ms is not None:
-        yield "latency", _alarm("latency", "ModelLatency", {"extended_statistic": "p95"}, round(made.p95_ms * 1000))
+    if blueprint.p95_ms is not None:
+        yield (
+            "latency",
+            _alarm("latency", "ModelLatency", {"extended_statistic": "p95"}, round(blueprint.p95_ms * 1000)),
+        )
 
 
 def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int) -> Block:
@@ -157,7 +162,7 @@ def _alarm(name: str, metric: str, statistic: Mapping[str, str], threshold: int)
     }
 
 
-def _scaling(made: Blueprint) -> Iterator[tuple[str, Block]]:
+def _scaling(blueprint: Blueprint) -> Iterator[tuple[str, Block]]:
     resource = Reference(f'"endpoint/${{aws_sagemaker_endpoint.advised.name}}/variant/{VARIANT}"')
     yield (
         'resource "aws_appautoscaling_target" "advised"',
@@ -165,8 +170,8 @@ def _scaling(made: Blueprint) -> Iterator[tuple[str, Block]]:
             "service_namespace": "sagemaker",
             "scalable_dimension": "sagemaker:variant:DesiredInstanceCount",
             "resource_id": resource,
-            "min_capacity": made.least,
-            "max_capacity": made.most,
+            "min_capacity": blueprint.least,
+            "max_capacity": blueprint.most,
         },
     )
     metric = {"predefined_metric_type": "SageMakerVariantInvocationsPerInstance"}
@@ -174,14 +179,14 @@ def _scaling(made: Blueprint) -> Iterator[tuple[str, Block]]:
         "target_value": Reference("var.requests_per_instance"),
         "predefined_metric_specification": metric,
     }
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         backlog = _backlog(
             "ApproximateBacklogSizePerInstance", {"dimensions": {"name": "EndpointName", "value": ENDPOINT_NAME}}
         )
         followed = {"target_value": BACKLOG, "customized_metric_specification": backlog}
     settings = {"scale_in_cooldown": 600, "scale_out_cooldown": 60, **followed}
     yield _policy("load", "TargetTrackingScaling", {"target_tracking_scaling_policy_configuration": settings})
-    if made.is_asynchronous:
+    if blueprint.is_asynchronous:
         yield from _wake()
 
 

@@ -196,28 +196,28 @@ class _Width:
 
 def _width(serving: Serving, load: RequestLoad, batch: float) -> _Width:
     """How wide the interval is, and why."""
-    low, said = LOW, ["servers, releases and settings differ by about that much on one accelerator"]
+    low, parts = LOW, ["servers, releases and settings differ by about that much on one accelerator"]
     if serving.accelerators > 1:
         low *= SEVERAL
-        said.append(
+        parts.append(
             f"{serving.accelerators} accelerators exchange data over {link_of(serving.accelerator)} at each layer"
         )
     if batch < load.concurrency:
         low *= CROWDED
-        said.append(f"the memory holds about {batch:.0f} of {load.concurrency:.0f} sequences, and lengths vary")
+        parts.append(f"the memory holds about {batch:.0f} of {load.concurrency:.0f} sequences, and lengths vary")
     if serving.precision is Precision.INT4:
         low *= FOUR_BITS
-        said.append("kernels for 4-bit weights differ widely between servers")
+        parts.append("kernels for 4-bit weights differ widely between servers")
     if serving.architecture.name.startswith("estimated"):
-        said.append(f"the architecture is {serving.architecture.name}")
+        parts.append(f"the architecture is {serving.architecture.name}")
     if serving.architecture.experts > 1 and not serving.architecture.published_parameters:
         low *= EXPERTS
-        said.append(
+        parts.append(
             "no benchmark of a mixture of experts of which only the sizes are known is among the published ones"
         )
     if serving.experts_unknown:
-        said.append(
+        parts.append(
             "it is counted as dense, and a mixture of experts passes fewer parameters: up to five times as fast"
         )
-        return _Width(low, tuple(said), HIGH * UNKNOWN_EXPERTS)
-    return _Width(low, tuple(said))
+        return _Width(low, tuple(parts), HIGH * UNKNOWN_EXPERTS)
+    return _Width(low, tuple(parts))

@@ -39,7 +39,7 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
     plans, refused = _plans(workload, market)
     ranked = _ranked(plans, workload)
     baseline = _baseline(plans)
-    options = [_option(each, workload, baseline) for each in ranked]
+    options = [_option(plan, workload, baseline) for plan in ranked]
     if len(ranked) > 1 and _is_tied(ranked[0], ranked, workload):
         tie = AdviceReason(
             "others cost the same for an operation within 15 %, so the cheaper hour comes first", Rule.TIED_PLANS
@@ -53,7 +53,7 @@ def _is_tied(first: TrainingPlan, plans: Sequence[TrainingPlan], workload: Workl
     by_hour = workload.objectives.goal in (Goal.PERFORMANCE, Goal.EXPERIMENT)
     if by_hour or _hour_decides(workload):
         return False
-    return any(each is not first and each.usd_per_exaflop <= TIE * first.usd_per_exaflop for each in plans)
+    return any(plan is not first and plan.usd_per_exaflop <= TIE * first.usd_per_exaflop for plan in plans)
 
 
 def _hour_decides(workload: Workload) -> bool:
@@ -151,24 +151,24 @@ def _ranked(plans: Sequence[TrainingPlan], workload: Workload) -> list[TrainingP
     if not ordered or objective in (Goal.PERFORMANCE, Goal.EXPERIMENT):
         return _neuron_last(ordered) if objective is Goal.EXPERIMENT else ordered
     if not _hour_decides(workload):
-        lowest = min(each.usd_per_exaflop for each in ordered)
+        lowest = min(plan.usd_per_exaflop for plan in ordered)
 
-        def tied(each: TrainingPlan) -> tuple[float, ...]:
-            equal = each.usd_per_exaflop <= TIE * lowest
-            return (key(each)[0], not equal, each.hourly if equal else each.usd_per_exaflop)
+        def tied(plan: TrainingPlan) -> tuple[float, ...]:
+            equal = plan.usd_per_exaflop <= TIE * lowest
+            return (key(plan)[0], not equal, plan.hourly if equal else plan.usd_per_exaflop)
 
         ordered = sorted(ordered, key=tied)
     return ordered if objective is Goal.COST else _neuron_last(ordered)
 
 
 def _neuron_last(plans: Sequence[TrainingPlan]) -> list[TrainingPlan]:
-    return sorted(plans, key=lambda each: each.offer.hardware.is_neuron)
+    return sorted(plans, key=lambda plan: plan.offer.hardware.is_neuron)
 
 
 def _baseline(plans: Sequence[TrainingPlan]) -> TrainingPlan | None:
     """The GPU plan that Trainium is compared with: the P plan with the lowest hourly price."""
-    strong = [each for each in plans if each.offer.hardware is HardwareClass.GPU_P]
-    return min(strong, key=lambda each: each.hourly, default=None)
+    strong = [plan for plan in plans if plan.offer.hardware is HardwareClass.GPU_P]
+    return min(strong, key=lambda plan: plan.hourly, default=None)
 
 
 def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | None) -> AdvisedOption:

@@ -94,7 +94,7 @@ class WorkAdvice:
     @property
     def saving_usd(self) -> float:
         """What the largest finding would have saved in the window; findings are not added up."""
-        return max((each.usd_per_run for each in self.findings), default=0.0) * self.runs
+        return max((finding.usd_per_run for finding in self.findings), default=0.0) * self.runs
 
 
 def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice, ...]:
@@ -106,7 +106,7 @@ def advise_runs(runs: Iterable[TrainingRun], market: Market) -> tuple[WorkAdvice
     for run in runs:
         named[run.work, run.is_processing].append(run)
     found = [_work(name, each, market) for (name, _), each in named.items()]
-    return tuple(sorted(found, key=lambda each: (-each.usd, each.name)))
+    return tuple(sorted(found, key=lambda work: (-work.usd, work.name)))
 
 
 def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> AccountFinding | None:
@@ -116,10 +116,12 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
     """
     items, kinds = [], "training"
     for each in work:
-        changes = [one for one in each.findings if one.usd_per_run > 0 and one.reason.source != Rule.WARM_POOL]
+        changes = [
+            finding for finding in each.findings if finding.usd_per_run > 0 and finding.reason.source != Rule.WARM_POOL
+        ]
         if not changes:
             continue
-        best = max(changes, key=lambda one: one.usd_per_run)
+        best = max(changes, key=lambda finding: finding.usd_per_run)
         month = Decimal(str(best.usd_per_run * each.runs)) * HOURS_PER_MONTH / 24 / Decimal(str(days))
         kinds = "training and processing" if each.is_processing else kinds
         why = f"{best.reason.text}; {count(each.runs, 'run')} in {days:.0f} days"
@@ -141,8 +143,8 @@ def training_finding(work: Iterable[WorkAdvice], jobs: int, days: float) -> Acco
 
 
 def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
-    done = [each for each in runs if each.job.status == "Completed" and each.hours > 0]
-    newest = max(runs, key=lambda each: each.job.created_at).job
+    done = [run for run in runs if run.job.status == "Completed" and run.hours > 0]
+    newest = max(runs, key=lambda run: run.job.created_at).job
     is_opted_out = newest.mode is Mode.OFF
     findings = [] if is_opted_out else [*_lacking(runs, market), *_findings(done, market)]
     return WorkAdvice(
@@ -151,23 +153,23 @@ def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
         is_opted_out,
         runs[0].is_processing,
         len(runs),
-        sum(1 for each in runs if each.job.status == "Failed"),
-        sum(each.job.interruptions for each in runs),
-        sum(_usd(each, market) or 0.0 for each in runs),
-        tuple(sorted({each.job.instance_type for each in runs if market.find(each.job.instance_type) is None})),
+        sum(1 for run in runs if run.job.status == "Failed"),
+        sum(run.job.interruptions for run in runs),
+        sum(_usd(run, market) or 0.0 for run in runs),
+        tuple(sorted({run.job.instance_type for run in runs if market.find(run.job.instance_type) is None})),
         tuple(_results(done, market)),
-        tuple(sorted(findings, key=lambda each: -each.usd_per_run)),
+        tuple(sorted(findings, key=lambda finding: -finding.usd_per_run)),
     )
 
 
 def _results(done: Sequence[TrainingRun], market: Market) -> Iterator[TypeResult]:
     rows = []
     ordered = sorted(done, key=_placement)
-    for (kind, hosts), some in groupby(ordered, key=_placement):
-        group = list(some)
-        prices = [usd for each in group if (usd := _usd(each, market)) is not None]
+    for (kind, hosts), runs in groupby(ordered, key=_placement):
+        group = list(runs)
+        prices = [usd for run in group if (usd := _usd(run, market)) is not None]
         if prices:
-            hours = statistics.median(each.hours for each in group)
+            hours = statistics.median(run.hours for run in group)
             rows.append((kind, hosts, len(group), hours, statistics.median(prices)))
     for row in sorted(rows, key=lambda each: each[4]):
         beaten = any(other[3] <= row[3] and other[4] <= row[4] and other != row for other in rows)
@@ -188,14 +190,14 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     """What to change, by the runs on the type that was used last."""
     if not done:
         return
-    newest = max(done, key=lambda each: each.job.created_at)
-    last = [each for each in done if _placement(each) == _placement(newest)]
+    newest = max(done, key=lambda run: run.job.created_at)
+    last = [run for run in done if _placement(run) == _placement(newest)]
     offer = market.find(newest.job.instance_type)
     if offer is None:
         return
     yield from _measured_type(done, last, offer, market)
-    tried = {each.job.instance_type for each in done}
-    yield from (each for each in _type(last, offer, market) if each.instance_type not in tried)
+    tried = {run.job.instance_type for run in done}
+    yield from (finding for finding in _type(last, offer, market) if finding.instance_type not in tried)
     if not newest.is_processing:
         yield from _spot(last, offer)
         yield from _warm_pool(last, offer)
@@ -227,7 +229,7 @@ def _measured_type(
 
 def _took(runs: Sequence[TrainingRun]) -> float:
     """Median hours of a run."""
-    return statistics.median(each.hours for each in runs)
+    return statistics.median(run.hours for run in runs)
 
 
 def _instance_hours(runs: Sequence[TrainingRun]) -> float:
@@ -236,9 +238,9 @@ def _instance_hours(runs: Sequence[TrainingRun]) -> float:
 
 def _lacking(runs: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:
     """A type with more memory where runs on the type that was used last ran out of it."""
-    newest = max(runs, key=lambda each: each.job.created_at)
-    last = [each for each in runs if _placement(each) == _placement(newest)]
-    failed, offer = [each for each in last if each.lacked_memory], market.find(newest.job.instance_type)
+    newest = max(runs, key=lambda run: run.job.created_at)
+    last = [run for run in runs if _placement(run) == _placement(newest)]
+    failed, offer = [run for run in last if run.lacked_memory], market.find(newest.job.instance_type)
     if not failed or offer is None:
         return
     chip, classes = offer.type.accelerator, (HardwareClass.CPU_GEN, HardwareClass.CPU_COMP, HardwareClass.CPU_MEM)
@@ -262,7 +264,7 @@ def _other_type(action: Action, now: Offer, other: Offer, saving: float, reason:
 def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
     """Another type for the next run: CPU where the GPU does nothing, a smaller GPU or host where little is used."""
     gpus, chip = max(1, offer.type.accelerator_count), offer.type.accelerator
-    busy = _mean(each.gpu for each in last)
+    busy = _mean(run.gpu for run in last)
     if chip is None:
         yield from _smaller_host(last, offer, market)
         return
@@ -272,7 +274,7 @@ def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator
     if use < UNUSED_PERCENT:
         yield from _without_gpu(last, offer, market)
         return
-    cpu = _mean(each.cpu for each in last)
+    cpu = _mean(run.cpu for run in last)
     if use < HIGH_PERCENT and cpu is not None and cpu / offer.type.vcpu > HIGH_PERCENT:
         full = cpu / offer.type.vcpu
         text = f"GPUs are busy {use:.0f} % while {full:.0f} % of the vCPUs are: the host feeds too slowly"
@@ -285,8 +287,8 @@ def _type(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator
 
 def _without_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
     """The cheapest CPU type with the vCPUs that were busy and the memory that was held."""
-    vcpu = max(2.0, MARGIN * (_most(each.cpu for each in last) or 0.0) / 100)
-    held = MARGIN * (_most(each.memory for each in last) or 100.0) / 100 * offer.type.memory_gib
+    vcpu = max(2.0, MARGIN * (_most(run.cpu for run in last) or 0.0) / 100)
+    held = MARGIN * (_most(run.memory for run in last) or 100.0) / 100 * offer.type.memory_gib
     for other in market.offers((HardwareClass.CPU_GEN, HardwareClass.CPU_COMP), TRAINING):
         if other.type.vcpu >= vcpu and other.type.memory_gib >= held and other.type.cpu_arch == "x86_64":
             saving = _hours(last) * (offer.hourly - other.hourly)
@@ -297,7 +299,7 @@ def _without_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market) -> I
 
 
 def _smaller_host(last: Sequence[TrainingRun], offer: Offer, market: Market) -> Iterator[TrainingFinding]:
-    cpu, memory = _most(each.cpu for each in last), _most(each.memory for each in last)
+    cpu, memory = _most(run.cpu for run in last), _most(run.memory for run in last)
     if cpu is None or memory is None:
         return
     vcpu, held = max(2.0, MARGIN * cpu / 100), MARGIN * memory / 100 * offer.type.memory_gib
@@ -312,7 +314,7 @@ def _smaller_host(last: Sequence[TrainingRun], offer: Offer, market: Market) -> 
 
 def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use: float) -> Iterator[TrainingFinding]:
     """The cheapest run on one GPU that holds the highest memory, by the middle of the slowdown."""
-    held, chip = _most(each.gpu_memory for each in last), offer.type.accelerator
+    held, chip = _most(run.gpu_memory for run in last), offer.type.accelerator
     if held is None or chip is None:
         return
     gpus = max(1, offer.type.accelerator_count)
@@ -336,10 +338,10 @@ def _smaller_gpu(last: Sequence[TrainingRun], offer: Offer, market: Market, use:
 
 def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
     """Spot where all runs were On-Demand and a run can go on, or starts again cheaply."""
-    if any(each.job.spot for each in last):
+    if any(run.job.spot for run in last):
         return
-    hours = statistics.median(each.hours for each in last)
-    able = all(each.job.checkpoint_uri for each in last)
+    hours = statistics.median(run.hours for run in last)
+    able = all(run.job.checkpoint_uri for run in last)
     saving = _hours(last) * offer.hourly * (1 - SPOT_SHARE[1])
     if able or hours <= SHORT_H:
         why = "the jobs write checkpoints" if able else f"a run of {hours:.1f} h starts again cheaply"
@@ -354,11 +356,11 @@ def _spot(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding
 
 
 def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFinding]:
-    kept = [each for each in last if each.retained_hours > 0]
-    reused = sum(1 for each in kept if each.is_reused)
+    kept = [run for run in last if run.retained_hours > 0]
+    reused = sum(1 for run in kept if run.is_reused)
     if not waits_for_nobody(reused, len(kept)):
         return
-    waste = sum(each.retained_hours for each in kept if not each.is_reused) * offer.hourly / len(last)
+    waste = sum(run.retained_hours for run in kept if not run.is_reused) * offer.hourly / len(last)
     text = f"{reused} of {len(kept)} warm pools were taken over by another run"
     step = "set the keep-alive to 0 where no run follows"
     yield TrainingFinding(Action.PROPOSE, "", step, waste, AdviceReason(text, Rule.WARM_POOL))
@@ -366,7 +368,7 @@ def _warm_pool(last: Sequence[TrainingRun], offer: Offer) -> Iterator[TrainingFi
 
 def _hours(runs: Sequence[TrainingRun]) -> float:
     """Median instance hours that one run is billed for."""
-    return statistics.median(each.billed_hours for each in runs)
+    return statistics.median(run.billed_hours for run in runs)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

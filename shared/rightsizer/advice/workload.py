@@ -145,8 +145,8 @@ class Model:
     @property
     def operations(self) -> float | None:
         """Operations of one request, as given or as the known network has them; None for models of tokens."""
-        found = self.network
-        gflop = self.gflop if self.gflop is not None else (found.gflop if found else None)
+        network = self.network
+        gflop = self.gflop if self.gflop is not None else (network.gflop if network else None)
         return None if gflop is None else gflop * 1e9
 
     @property
@@ -166,13 +166,13 @@ class Model:
     @property
     def active(self) -> float | None:
         """Parameters that one token passes in a mixture of experts; None for a dense model or where nobody knows."""
-        shape, found = self.architecture, self.network
+        shape, network = self.architecture, self.network
         if self.active_parameters is not None:
             return self.active_parameters
         if shape is not None:
             return shape.parameters_used if shape.experts > 1 else None
         named = active_in_name(self.name)
-        known = found.active if found and found.active else named
+        known = network.active if network and network.active else named
         return known if known is not None and known < (self.size or 0) else None
 
     @property
@@ -209,8 +209,8 @@ class Model:
     @property
     def published_precision(self) -> Precision | None:
         """The precision that the name tells, or in which a known model is published; None where nothing tells it."""
-        told = precision_in_name(self.name) or (self.network.precision if self.network else "")
-        return Precision(told) if told else None
+        text = precision_in_name(self.name) or (self.network.precision if self.network else "")
+        return Precision(text) if text else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,22 +83,22 @@ def autoscaling_refusals(
     targets: Iterable[ScalableTarget], may_rewire: bool, alarms: Sequence[Mapping[str, Any]]
 ) -> tuple[Reason, ...]:
     """Why this autoscaling could not be given back whole; empty when it can."""
-    found = []
+    reasons = []
     for target in targets:
         for row in target.policies:
-            found += _unknown_fields(target, row, POLICY_FIELDS | POLICY_OUTPUT, str(row.get("PolicyName", "")))
+            reasons += _unknown_fields(target, row, POLICY_FIELDS | POLICY_OUTPUT, str(row.get("PolicyName", "")))
             if row.get("PolicyType") not in ("TargetTrackingScaling", "StepScaling"):
                 text = f"policy {row.get('PolicyName')} of {target.resource_id} is of type {row.get('PolicyType')}"
-                found.append(Reason(Code.UNKNOWN_FIELD, f"{text}, which this program does not know how to put back"))
+                reasons.append(Reason(Code.UNKNOWN_FIELD, f"{text}, which this program does not know how to put back"))
         for row in target.scheduled:
-            found += _unknown_fields(
+            reasons += _unknown_fields(
                 target, row, SCHEDULED_FIELDS | SCHEDULED_OUTPUT, str(row.get("ScheduledActionName", ""))
             )
     if alarms and not may_rewire:
         names = ", ".join(sorted(str(a["AlarmName"]) for a in alarms))
         text = f"alarms of yours ({names}) start step policies and would have to be re-wired; the stack parameter "
-        found.append(Reason(Code.AUTOSCALED, text + "that lets rightsizer write customers' alarms is off"))
-    return tuple(found)
+        reasons.append(Reason(Code.AUTOSCALED, text + "that lets rightsizer write customers' alarms is off"))
+    return tuple(reasons)
 
 
 def _unknown_fields(target: ScalableTarget, row: Mapping[str, Any], known: frozenset[str], name: str) -> list[Reason]:
@@ -204,12 +204,12 @@ def hourly_count_steps(endpoint: str, variant: str, counts: Sequence[int], chang
     resource = str(who["ResourceId"])
     bounds = {**who, "MinCapacity": min(counts), "MaxCapacity": max(counts)}
     steps = [Step(StepKind.REGISTER_TARGET, resource, bounds)]
-    for one in scheduled_counts(counts):
+    for scheduled_count in scheduled_counts(counts):
         action = {
             **who,
-            "ScheduledActionName": f"rightsizer-{change_id}-{one.label}",
-            "Schedule": one.schedule,
-            "ScalableTargetAction": {"MinCapacity": one.count, "MaxCapacity": one.count},
+            "ScheduledActionName": f"rightsizer-{change_id}-{scheduled_count.label}",
+            "Schedule": scheduled_count.schedule,
+            "ScalableTargetAction": {"MinCapacity": scheduled_count.count, "MaxCapacity": scheduled_count.count},
         }
         steps.append(Step(StepKind.PUT_SCHEDULED, resource, action))
     return tuple(steps)

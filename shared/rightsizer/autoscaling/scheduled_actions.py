@@ -41,7 +41,7 @@ class _Firing:
 
 def unreadable_actions(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
     """Every scheduled action of which nobody here could say whether it fired; empty when all are understood."""
-    found = []
+    reasons = []
     for target in targets:
         for action in () if target.suspended.get(SUSPENDED) else target.scheduled:
             try:
@@ -49,8 +49,8 @@ def unreadable_actions(targets: Iterable[ScalableTarget]) -> tuple[Reason, ...]:
             except CronError as error:
                 text = f"the scheduled action {action.get('ScheduledActionName')} of {target.resource_id} has the "
                 text += f"schedule {action.get('Schedule')}, which is not understood ({error}); were it due while "
-                found.append(Reason(Code.UNKNOWN_FIELD, text + "autoscaling is away, its bounds would be lost"))
-    return tuple(found)
+                reasons.append(Reason(Code.UNKNOWN_FIELD, text + "autoscaling is away, its bounds would be lost"))
+    return tuple(reasons)
 
 
 def steps_due_now(
@@ -223,9 +223,9 @@ def change_due_now(change: Change, now: datetime) -> DueChange:
     if change.before is None:
         return DueChange(change)
     since = max((entry.at for entry in change.journal if entry.step == JournalEvent.PLAN), default=change.created_at)
-    stored = change.before.scaling
-    settle = steps_due_now(change.plan.settle, stored, since, now, all_actions=False)
-    restore = steps_due_now(change.plan.restore, stored, since, now, all_actions=True)
+    targets = change.before.scaling
+    settle = steps_due_now(change.plan.settle, targets, since, now, all_actions=False)
+    restore = steps_due_now(change.plan.restore, targets, since, now, all_actions=True)
     plan: Plan = replace(change.plan, settle=settle.steps, restore=restore.steps)
-    steps = {step.text: said for part in (settle, restore) for step in part.steps if (said := part.said.get(step.key))}
+    steps = {step.text: text for part in (settle, restore) for step in part.steps if (text := part.said.get(step.key))}
     return DueChange(replace(change, plan=plan), steps)

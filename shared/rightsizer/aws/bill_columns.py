@@ -97,15 +97,15 @@ class BillColumns(ABC):
 
     def amount(self, cells: BillRow, *names: str) -> Decimal:
         """A number; 0 where no column of these has one. InputError names the column."""
-        said = self.text(cells, *names)
-        if not said:
+        text = self.text(cells, *names)
+        if not text:
             return NONE
         try:
-            found = Decimal(said)
+            found = Decimal(text)
         except InvalidOperation:
             found = Decimal("NaN")
         if not found.is_finite() or abs(found) > MOST_USD:
-            raise InputError(f"{names[0]} is {said[:40]!r}, which is no amount")
+            raise InputError(f"{names[0]} is {text[:40]!r}, which is no amount")
         return found
 
     def watch(self, cells: BillRow, start: str, end: str, *, is_usage: bool) -> tuple[datetime, datetime]:

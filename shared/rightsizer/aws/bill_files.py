@@ -110,9 +110,9 @@ def _columns(name: str, heads: BillRow, before: BillColumns | None) -> BillColum
 
 def _unpacked(name: str, stream: io.BufferedIOBase) -> io.BufferedIOBase:
     first = stream.peek(4)[:4] if isinstance(stream, io.BufferedReader) else b""
-    for mark, said in FOREIGN.items():
+    for mark, text in FOREIGN.items():
         if first.startswith(mark):
-            raise InputError(f"{name} is {said}")
+            raise InputError(f"{name} is {text}")
     return gzip.GzipFile(fileobj=stream) if first.startswith(GZIP) else stream
 
 

@@ -98,7 +98,11 @@ class CapacityChangeTable:
     def due(self, now: datetime) -> tuple[str, ...]:
         """Ids of the approved or begun capacity changes whose next look is due, and of those that cannot be read."""
         unread: list[UnreadRow] = []
-        found = [one.id for one in self.open_capacity_changes(unread) if one.next_due is None or one.next_due <= now]
+        found = [
+            capacity_change.id
+            for capacity_change in self.open_capacity_changes(unread)
+            if capacity_change.next_due is None or capacity_change.next_due <= now
+        ]
         return *found, *(row.key.removesuffix(f" {SORT}").removeprefix(PREFIX) for row in unread)
 
     def created_at(self) -> datetime:

@@ -39,7 +39,7 @@ OUTPUT_ONLY_OF_ALARM = frozenset(
 
 def component_sights(sagemaker: "SageMakerClient", names: Sequence[str]) -> Mapping[str, ComponentSight]:
     """Each component with its whole specification; those that do not exist are left out. Raises ReadError."""
-    return {name: seen for name in names if (seen := _sight(sagemaker, name)) is not None}
+    return {name: sight for name in names if (sight := _sight(sagemaker, name)) is not None}
 
 
 def components_of_endpoint(sagemaker: "SageMakerClient", endpoint: str) -> Mapping[str, ComponentSight]:
@@ -70,11 +70,11 @@ class SageMakerComponents:
         found: list[ComponentSight | UnreadComponent] = []
         for name in component_names(self._client, endpoint):
             try:
-                seen = _sight(self._client, name)
+                sight = _sight(self._client, name)
             except ReadError as error:
                 found.append(UnreadComponent(name, reason_of(error)))
             else:
-                found += [seen] if seen is not None else []
+                found += [sight] if sight is not None else []
         found = [c if isinstance(c, UnreadComponent) else _with_tags(c, self._tags.list_tags(c.arn)) for c in found]
         resources = [component_resource_id(c.name) for c in found if isinstance(c, ComponentSight)]
         try:
@@ -90,9 +90,9 @@ class SageMakerComponents:
         ]
 
 
-def _with_tags(seen: ComponentSight, tags: Tags | Reason) -> ComponentSight:
+def _with_tags(sight: ComponentSight, tags: Tags | Reason) -> ComponentSight:
     """The component with its tags, or with why they could not be read: then nobody is known to allow a change."""
-    return replace(seen, tags_unread=tags) if isinstance(tags, Reason) else replace(seen, tags=tags)
+    return replace(sight, tags_unread=tags) if isinstance(tags, Reason) else replace(sight, tags=tags)
 
 
 def _sight(sagemaker: "SageMakerClient", name: str) -> ComponentSight | None:

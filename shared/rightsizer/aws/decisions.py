@@ -188,8 +188,8 @@ def take_option(table: Table, proposal_id: str, revision: int, place: int, by: s
         raise UnreadableError(f"reading the proposal {proposal_id}: {error}") from error
 
 
-def _take(table: Table, name: str, item: Row, asked: Decision, place: int) -> dict[str, Any]:
-    _check(item, asked, asked.at)
+def _take(table: Table, name: str, item: Row, decision: Decision, place: int) -> dict[str, Any]:
+    _check(item, decision, decision.at)
     body = document(item)
     found = body.get("recommendation")
     options = found.get("options") if isinstance(found, dict) else None
@@ -198,7 +198,7 @@ def _take(table: Table, name: str, item: Row, asked: Decision, place: int) -> di
     if why := taking_refusal(options[place], approvable=body.get("approvable") is True):
         raise ConflictError(f"option {place + 1} of the proposal {name} cannot be taken: {why}")
     others = [one for number, one in enumerate(options) if number != place]
-    said = f"{asked.by} took option {place + 1} of the list in place of the recommended one"
+    said = f"{decision.by} took option {place + 1} of the list in place of the recommended one"
     taken = found | {
         "options": [options[place], *others],
         "stages": [],
@@ -210,11 +210,11 @@ def _take(table: Table, name: str, item: Row, asked: Decision, place: int) -> di
     after = item_in_state(
         item,
         ProposalState.PENDING,
-        asked.at,
+        decision.at,
         recommendation=taken,
         revision=revision_of(body) + 1,
         outcome=f"{said}.",
-        ordered_by=asked.by,
+        ordered_by=decision.by,
     )
     try:
         table.swap(after, whole_number(item, "version"))

@@ -93,8 +93,8 @@ def _ask_function(client: Any, function: Resource, event: Mapping[str, str]) -> 
 def check_surroundings(session: Session, resources: tuple[Resource, ...], table: str) -> Tested:
     """Queues, topic, schedules, event sources and the table, which another stack may have made."""
     parts = (_queues, _topics, _schedules, _event_sources)
-    found = [check for part in parts for check in part(session, resources)]
-    return Tested("stack", (*found, *_table(session, table)))
+    checks = [check for part in parts for check in part(session, resources)]
+    return Tested("stack", (*checks, *_table(session, table)))
 
 
 def _resources_of_kind(resources: tuple[Resource, ...], kind: str) -> Iterator[Resource]:
@@ -150,10 +150,10 @@ def _topics(session: Session, resources: tuple[Resource, ...]) -> Iterator[Check
 
         def judge(subscriptions: list[str], arn: str = topic.name) -> Fault | str:
             pending = subscriptions.count("PendingConfirmation")
-            said = f"{len(subscriptions) - pending} confirmed, {pending} not confirmed"
+            text = f"{len(subscriptions) - pending} confirmed, {pending} not confirmed"
             if len(subscriptions) > pending:
-                return said
-            return Fault(said, f"subscribe an address to {arn} and confirm it; reports and warnings go there")
+                return text
+            return Fault(text, f"subscribe an address to {arn} and confirm it; reports and warnings go there")
 
         yield _check_read("sns:ListSubscriptionsByTopic", "somebody hears what is published", ask, judge)
 

@@ -99,7 +99,9 @@ def endpoint_quotas(session: Session, catalogue: Catalogue, now: datetime) -> It
         known = EndpointQuotas(session, lambda: now, timedelta(0)).endpoint_quotas()
     except RightsizerError:
         return
-    gpus = [name for name, one in sorted(catalogue.types.items()) if one.accelerator is not None and name in known]
+    gpus = [
+        name for name, hardware in sorted(catalogue.types.items()) if hardware.accelerator is not None and name in known
+    ]
     closed = [name for name in gpus if known[name] == 0]
     shown = f": {', '.join(closed[:NAMED])}{' and others' if len(closed) > NAMED else ''}" if closed else ""
     detail = f"{len(gpus) - len(closed)} GPU types may be started for endpoints, {len(closed)} have a quota of 0{shown}"
@@ -160,8 +162,8 @@ def _role_pass_text(passes: RolePass, endpoints: list[str]) -> str:
     what = f"{passes.role} of {', '.join(sorted(endpoints))}"
     if passes.allowed:
         return f"{passes.by} may pass {what}"
-    said = "may not pass" if passes.allowed is False else "may or may not pass (IAM could not be asked)"
-    return f"{passes.by} {said} {what}; an operator allows it with: {passes.command}"
+    text = "may not pass" if passes.allowed is False else "may or may not pass (IAM could not be asked)"
+    return f"{passes.by} {text} {what}; an operator allows it with: {passes.command}"
 
 
 def _apply_role(session: Session, stack: str) -> str:

@@ -67,18 +67,23 @@ class KnownEndpoint:
 
 
 def known_endpoint(
-    seen: Endpoint, described: Mapping[str, Any], configuration: EndpointConfiguration, models: Mapping[str, ModelFacts]
+    endpoint: Endpoint,
+    described: Mapping[str, Any],
+    configuration: EndpointConfiguration,
+    models: Mapping[str, ModelFacts],
 ) -> KnownEndpoint | None:
     """The endpoint to remember, or None where it is not settled or not known as a whole."""
     variants: Sequence[Mapping[str, Any]] = described.get("ProductionVariants") or ()
     named = {variant.model_name for variant in configuration.variants}
-    if not is_settled(described) or seen.configuration_replaced or seen.notes or named != set(models):
+    if not is_settled(described) or endpoint.configuration_replaced or endpoint.notes or named != set(models):
         return None
     kept = {name: described[name] for name in OF_AN_ENDPOINT if name in described}
     kept["AsyncInferenceConfig"] = bool(described.get("AsyncInferenceConfig"))
     kept["ProductionVariants"] = [_of_variant(variant) for variant in variants]
-    scaled = bool(seen.scaling)
-    return KnownEndpoint(seen.ref, seen.created_at, seen.modified_at, kept, configuration, dict(models), scaled)
+    scaled = bool(endpoint.scaling)
+    return KnownEndpoint(
+        endpoint.ref, endpoint.created_at, endpoint.modified_at, kept, configuration, dict(models), scaled
+    )
 
 
 def _of_variant(variant: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +130,7 @@ class EndpointMemory:
             return None
         return noun_of(KnownEndpoint, row) if whole_number(row, "expires") > epoch(self._clock()) else None
 
-    def keep(self, known: Sequence[KnownEndpoint]) -> None:
+    def keep(self, known_endpoints: Sequence[KnownEndpoint]) -> None:
         """Remember these endpoints of different names."""
         now = self._clock()
         rows: list[Item] = [
@@ -136,6 +141,6 @@ class EndpointMemory:
                 "expires": epoch(now, KEPT_DAYS),
                 "doc": wire.dump_stored(one),
             }
-            for one in known
+            for one in known_endpoints
         ]
         attempt("remembering endpoints", f"{len(rows)}", partial(self._batches.write, rows))

@@ -39,7 +39,7 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
     described, configuration = parts.described, parts.configuration
     unread = parts.tags if isinstance(parts.tags, Reason) else None
     tags = parts.tags if not isinstance(parts.tags, Reason) else {}
-    said = parse_tags(tags)
+    tag_wishes = parse_tags(tags)
     variants = _variants(described, configuration)
     images = tuple(image.specified for variant in variants for image in variant.images)
     images += tuple(image for model in parts.models for image in model.images)
@@ -55,11 +55,11 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         variants=variants,
         tags=dict(tags),
         tags_unread=unread,
-        mode=said.mode if unread is None else Mode.REPORT,
-        mode_declared=said.mode_declared,
-        objective=said.objective,
-        owner=said.owner,
-        owned_by=said.owned_by,
+        mode=tag_wishes.mode if unread is None else Mode.REPORT,
+        mode_declared=tag_wishes.mode_declared,
+        objective=tag_wishes.objective,
+        owner=tag_wishes.owner,
+        owned_by=tag_wishes.owned_by,
         scaling=tuple(
             target
             for variant in variants
@@ -69,8 +69,8 @@ def endpoint_from(parts: EndpointParts, notes: tuple[Reason, ...]) -> Endpoint:
         configuration_replaced=configuration.created_at > described["LastModifiedTime"],
         framework=framework_of(images),
         failure_reason=described.get("FailureReason", ""),
-        bad_tags=said.bad,
-        asks_because=said.asks_because,
+        bad_tags=tag_wishes.bad,
+        asks_because=tag_wishes.asks_because,
         kms_key=configuration.kms_key,
         enhanced_metrics=configuration.enhanced_metrics,
         detailed_observability=configuration.detailed_observability,
@@ -98,23 +98,23 @@ def _kinds(parts: EndpointParts, variants: tuple[Variant, ...]) -> frozenset[End
 
 def _variants(described: Mapping[str, Any], configuration: EndpointConfiguration) -> tuple[Variant, ...]:
     live = {variant["VariantName"]: variant for variant in described.get("ProductionVariants") or ()}
-    return tuple(_variant(live.get(asked.name, {}), asked) for asked in configuration.variants)
+    return tuple(_variant(live.get(configured.name, {}), configured) for configured in configuration.variants)
 
 
-def _variant(live: Mapping[str, Any], asked: ConfiguredVariant) -> Variant:
+def _variant(live: Mapping[str, Any], configured: ConfiguredVariant) -> Variant:
     current = int(live.get("CurrentInstanceCount", 0))
     return Variant(
-        name=asked.name,
-        model_name=asked.model_name,
-        instance_type=asked.instance_type,
+        name=configured.name,
+        model_name=configured.model_name,
+        instance_type=configured.instance_type,
         current_count=current,
         desired_count=int(live.get("DesiredInstanceCount", current)),
-        weight=float(live.get("DesiredWeight", live.get("CurrentWeight", asked.weight))),
+        weight=float(live.get("DesiredWeight", live.get("CurrentWeight", configured.weight))),
         images=tuple(
             Image(image.get("SpecifiedImage", ""), image.get("ResolvedImage", ""))
             for image in live.get("DeployedImages") or ()
         ),
-        routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", asked.routing),
+        routing=(live.get("RoutingConfig") or {}).get("RoutingStrategy", configured.routing),
         least_instances=_least_instances(live.get("ManagedInstanceScaling") or {}),
         consolidates=_is_consolidating(live.get("ManagedInstanceScaling") or {}),
     )

@@ -119,7 +119,7 @@ class SageMakerFleet:
 
         The descriptions are kept for the next `observe`, so that looking once costs one call.
         """
-        found = []
+        summaries = []
         for name in dict.fromkeys(names):
             known = self._known.get(name)
             spared = known.answer if known is not None and not known.scaled else self._found.pop(name, None)
@@ -129,8 +129,8 @@ class SageMakerFleet:
                 continue
             summary = _summary(answer)
             self._hold(summary, answer, recalled=spared is not None)
-            found.append(summary)
-        return found
+            summaries.append(summary)
+        return summaries
 
     def _hold(self, summary: EndpointSummary, answer: ApiAnswer, *, recalled: bool) -> None:
         with self._lock:
@@ -150,16 +150,20 @@ class SageMakerFleet:
 
     def _recall_state(self, summaries: Sequence[EndpointSummary]) -> None:
         """Take what a cache tells of endpoints that stand as they were listed; none that a policy may move."""
-        self._recall_known([ListedEndpoint(one.ref.name, one.created_at, one.modified_at) for one in summaries])
+        self._recall_known(
+            [ListedEndpoint(summary.ref.name, summary.created_at, summary.modified_at) for summary in summaries]
+        )
         self._stood.clear()
-        for one in summaries:
-            known = self._known.get(one.ref.name)
-            if known is not None and known.described and not known.scaled and one.status == "InService":
-                self._hold(one, known.answer, recalled=True)
-                self._stood.add(one.ref.arn)
+        for summary in summaries:
+            known = self._known.get(summary.ref.name)
+            if known is not None and known.described and not known.scaled and summary.status == "InService":
+                self._hold(summary, known.answer, recalled=True)
+                self._stood.add(summary.ref.arn)
 
     def _chunk(self, summaries: Sequence[EndpointSummary]) -> Iterator[Observation]:
-        self._search_listed([one for one in summaries if one.ref.arn not in self._described and not self._moves(one)])
+        self._search_listed(
+            [summary for summary in summaries if summary.ref.arn not in self._described and not self._moves(summary)]
+        )
         with request_threads(self._workers) as pool:
             known = list(pool.map(self._read_configuration, summaries))
             self._search_models(known, summaries)
@@ -178,14 +182,14 @@ class SageMakerFleet:
     def _search_listed(self, summaries: Sequence[EndpointSummary]) -> None:
         """Search for endpoints that were listed and not looked at since."""
         listed = [
-            ListedEndpoint(one.ref.name, one.created_at, one.modified_at)
-            for one in summaries
-            if one.status == "InService"
+            ListedEndpoint(summary.ref.name, summary.created_at, summary.modified_at)
+            for summary in summaries
+            if summary.status == "InService"
         ]
         found = self._search.endpoints(listed)
-        for one in summaries:
-            if one.ref.name in found:
-                self._hold(one, found[one.ref.name], recalled=True)
+        for summary in summaries:
+            if summary.ref.name in found:
+                self._hold(summary, found[summary.ref.name], recalled=True)
 
     def _search_models(self, reads: Sequence[_Read | Unobserved], summaries: Sequence[EndpointSummary]) -> None:
         """Search for the models of these endpoints that are not known yet."""
@@ -231,13 +235,13 @@ class SageMakerFleet:
             self._stood.discard(summary.ref.arn)
         return self._read_configuration(summary) if scaled else read
 
-    def _read_shared(self, summaries: Sequence[EndpointSummary], known: Sequence[_Read]) -> _Shared:
+    def _read_shared(self, summaries: Sequence[EndpointSummary], reads: Sequence[_Read]) -> _Shared:
         notes = []
         scaling: dict[str, tuple[ScalableTarget, ...]] | None = None
         tags = self._tags.read([summary.ref.arn for summary in summaries])
         resources = [
             variant_resource_id(read.endpoint["EndpointName"], variant["VariantName"])
-            for read in known
+            for read in reads
             for variant in read.endpoint.get("ProductionVariants") or ()
         ]
         try:

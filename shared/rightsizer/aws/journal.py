@@ -160,9 +160,9 @@ class TableJournal:
         rows = {model: self._get(f"LOCK#MODEL#{model}", "LOCK") for model in sorted(set(change.models))}
         return [m for m, row in rows.items() if read_if_readable(row, lambda found: text(found, "change")) == change.id]
 
-    def _put_single(self, doing: str, stored: Change, read: Change) -> None:
+    def _put_single(self, doing: str, change: Change, read: Change) -> None:
         condition, values = version_read(read)
-        item = change_item(stored)
+        item = change_item(change)
         try:
             self.dynamodb.put_item(
                 TableName=self.table, Item=item, ConditionExpression=condition, ExpressionAttributeValues=values

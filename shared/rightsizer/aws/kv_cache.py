@@ -122,13 +122,13 @@ def parse_shares(body: bytes, day: Grid) -> Iterator[tuple[datetime, float]]:
 
 def _days(grid: Grid) -> Sequence[Grid]:
     """The window in UTC days, the latest first."""
-    found, end = [], grid.end
+    grids, end = [], grid.end
     while end > grid.start:
         midnight = (end - timedelta(seconds=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         start = max(midnight, grid.start)
-        found.append(Grid(start, end, grid.period_s))
+        grids.append(Grid(start, end, grid.period_s))
         end = start
-    return found
+    return grids
 
 
 def _unpublished_reason(endpoint: str, variant: str) -> Reason:

@@ -171,7 +171,7 @@ class HistoryTable:
             found = list(self._table.index("HISTORY"))
             self._changed = frozenset(readable_rows(found, lambda row: text(row, "endpoint")))
             lately = [row for row in found if text(row, "gsi1sk") >= start]
-            self._rows = [(one.endpoint, one.past) for one in readable_rows(lately, _ended_change)]
+            self._rows = [(ended.endpoint, ended.past) for ended in readable_rows(lately, _ended_change)]
             spent = self._table.get(*SPENDING)
             self._spending = read_if_readable(spent, lambda row: money(row, "usd"))
             self._read_at = now

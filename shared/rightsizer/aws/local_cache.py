@@ -80,26 +80,26 @@ class LocalCache:
                 if outer["format"] != _format() or not timedelta(0) <= age <= timedelta(days=KEPT_DAYS):
                     continue
                 stood = self._clock() - datetime.fromisoformat(outer["stood_at"])
-                known = wire.load_stored(KnownEndpoint, outer["doc"])
+                known_endpoint = wire.load_stored(KnownEndpoint, outer["doc"])
             except (ValueError, KeyError, TypeError, RecursionError, RightsizerError) as error:
                 self._warn("local cache corrupt", self.folder / f"endpoints/{name}.json", error)
                 continue
-            if known.ref.name != name:
+            if known_endpoint.ref.name != name:
                 continue
-            found[name] = known if timedelta(0) <= stood <= STANDS else replace(known, described={})
+            found[name] = known_endpoint if timedelta(0) <= stood <= STANDS else replace(known_endpoint, described={})
             self._read_at[name] = kept_at
             self.used += 1
             self.oldest = min(self.oldest or kept_at, kept_at)
         return found
 
-    def keep(self, known: Sequence[KnownEndpoint]) -> None:
+    def keep(self, known_endpoints: Sequence[KnownEndpoint]) -> None:
         """Keep these endpoints; one that was loaded keeps the age of its configuration."""
         now = self._clock()
-        for one in known:
-            read_at = self._read_at.get(one.ref.name, now)
+        for known_endpoint in known_endpoints:
+            read_at = self._read_at.get(known_endpoint.ref.name, now)
             body = {"format": _format(), "kept_at": read_at.isoformat(), "stood_at": now.isoformat()}
-            body["doc"] = wire.dump_stored(one)
-            self._write(f"endpoints/{one.ref.name}.json", json.dumps(body).encode())
+            body["doc"] = wire.dump_stored(known_endpoint)
+            self._write(f"endpoints/{known_endpoint.ref.name}.json", json.dumps(body).encode())
 
     def load(self, page: str) -> Sequence[KeptUsage]:
         """Usage stored under `page`; nothing for a missing or corrupt page."""

@@ -34,12 +34,12 @@ class Messages:
         self._unknown.pop(key, None)
         if unknown := unknown_attributes(found or {}, OURS_OF_MESSAGES):
             self._unknown[key] = unknown
-        known = read_if_readable(found, _revive)
-        if known is None or not known.ts:
-            return known
+        message_ref = read_if_readable(found, _revive)
+        if message_ref is None or not message_ref.ts:
+            return message_ref
         kept = self._table.get(f"{PICTURE}{proposal_id}", "MESSAGE")
-        is_its = kept is not None and kept.get("ts") == known.ts
-        return replace(known, picture=text(kept, "file")) if kept is not None and is_its else known
+        is_its = kept is not None and kept.get("ts") == message_ref.ts
+        return replace(message_ref, picture=text(kept, "file")) if kept is not None and is_its else message_ref
 
     def keep_picture(self, proposal_id: str, ts: str, file: str) -> None:
         """Store the uploaded picture of the message that was posted at `ts`."""
@@ -51,8 +51,8 @@ class Messages:
         row = self._table.get(_gathering_key(name), "MESSAGE")
         if row is None:
             return None
-        known = read_if_readable(row, lambda found: noun_of(Gathering, found))
-        return replace(known or Gathering(LONG_AGO), version=whole_number(row, "version"))
+        gathering = read_if_readable(row, lambda found: noun_of(Gathering, found))
+        return replace(gathering or Gathering(LONG_AGO), version=whole_number(row, "version"))
 
     def swap_gathering(self, gathering: Gathering, version: int, name: str = "") -> None:
         """Store it where the stored one has that version, 0 for none. ConflictError."""
@@ -95,5 +95,7 @@ def _revive(row: Row) -> MessageRef:
     proposal_id = text(row, "pk").removeprefix("MESSAGE#")
     version = whole_number(row, "version") if "version" in row else 0
     owner, thread = (text(row, name) if name in row else "" for name in ("owner", "thread"))
-    known = MessageRef(proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version, owner, thread)
-    return replace(known, event_due="event_due" in row)
+    message_ref = MessageRef(
+        proposal_id, text(row, "channel"), text(row, "ts"), text(row, "shown"), version, owner, thread
+    )
+    return replace(message_ref, event_due="event_due" in row)

@@ -162,19 +162,19 @@ def report_detail(report: Report, files: Mapping[str, str]) -> dict[str, Any]:
 
 def event_detail(proposal: Proposal) -> dict[str, Any]:
     """Names and figures of the event; no comment of a person, no metric, no secret."""
-    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
     said: dict[str, Any] = {
         "version": 1,
         "key": f"{proposal.id}/{proposal.created_at.isoformat()}/{proposal.state}",
         "proposal": proposal.id,
         "state": str(proposal.state),
         "endpoint": proposal.ref.name,
-        "owner": found.owner,
-        "finding": str(found.finding),
+        "owner": recommendation.owner,
+        "finding": str(recommendation.finding),
         "approvable": proposal.approvable,
         "created-at": proposal.created_at.isoformat(),
         "expires-at": proposal.expires_at.isoformat(),
-        "from": {"instance-type": found.instance_type, "instance-count": found.instance_count},
+        "from": {"instance-type": recommendation.instance_type, "instance-count": recommendation.instance_count},
     }
     if option is not None:
         said |= {

@@ -142,7 +142,10 @@ class CloudWatchMetrics:
         """
         grid, caches = align(start, end, period_s), KvCaches(self._session)
         if grid.size < 1:
-            yield from (NoMetrics(each.endpoint, each.variant, _late_start_reason(each, start)) for each in requests)
+            yield from (
+                NoMetrics(metric_request.endpoint, metric_request.variant, _late_start_reason(metric_request, start))
+                for metric_request in requests
+            )
             return
         days = align(start, end, DAY_S)
         queries = [
@@ -180,11 +183,11 @@ class CloudWatchMetrics:
         if isinstance(window, NoMetrics) or window.notes:
             return window
         if request.kv_cache:
-            found = caches.read(request.endpoint, request.variant, grid)
-            if isinstance(found, Series):
-                window = replace(window, kv_cache=found)
+            series = caches.read(request.endpoint, request.variant, grid)
+            if isinstance(series, Series):
+                window = replace(window, kv_cache=series)
             else:
-                window = replace(window, kv_cache_unread=found)
+                window = replace(window, kv_cache_unread=series)
         return self._with_gpus(request, window, grid) if request.each_gpu else window
 
     def _with_gpus(self, request: MetricRequest, window: MetricWindow, grid: Grid) -> MetricWindow:

@@ -90,7 +90,7 @@ class PolicyParameter:
             return self._known
         self._asked_at = now
         try:
-            found = fetch_policy(self._client(), self._name)
+            policy = fetch_policy(self._client(), self._name)
         except PermissionMissingError as error:
             return self._lose(str(error))
         except RightsizerError as error:
@@ -98,12 +98,12 @@ class PolicyParameter:
                 logger.warning("the policy document could not be read, the last one holds", extra={"why": str(error)})
                 return self._known
             return self._lose(str(error))
-        if found is None:
+        if policy is None:
             remedy = "put it back with `rightsizer policy put FILE`, or deploy with PolicyParameter empty"
             return self._lose(f"the parameter {self._name}, which the stack names, does not exist; {remedy}")
         self._read_at = now
-        if found.text != self._text:
-            self._text, self._known = found.text, read_policy(found.text)
+        if policy.text != self._text:
+            self._text, self._known = policy.text, read_policy(policy.text)
         return self._known
 
     def _lose(self, why: str) -> PolicyDocument:

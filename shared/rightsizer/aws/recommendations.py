@@ -70,15 +70,15 @@ class Recommendations(Proposals):
         locks = self._batches.read([(f"ENDPOINT#{name}", "OPEN") for name in endpoints])
         ids = sorted(set(readable_rows(locks.values(), lambda lock: text(lock, "proposal"))))
         rows = self._batches.read([(f"{decisions.PREFIX}{one}", decisions.SORT) for one in ids])
-        found = (
+        recommendations = (
             proposal.recommendation
             for proposal in readable_rows(rows.values(), proposals.revive)
             if proposal.state in ASKED
         )
         return {
-            one.ref.name: OpenQuestion(one.chosen_option, one.fingerprint)
-            for one in found
-            if one.chosen_option is not None
+            recommendation.ref.name: OpenQuestion(recommendation.chosen_option, recommendation.fingerprint)
+            for recommendation in recommendations
+            if recommendation.chosen_option is not None
         }
 
     def recommendation(self, endpoint: str) -> Recommendation | None:
@@ -321,9 +321,9 @@ def _is_ordered(proposal: Proposal | None) -> bool:
 
 def _is_still_wanted(current: Row, recommendation: Recommendation) -> bool:
     """Whether a person asked for what is pending, on the configuration that still runs: their answer comes first."""
-    asked = proposals.revive(current)
-    configs = {r.fingerprint.partition("|")[0] for r in (asked.recommendation, recommendation)}
-    return _is_ordered(asked) and len(configs) == 1
+    proposal = proposals.revive(current)
+    configs = {r.fingerprint.partition("|")[0] for r in (proposal.recommendation, recommendation)}
+    return _is_ordered(proposal) and len(configs) == 1
 
 
 def _is_outdated(current: Row, recommendation: Recommendation) -> bool:

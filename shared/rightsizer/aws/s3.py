@@ -87,12 +87,12 @@ class S3DailyUsage:
 
 def merge_usage(there: Sequence[KeptUsage], ours: Sequence[KeptUsage]) -> list[KeptUsage]:
     """One record for each variant: of two the later modification, then the one that was read further."""
-    found = {(one.endpoint, one.variant): one for one in there}
-    for one in ours:
-        other = found.get((one.endpoint, one.variant))
-        if other is None or (one.modified_at, one.until) >= (other.modified_at, other.until):
-            found[one.endpoint, one.variant] = one
-    newest = max((one.until for one in found.values()), default=date.min)
+    found = {(usage.endpoint, usage.variant): usage for usage in there}
+    for usage in ours:
+        other = found.get((usage.endpoint, usage.variant))
+        if other is None or (usage.modified_at, usage.until) >= (other.modified_at, other.until):
+            found[usage.endpoint, usage.variant] = usage
+    newest = max((usage.until for usage in found.values()), default=date.min)
     return [found[key] for key in sorted(found) if newest - found[key].until < FORGET]
 
 

@@ -250,11 +250,11 @@ def _schema(scene: Scene, kinds: tuple[str, ...]) -> Check:
             )["Items"]
             newer.extend(filter(None, (newer_than_known(_document(row)) for row in rows)))
 
-    made = attempt(action, purpose, ask, REDEPLOY, must_exist=DELETED)
-    if made.outcome is Outcome.OK and newer:
+    check = attempt(action, purpose, ask, REDEPLOY, must_exist=DELETED)
+    if check.outcome is Outcome.OK and newer:
         remedy = "deploy the release that wrote it, or a later one: this one leaves such rows alone (docs/upgrade.md)"
         return Check(action, purpose, Outcome.FAILED, newer[0], remedy)
-    return made
+    return check
 
 
 def _document(row: Mapping[str, Any]) -> object:
@@ -276,10 +276,10 @@ def _clock(scene: Scene) -> Check:
         if header:
             found.append(abs((parsedate_to_datetime(header).astimezone(UTC) - scene.now).total_seconds()))
 
-    made = attempt(action, purpose, ask, REDEPLOY)
-    if made.outcome is not Outcome.OK or not found:
+    check = attempt(action, purpose, ask, REDEPLOY)
+    if check.outcome is not Outcome.OK or not found:
         return (
-            made if found or not made.is_ok else Check(action, purpose, Outcome.NOT_CHECKED, "the answer had no date")
+            check if found or not check.is_ok else Check(action, purpose, Outcome.NOT_CHECKED, "the answer had no date")
         )
     detail = f"{found[0]:.0f} s from AWS's clock"
     if found[0] > SKEW_S:
@@ -300,8 +300,8 @@ def scene_of(session: Any, now: datetime, table: str, secret: str) -> Scene | Ch
     """Where a function asks, or the failed check where STS does not say who asks."""
     found = list[tuple[str, str]]()
     action, purpose = "sts:GetCallerIdentity", "knowing the account and the role"
-    made = attempt(action, purpose, lambda: found.append(role_of(session)), "run it again; this needs no permission")
+    check = attempt(action, purpose, lambda: found.append(role_of(session)), "run it again; this needs no permission")
     if not found:
-        return made
+        return check
     account, role = found[0]
     return Scene(session, account, now, table, secret, role)

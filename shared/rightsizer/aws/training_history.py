@@ -79,18 +79,18 @@ class TrainingHistory:
                 raw: Mapping[str, Any] = dict(self._sagemaker.describe_processing_job(ProcessingJobName=name))
             progress(number, len(names))
             jobs.append(processing_job_of(raw))
-        found = self._measured(jobs, PROCESSING_NAMESPACE, since, now)
-        return tuple(replace(each, is_processing=True) for each in found)
+        runs = self._measured(jobs, PROCESSING_NAMESPACE, since, now)
+        return tuple(replace(run, is_processing=True) for run in runs)
 
     def _measured(
         self, jobs: Sequence[TrainingJob], namespace: str, since: datetime, now: datetime
     ) -> tuple[TrainingRun, ...]:
         """The jobs that ended, with the use of their hosts."""
-        ended = [each for each in jobs if each.status in FINISHED]
-        found: list[TrainingRun] = []
+        ended = [job for job in jobs if job.status in FINISHED]
+        runs: list[TrainingRun] = []
         for some in batched(ended, JOBS_AT_ONCE):
-            found += self._with_use(some, namespace, since, now)
-        return self._with_tags(found)
+            runs += self._with_use(some, namespace, since, now)
+        return self._with_tags(runs)
 
     def tags_of(self, arns: Sequence[str]) -> Mapping[str, Tags | Reason]:
         """The tags of jobs, a hundred with one request; why they could not be read where they could not."""
@@ -100,8 +100,8 @@ class TrainingHistory:
 
     def _with_tags(self, runs: Sequence[TrainingRun]) -> tuple[TrainingRun, ...]:
         """The runs with tags, owner and mode of their jobs."""
-        tags = self.tags_of([each.job.arn for each in runs])
-        return tuple(_tagged(each, tags[each.job.arn]) for each in runs)
+        tags = self.tags_of([run.job.arn for run in runs])
+        return tuple(_tagged(run, tags[run.job.arn]) for run in runs)
 
     def _processing_names(self, since: datetime, now: datetime, most: int) -> list[str]:
         with translate_read_errors("sagemaker:ListProcessingJobs", "listing the processing jobs"):

@@ -152,8 +152,8 @@ def hindsight(
     outgrown = None if fits else (peak, found.usable_gib or 0.0)
     fit = fit_chance(found.at, found.hardware)
     dates = len({d.day for d in busy_days(days)})
-    told = LaterFigures(requests, late, likely, before, moves, found.at.objective.declared, dates, outgrown, fit)
-    verdict, why = hindsight_verdict(told, None, inputs.policy)
+    figures = LaterFigures(requests, late, likely, before, moves, found.at.objective.declared, dates, outgrown, fit)
+    verdict, why = hindsight_verdict(figures, None, inputs.policy)
     service = sum(value * share for value, share in found.at.service_times) * found.bound.slower
     goal = found.at.objective.p95_s
     then, ran = ReplayResult(requests, late, max(d.worst_p95_s for d in served)), ReplayResult(requests, before, 0.0)
@@ -275,13 +275,13 @@ def hindsight_verdict(
     return HindsightVerdict.UNKNOWN, Reason(Code.CANNOT_TELL, sentence)
 
 
-def _share_text(late: int, told: LaterFigures) -> str:
-    return f"{late:,} of {told.requests:,} requests ({100 * late / told.requests:.2f} %)"
+def _share_text(late: int, figures: LaterFigures) -> str:
+    return f"{late:,} of {figures.requests:,} requests ({100 * late / figures.requests:.2f} %)"
 
 
 def calibrate(tried: Sequence[Backtest], policy: Policy) -> Calibration:
     """Promises against what the days after show. What restores an earlier fleet promises nothing, and is left out."""
-    changes = [c for each in tried for c in each.changes if not c.option.restores]
+    changes = [c for backtest in tried for c in backtest.changes if not c.option.restores]
     told = [c for c in changes if c.after.verdict is not HindsightVerdict.UNKNOWN]
     harm = [0.0 if c.after.verdict is HindsightVerdict.HELD and c.taken_back is None else 1.0 for c in told]
     stated = [policy.stated_chance(c.option.performance_risk)[1] for c in told]

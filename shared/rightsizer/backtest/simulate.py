@@ -127,8 +127,8 @@ class Backtester:
         self._activate_pending()
         self._close_change(None, None)
         changes = tuple(sorted(self.changes, key=lambda change: change.decided_at))
-        found = Backtest(self.real.ref.name, changes, self.last, dict(self.mornings))
-        return replace(found, missed=self._missed_option(found.saved_usd))
+        backtest = Backtest(self.real.ref.name, changes, self.last, dict(self.mornings))
+        return replace(backtest, missed=self._missed_option(backtest.saved_usd))
 
     def _end_day(self, usage: DailyUsage) -> None:
         """A day has ended: on what really ran, or on the fleet of the change that stands."""
@@ -188,19 +188,23 @@ class Backtester:
             return
         inputs = replace(self.stage.given, history=History(endpoint=tuple(self.past)), now=now)
         usage = VariantUsage(self.runs.ref.name, self.runs.variants[0].name, tuple(self.known))
-        found = recommend(self.runs, usage, inputs, self.stage.dimensions)
-        self.last, gate = found, found.gate.value
+        recommendation = recommend(self.runs, usage, inputs, self.stage.dimensions)
+        self.last, gate = recommendation, recommendation.gate.value
         waits = None
-        if found.gate is Gate.APPLY and found.chosen_option is not None and self.stage.replays(found.chosen_option):
-            waits = self._start_change(found, found.chosen_option, inputs)
+        if (
+            recommendation.gate is Gate.APPLY
+            and recommendation.chosen_option is not None
+            and self.stage.replays(recommendation.chosen_option)
+        ):
+            waits = self._start_change(recommendation, recommendation.chosen_option, inputs)
             gate = WAITS if waits is not None else gate
         self.mornings[gate] += 1
-        if self.hoped is None and _worthwhile_options(found, self.stage):
-            seen = evaluation_context(self.runs, _recent_days(self.known, inputs), inputs)
-            why = BEHIND if found.gate is Gate.APPLY and waits is None else waits or found.gate_reason
-            self.hoped = _FirstOption(now, found, why, seen.objective if seen else None)
+        if self.hoped is None and _worthwhile_options(recommendation, self.stage):
+            context = evaluation_context(self.runs, _recent_days(self.known, inputs), inputs)
+            why = BEHIND if recommendation.gate is Gate.APPLY and waits is None else waits or recommendation.gate_reason
+            self.hoped = _FirstOption(now, recommendation, why, context.objective if context else None)
 
-    def _start_change(self, found: Recommendation, option: Option, inputs: AccountInputs) -> Reason | None:
+    def _start_change(self, recommendation: Recommendation, option: Option, inputs: AccountInputs) -> Reason | None:
         """Begin the change, or say what it waits for."""
         limits, now = self.stage.allowance.limits, inputs.now
         start = now if option.restores else next_open(limits.window, now)
@@ -220,7 +224,7 @@ class Backtester:
         serving = later_fleet(moved, days, inputs)
         late = promised_late_share(context, option, serving)
         past = past_change(self.runs, then, start, option, context.demand.load.peak_busy_gpus if context else None)
-        self.pending = ActiveChange(start, first_day, found, option, moved, self.runs, past, serving, late)
+        self.pending = ActiveChange(start, first_day, recommendation, option, moved, self.runs, past, serving, late)
         if start == now:
             self._activate_pending()
         return None
@@ -252,12 +256,14 @@ class Backtester:
         return None
 
 
-def _worthwhile_options(found: Recommendation, stage: BacktestInputs) -> list[Option]:
+def _worthwhile_options(recommendation: Recommendation, stage: BacktestInputs) -> list[Option]:
     """The fleets that the gate would not find too small a saving, or too little known of; the largest saving first."""
     policy = stage.given.policy
-    least = max(policy.minimum_saving_usd, (found.usd_per_month or 0) * Decimal(str(policy.minimum_saving_share)))
-    known = [o for o in found.options if stage.replays(o) and o.confidence >= policy.confidence_propose]
-    return sorted((o for o in known if o.saving_usd_per_month >= least), key=lambda o: -o.saving_usd_per_month)
+    least = max(
+        policy.minimum_saving_usd, (recommendation.usd_per_month or 0) * Decimal(str(policy.minimum_saving_share))
+    )
+    options = [o for o in recommendation.options if stage.replays(o) and o.confidence >= policy.confidence_propose]
+    return sorted((o for o in options if o.saving_usd_per_month >= least), key=lambda o: -o.saving_usd_per_month)
 
 
 def _recent_days(days: Sequence[DailyUsage], inputs: AccountInputs) -> list[DailyUsage]:

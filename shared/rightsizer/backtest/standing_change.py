@@ -73,19 +73,19 @@ def past_change(
     old: Endpoint, new: Endpoint, at: datetime, option: Option | None = None, demand: float | None = None
 ) -> PastChange:
     """The change as the next recommendations read it; `demand` are the GPUs that the recommendation planned for."""
-    one, other = old.variants[0], new.variants[0]
+    variant, other = old.variants[0], new.variants[0]
     target = option.target if option and (option.target.hourly_counts or option.target.metric) else None
     mean = option.mean_instances if option and option.target.metric else None
     return PastChange(
         at,
-        one.instance_type,
+        variant.instance_type,
         other.instance_type,
-        one.current_count,
+        variant.current_count,
         other.current_count,
         PastEnd.PROVEN,
         demand=demand,
         mean_instances=(mean or target.mean_count) if target else None,
-        from_routing=one.routing,
+        from_routing=variant.routing,
         day_counts=target.day_counts if target else (),
         tracked=target is not None and target.metric is not None,
     )

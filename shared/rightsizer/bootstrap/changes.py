@@ -334,7 +334,7 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
 
     deployed = None if table_name else stack_of(account, stack)
     table = Table(account.client("dynamodb"), deployed.table if deployed else table_name)
-    known = policy_of_stack(account, deployed) if deployed else StackPolicy()
+    stack_policy = policy_of_stack(account, deployed) if deployed else StackPolicy()
     prices = OrderedPrices(price_sources(None), now, SavingsPlans(account))
     return ReportSources(
         account=account.account(),
@@ -344,9 +344,9 @@ def report_sources(account: Session, stack: str, table_name: str) -> ReportSourc
         past=HistoryTable(table),
         own=LambdaUse(account.client("cloudwatch"), {}),
         stack=Stack(),
-        policy=known.account_policy,
-        misread=known.misread,
-        bill=bill_ports(account, prices, HoursTable(table), hours_zone(known.account_limits)),
+        policy=stack_policy.account_policy,
+        misread=stack_policy.misread,
+        bill=bill_ports(account, prices, HoursTable(table), hours_zone(stack_policy.account_limits)),
     )
 
 

@@ -19,10 +19,10 @@ def channels() -> tuple[Notifier, ...]:
     """Channels that the stack tells each thing once, in this order."""
     from rightsizer.channels.sns import Topic
 
-    told: list[Notifier] = []
+    notifiers: list[Notifier] = []
     if arn := settings().topic_arn:
-        told.append(Topic(session().client("sns"), arn, for_chat=settings().topic_for_chat))
-    return tuple(told)
+        notifiers.append(Topic(session().client("sns"), arn, for_chat=settings().topic_for_chat))
+    return tuple(notifiers)
 
 
 @build_once

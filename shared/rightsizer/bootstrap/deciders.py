@@ -23,7 +23,7 @@ type Lists = tuple[Approvers, PolicyDocument]
 
 def slack_approvers(base: Approvers, policy: PolicyDocument) -> frozenset[str]:
     """Slack users who may decide on something; which of them decides on what, `require_decider` says."""
-    return frozenset[str]().union(*(each.slack_users for each in lists_of_approvers(base, policy)))
+    return frozenset[str]().union(*(approvers.slack_users for approvers in lists_of_approvers(base, policy)))
 
 
 def require_any_list(by: str, lists: Lists) -> None:
@@ -31,7 +31,7 @@ def require_any_list(by: str, lists: Lists) -> None:
 
     Lists that cannot be understood pass here: an order that only goes back needs none of them (`require_of_list`).
     """
-    refusals = [approver_refusal(by, each) for each in lists_of_approvers(*lists) if not each.unreadable]
+    refusals = [approver_refusal(by, approvers) for approvers in lists_of_approvers(*lists) if not approvers.unreadable]
     if refusals and all(refusals):
         raise NotApproverError(f"nothing was recorded: {refusals[0].sentence if refusals[0] else by}")
 
@@ -86,6 +86,6 @@ def subject_of_row(row: Row) -> Subject:
     found = document_of(row).get("recommendation")
     known = found if isinstance(found, dict) else {}
     reading = known.get("environment")
-    said = str(reading.get("environment", "")) if isinstance(reading, dict) else ""
-    environment = Environment(said) if said in tuple(Environment) else Environment.PRODUCTION
+    text = str(reading.get("environment", "")) if isinstance(reading, dict) else ""
+    environment = Environment(text) if text in tuple(Environment) else Environment.PRODUCTION
     return Subject(environment, str(known.get("owner") or ""))

@@ -83,22 +83,22 @@ def policy_of_parameters(account: Session, parameters: Mapping[str, str], home: 
     from rightsizer.aws.policy_parameter import fetch_policy
 
     given = dict(parameters)
-    known = from_environment(_environment(given, home))
+    settings = from_environment(_environment(given, home))
     name = given.get("PolicyParameter", "")
     if not name:
-        return StackPolicy(known, PolicyDocument(), given)
+        return StackPolicy(settings, PolicyDocument(), given)
     try:
-        stored = fetch_policy(account.client("ssm"), name)
+        policy = fetch_policy(account.client("ssm"), name)
     except ReadError as error:
-        return StackPolicy(known, PolicyDocument(), given, unread=str(error))
-    if stored is None:
-        return StackPolicy(known, lost_document(f"policy document: the parameter {name} does not exist"), given)
-    return StackPolicy(known, read_policy(stored.text), given, stored)
+        return StackPolicy(settings, PolicyDocument(), given, unread=str(error))
+    if policy is None:
+        return StackPolicy(settings, lost_document(f"policy document: the parameter {name} does not exist"), given)
+    return StackPolicy(settings, read_policy(policy.text), given, policy)
 
 
-def policy_with(known: StackPolicy, text: str) -> StackPolicy:
+def policy_with(stack_policy: StackPolicy, text: str) -> StackPolicy:
     """The policy as it would be with this document."""
-    return StackPolicy(known.settings, read_policy(text), known.parameters)
+    return StackPolicy(stack_policy.settings, read_policy(text), stack_policy.parameters)
 
 
 def _environment(given: Mapping[str, Any], home: str) -> dict[str, str]:

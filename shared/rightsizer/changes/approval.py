@@ -61,18 +61,18 @@ def _four_eyes_refusal(decider: DecidedBy, approvers: Approvers, asked_by: Seque
     return Reason(Code.NOT_APPROVER, text)
 
 
-def is_same_person(one: DecidedBy, other: DecidedBy) -> bool:
+def is_same_person(decider: DecidedBy, other: DecidedBy) -> bool:
     """Whether two deciders may be one person: the same Slack user, or the same AWS role or user.
 
     Sessions of one role count as one person, since whoever assumes a role chooses the name of the session. A Slack user
     and an AWS identity are not known to be one person.
     """
-    if one.source is not other.source:
+    if decider.source is not other.source:
         return False
-    callers = Caller.from_arn(one.person), Caller.from_arn(other.person)
+    callers = Caller.from_arn(decider.person), Caller.from_arn(other.person)
     if callers[0] is not None and callers[1] is not None:
         return (callers[0].home, callers[0].what) == (callers[1].home, callers[1].what)
-    return one.person == other.person
+    return decider.person == other.person
 
 
 def _approvers_text(approvers: Approvers) -> str:

@@ -188,13 +188,13 @@ def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
 def queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
     """Of each half hour: its first period, the wait in seconds, and the backlog on average."""
     for start in range(len(rows) - WINDOW + 1):
-        some = rows[start : start + WINDOW]
-        known = [p.backlog for p in some if p.backlog is not None]
+        periods = rows[start : start + WINDOW]
+        known = [p.backlog for p in periods if p.backlog is not None]
         if len(known) < KNOWN:
             continue
-        backlog, rate = math.fsum(known) / len(known), sum(p.requests for p in some) / (PERIOD_S * len(some))
+        backlog, rate = math.fsum(known) / len(known), sum(p.requests for p in periods) / (PERIOD_S * len(periods))
         seconds = backlog / rate if rate > 0 else (STUCK_S if backlog >= LEAST else 0.0)
-        yield some[0], min(seconds, STUCK_S), backlog
+        yield periods[0], min(seconds, STUCK_S), backlog
 
 
 def baseline(windows: Windows) -> dict[str, float]:
@@ -203,21 +203,21 @@ def baseline(windows: Windows) -> dict[str, float]:
     Empty when nothing was published; then only absolute limits hold.
     """
     by_variant = {w.variant: tuple(periods_of(w)) for w in windows if isinstance(w, MetricWindow)}
-    rows = [p for some in by_variant.values() for p in some]
+    rows = [p for periods in by_variant.values() for p in periods]
     requests, errors = sum(p.requests for p in rows), sum(p.errors for p in rows)
     found: dict[str, float] = {}
     if requests > 0:
         found[PEAK] = _peak(rows)
-        found |= {f"{PEAK}/{name}": _peak(some) for name, some in by_variant.items() if some}
+        found |= {f"{PEAK}/{name}": _peak(periods) for name, periods in by_variant.items() if periods}
         found["error_share"] = errors / requests
         found["errors_per_minute"] = max((p.errors for p in rows), default=0.0) * 60 / PERIOD_S
-    waited = [longest_wait_s(some) for some in by_variant.values()]
+    waited = [longest_wait_s(periods) for periods in by_variant.values()]
     if known := [seconds for seconds in waited if seconds is not None]:
         found[USUAL] = max(known)
     if (usual := _median_p95_s(rows)) is not None:
         found["p95_s"] = usual
     if len(by_variant) > 1:
-        each = {name: _median_p95_s(some) for name, some in by_variant.items()}
+        each = {name: _median_p95_s(periods) for name, periods in by_variant.items()}
         found |= {f"p95_s/{name}": value for name, value in each.items() if value is not None}
     served = serving_figures(windows)
     return found | {name: served[name] for name in ("mean_s", "gpu_s", "gpu_requests") if served.get(name)}

@@ -158,11 +158,11 @@ def written_counts(source: ConfigSight) -> tuple[VariantCount, ...]:
     )
 
 
-def rename_clone(made: ClonedConfig, source: str, body: Mapping[str, Any]) -> ClonedConfig:
+def rename_clone(clone: ClonedConfig, source: str, body: Mapping[str, Any]) -> ClonedConfig:
     """The clone with another body, named by what that says; `source` is the name that it is derived from."""
     digest = content_hash(body)
     name = _name(source, digest)
-    return replace(made, name=name, body={**body, "EndpointConfigName": name}, content_hash=digest)
+    return replace(clone, name=name, body={**body, "EndpointConfigName": name}, content_hash=digest)
 
 
 def _variant(
@@ -210,14 +210,14 @@ def _name(source: str, digest: str) -> str:
 
 def clone_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:
     """Every reason why `source` must not be cloned for `wanted`; empty when it may. Total."""
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     unknown = [*source.unknown_fields, *(k for k, v in source.body.items() if _is_unknown(k, v))]
     variants = source.body.get("ProductionVariants") or []
     for variant in variants:
         name = variant.get("VariantName", "?")
         for key, value in variant.items():
             if key in REFUSED_OF_VARIANT and not _is_empty(value):
-                found.append(
+                reasons.append(
                     Reason(
                         Code.OTHER_KIND, f"variant {name} cannot be cloned to another size: {REFUSED_OF_VARIANT[key]}"
                     )
@@ -225,14 +225,14 @@ def clone_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) ->
             elif key not in CARRIED_OF_VARIANT | DEAD_OF_VARIANT | set(REFUSED_OF_VARIANT) and not _is_empty(value):
                 unknown.append(f"ProductionVariants.{name}.{key}")
     if unknown:
-        found.append(unknown_fields(source.name, unknown))
+        reasons.append(unknown_fields(source.name, unknown))
     if {v.get("VariantName") for v in variants} != {w.name for w in wanted.fleet}:
-        found.append(
+        reasons.append(
             Reason(Code.CHANGED_SINCE, f"configuration {source.name} has other variants than the change was made for")
         )
-        return tuple(found)
+        return tuple(reasons)
     return (
-        *found,
+        *reasons,
         *_key_refusals(source),
         *_scale_in_refusals(source, wanted.target),
         *_hardware_refusals(source, wanted, catalogue),
@@ -299,7 +299,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _hardware_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue) -> tuple[Reason, ...]:
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     sources = {v["VariantName"]: v for v in source.body["ProductionVariants"]}
     for want in wanted.fleet:
         old_name = sources[want.name].get("InstanceType", "")
@@ -308,19 +308,19 @@ def _hardware_refusals(source: ConfigSight, wanted: Wanted, catalogue: Catalogue
                 continue
             new, old = catalogue.find(new_name), catalogue.find(old_name)
             if new is None:
-                found.append(
+                reasons.append(
                     Reason(Code.NO_SPECIFICATION, f"{new_name} is not in the catalogue, so it is never a target")
                 )
             elif old is not None:
-                found.extend(_hardware_differences(old, new))
-            found.extend(nvme_key_refusals(str(source.body.get("KmsKeyId") or ""), new))
-    return tuple(found)
+                reasons.extend(_hardware_differences(old, new))
+            reasons.extend(nvme_key_refusals(str(source.body.get("KmsKeyId") or ""), new))
+    return tuple(reasons)
 
 
 def _hardware_differences(old: InstanceType, new: InstanceType) -> list[Reason]:
-    found = []
+    reasons = []
     if old.cpu_arch != new.cpu_arch:
-        found.append(
+        reasons.append(
             Reason(
                 Code.ANOTHER_ARCHITECTURE,
                 f"{new.name} is {new.cpu_arch} and {old.name} is {old.cpu_arch}; the image may not run",
@@ -329,10 +329,10 @@ def _hardware_differences(old: InstanceType, new: InstanceType) -> list[Reason]:
     old_vendor = old.accelerator.vendor if old.accelerator else "none"
     new_vendor = new.accelerator.vendor if new.accelerator else "none"
     if old_vendor != new_vendor:
-        found.append(
+        reasons.append(
             Reason(
                 Code.ANOTHER_VENDOR,
                 f"{new.name} has accelerators of {new_vendor}, {old.name} of {old_vendor}; the model must be rebuilt",
             )
         )
-    return found
+    return reasons

@@ -44,8 +44,8 @@ class PlannedChange:
         from rightsizer.domain.change import Entry, JournalEvent
 
         note = Entry(now, JournalEvent.PLAN, "noted", "; ".join((self.plan.guardrail, *self.notes)))
-        said, journal = self.plan.guardrail, (*change.journal, note)
-        return replace(change, before=self.before, plan=self.plan, outcome=said, journal=journal)
+        text, journal = self.plan.guardrail, (*change.journal, note)
+        return replace(change, before=self.before, plan=self.plan, outcome=text, journal=journal)
 
 
 class Planning(Protocol):

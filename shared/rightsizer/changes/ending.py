@@ -74,15 +74,15 @@ def finish_change(change: Change, move: Finish, live: LiveState, now: datetime, 
         sentence = f"{change.ref.name} stays: {sentence}"
     elif move.state is ChangeState.ROLLED_BACK:
         sentence = f"{_current_state_text(change)}: {sentence}"
-    told = [
+    parts = [
         e.detail
         for e in change.journal
         if e.step in (JournalEvent.WAY_BACK, JournalEvent.OWNER_EDITS, JournalEvent.SCHEDULE, JournalEvent.IMAGES)
     ]
     if move.state is ChangeState.ROLLED_BACK:
-        told.append(kept_counts_text(change))
-    told += theirs.values()
-    sentence = "; ".join((sentence, *filter(None, dict.fromkeys(told))))
+        parts.append(kept_counts_text(change))
+    parts += theirs.values()
+    sentence = "; ".join((sentence, *filter(None, dict.fromkeys(parts))))
     lines = owner_additions(change) if move.state is ChangeState.ROLLED_BACK else ()
     if lines:
         sentence += "; what was added to autoscaling since the change went with it, and is put again by: "

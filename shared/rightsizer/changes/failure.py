@@ -147,9 +147,9 @@ def error_detail(error: RightsizerError) -> str:
         case WriteRefusedError() if is_unanswered(error.code):
             return failure_detail(StepResult.UNANSWERED, FailureClass.UNKNOWN, error.text)
         case WriteRefusedError():
-            known = failure_of_code(error.code, error.text)
-            result = StepResult.RETRY if known.again else StepResult.REFUSED
-            return failure_detail(result, known.failure, error.text)
+            refusal = failure_of_code(error.code, error.text)
+            result = StepResult.RETRY if refusal.again else StepResult.REFUSED
+            return failure_detail(result, refusal.failure, error.text)
         case PermissionMissingError():
             return failure_detail(StepResult.RETRY, FailureClass.PERMISSION, str(error))
         case ThrottledError():
@@ -202,11 +202,11 @@ def next_try(change: Change, ending: ChangeState, now: datetime, ranking: Sequen
     behind = _next_option(change, ranking)
     option, number = behind or _with_old_pool(change), change.tries + 1
     due = now + (ELSEWHERE if behind else WAITS[change.tries])
-    said = f"try {number} ended for want of capacity; the next is on {time_text(due)}"
+    text = f"try {number} ended for want of capacity; the next is on {time_text(due)}"
     if behind is not None:
-        said += f", with the next option, {option.target.instance_count} x {option.target.instance_type}"
+        text += f", with the next option, {option.target.instance_count} x {option.target.instance_type}"
     elif option is not change.option:
-        said += f", from the pools {' and '.join(option.target.pools)}"
+        text += f", from the pools {' and '.join(option.target.pools)}"
     earlier = tuple(replace(e, step=f"try {number}: {e.step}") for e in change.journal)
     return replace(
         change,
@@ -217,14 +217,14 @@ def next_try(change: Change, ending: ChangeState, now: datetime, ranking: Sequen
         state=ChangeState.PLANNED,
         course=Course.FORWARD,
         ending=None,
-        journal=(*earlier, Entry(now, JournalEvent.AGAIN, "noted", said)),
+        journal=(*earlier, Entry(now, JournalEvent.AGAIN, "noted", text)),
         next_due=due,
         not_before=due,
         lease_until=None,
         turn_mark=None,
         failure=FailureClass.NONE,
         reason=None,
-        outcome=said,
+        outcome=text,
         looks=0,
         tries=number,
     )
@@ -264,16 +264,16 @@ def retry_chosen_type(change: Change, chosen: Option | None, reasons: Sequence[R
         return None
     due = now + WAITS[min(change.tries, len(WAITS)) - 1]
     kind = chosen.target.instance_type
-    said = f"{reasons[0].sentence}; {kind} is tried again on {time_text(due)}"
+    text = f"{reasons[0].sentence}; {kind} is tried again on {time_text(due)}"
     return replace(
         change,
         option=chosen,
         saving_usd_per_month=chosen.saving_usd_per_month,
-        journal=(*change.journal, Entry(now, JournalEvent.AGAIN, "noted", said)),
+        journal=(*change.journal, Entry(now, JournalEvent.AGAIN, "noted", text)),
         next_due=due,
         not_before=due,
         lease_until=None,
-        outcome=said,
+        outcome=text,
     )
 
 
@@ -287,6 +287,6 @@ def drop_metrics_config(change: Change, step: Step, error: RightsizerError) -> t
         return change, ""
     bare = replace(step, params={key: value for key, value in step.params.items() if key != "MetricsConfig"})
     prepare = tuple(bare if known == step else known for known in change.plan.prepare)
-    said = f"MetricsConfig is refused here, so it is left out: {error}"
-    detail = failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, said)
+    text = f"MetricsConfig is refused here, so it is left out: {error}"
+    detail = failure_detail(StepResult.RETRY, FailureClass.UNKNOWN, text)
     return replace(change, plan=replace(change.plan, prepare=prepare)), detail

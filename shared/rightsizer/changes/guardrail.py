@@ -209,9 +209,9 @@ def rollback_alarms(
     `changes.baseline` says. The p95 alarm needs an objective or a baseline.
     """
     errors = max(ERRORS_PER_MINUTE, BASELINE_FACTOR * baseline.get("errors_per_minute", 0.0))
-    made: list[_Alarm] = []
+    alarms: list[_Alarm] = []
     for variant in watched.variants:
-        made.append(_error_alarm(variant, "5xx", "Invocation5XXErrors", errors))
+        alarms.append(_error_alarm(variant, "5xx", "Invocation5XXErrors", errors))
         usual = usual_p95_s(baseline, variant)
         slow = objective_p95_s or (LATENCY_FACTOR * usual if usual else None)
         if slow is not None:
@@ -225,11 +225,11 @@ def rollback_alarms(
                 "ComparisonOperator": "GreaterThanThreshold",
                 "EvaluateLowSampleCountPercentile": "ignore",
             }
-            made.append(_Alarm(variant, "p95", body))
-    made += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in watched.variants]
+            alarms.append(_Alarm(variant, "p95", body))
+    alarms += [_error_alarm(variant, "model-errors", "InvocationModelErrors", errors) for variant in watched.variants]
     return tuple(
         _put_alarm_step(change_id, watched.endpoint, _dimensions(watched, alarm.about), prefix, alarm)
-        for alarm in made[:MOST]
+        for alarm in alarms[:MOST]
     )
 
 

@@ -58,7 +58,7 @@ def add_instance_hours(
     if change.turned_at is None:
         return change
     since = change.counted_until or change.turned_at
-    changed = {change.variant, *(one.name for one in change.option.target.others)}
+    changed = {change.variant, *(target.name for target in change.option.target.others)}
     running: float = sum(v.current_count for v in endpoint.variants if v.name in changed)
     if by_plan or (change.is_closed and change.option.target.hourly_counts):
         running = planned_instances(change)
@@ -263,10 +263,10 @@ def _minimum_before(change: Change) -> int | None:
 def _past_variants(change: Change) -> Iterator[PastVariant]:
     """What became of the other variants that the same deployment changed."""
     old = {v.name: v for v in (change.before.variants if change.before else ())}
-    for one in change.option.target.others:
-        was = old.get(one.name)
+    for target in change.option.target.others:
+        was = old.get(target.name)
         if was is not None:
-            yield PastVariant(one.name, was.instance_type, one.instance_type, was.count, one.instance_count)
+            yield PastVariant(target.name, was.instance_type, target.instance_type, was.count, target.instance_count)
 
 
 def _stated_risk(change: Change) -> int | None:

@@ -51,15 +51,21 @@ def refusal_by_newest(change: Change, proposal: Proposal | None, newest: NewestR
     """
     if is_independent_of_recommendation(change.option):
         return None
-    name, found = change.ref.name, newest.found
+    name, recommendation = change.ref.name, newest.found
     if newest.unreadable:
         text = f"the newest recommendation of {name} cannot be read by this release ({newest.unreadable}), so nobody"
         return Reason(Code.JUDGEMENT_UNKNOWN, f"{text} knows it; the next evaluation, within a day, writes a new one")
-    decided = proposal.recommendation if proposal is not None else found and recommendation_at_start(found, change)
+    decided = (
+        proposal.recommendation
+        if proposal is not None
+        else recommendation and recommendation_at_start(recommendation, change)
+    )
     if decided is None:
         return None
-    against = _reason_against(change, proposal, decided, found)
-    return against if against is not None else _restored_table_reason(found or decided, name, newest.table_made)
+    against = _reason_against(change, proposal, decided, recommendation)
+    return (
+        against if against is not None else _restored_table_reason(recommendation or decided, name, newest.table_made)
+    )
 
 
 def _reason_against(
@@ -112,8 +118,8 @@ def with_covered_fleet(
     if newest is None or option == change.option:
         return change
     sized = replace(change, option=option, saving_usd_per_month=option.saving_usd_per_month)
-    said = covered_sentence(option, change.option, newest) if stage is None else stage_size_sentence(sized, newest)
-    return replace(sized, journal=(*change.journal, Entry(now, JournalEvent.PREFLIGHT, "noted", said[:500])))
+    text = covered_sentence(option, change.option, newest) if stage is None else stage_size_sentence(sized, newest)
+    return replace(sized, journal=(*change.journal, Entry(now, JournalEvent.PREFLIGHT, "noted", text[:500])))
 
 
 def _stage_now(change: Change, decided: Recommendation, newest: Recommendation | None) -> Option | Reason | None:

@@ -142,33 +142,33 @@ def covered_sentence(now: Option, before: Option, newest: Recommendation) -> str
     )
 
 
-def _is_covered_kind(one: Option, other: Option) -> bool:
+def _is_covered_kind(option: Option, other: Option) -> bool:
     """Whether both change the fleet by the same means: a schedule is none of a plain type and count."""
-    return one.kind is other.kind or {one.kind, other.kind} <= TYPE_AND_COUNT
+    return option.kind is other.kind or {option.kind, other.kind} <= TYPE_AND_COUNT
 
 
-def _is_larger_size(one: Option, other: Option, catalogue: Catalogue) -> bool:
+def _is_larger_size(option: Option, other: Option, catalogue: Catalogue) -> bool:
     """Whether it is sure, and has the same GPU with a larger host: what a host is too small for, the next one does.
 
     As many GPUs: a model runs on more of them only where it is divided otherwise.
     """
-    a, b = one.target, other.target
+    a, b = option.target, other.target
     larger = _has_larger_host(catalogue.find(a.instance_type), catalogue.find(b.instance_type))
-    return larger and not one.test_usd and one.in_place and _is_covered_kind(one, other) and _is_no_less(a, b)
+    return larger and not option.test_usd and option.in_place and _is_covered_kind(option, other) and _is_no_less(a, b)
 
 
-def _has_larger_host(one: InstanceType | None, other: InstanceType | None) -> bool:
+def _has_larger_host(hardware: InstanceType | None, other: InstanceType | None) -> bool:
     """Whether both are sizes of a family with as many of the same GPU, and the first has more vCPUs or memory."""
-    if one is None or other is None or one.family != other.family:
+    if hardware is None or other is None or hardware.family != other.family:
         return False
-    alike = (one.accelerator, one.accelerator_count) == (other.accelerator, other.accelerator_count)
-    hosts = (one.vcpu, one.memory_gib), (other.vcpu, other.memory_gib)
+    alike = (hardware.accelerator, hardware.accelerator_count) == (other.accelerator, other.accelerator_count)
+    hosts = (hardware.vcpu, hardware.memory_gib), (other.vcpu, other.memory_gib)
     return alike and hosts[0] != hosts[1] and all(a >= b for a, b in zip(*hosts, strict=True))
 
 
-def _is_no_less(given: Target, needed: Target) -> bool:
+def _is_no_less(target: Target, needed: Target) -> bool:
     """Whether as many instances run in each hour as were agreed to, or more."""
-    return _is_no_more(zip(needed.week_counts, given.week_counts, strict=True))
+    return _is_no_more(zip(needed.week_counts, target.week_counts, strict=True))
 
 
 def _sure_options(option: Option, newest: Recommendation, approved_as: ApprovedAs) -> list[Option]:
@@ -180,8 +180,8 @@ def _sure_options(option: Option, newest: Recommendation, approved_as: ApprovedA
 
 def _of_others(option: Option) -> Iterator[tuple[str, Option]]:
     """The option as it is to each other variant that it changes: each is held against that variant's own options."""
-    for one in option.target.others:
-        yield one.name, replace(option, target=Target(one.instance_type, one.instance_count))
+    for target in option.target.others:
+        yield target.name, replace(option, target=Target(target.instance_type, target.instance_count))
 
 
 def _growth_reason(option: Option, newest: Recommendation, when: str, *, by_policy: bool) -> Reason | None:
@@ -324,24 +324,24 @@ def _largest_risk(option: Option, newest: Recommendation, approved_as: ApprovedA
     return max(_risk_of(option, approved_as), _risk_of(first, approved_as))
 
 
-def _is_same_type(one: Option, other: Option) -> bool:
-    return one.target.instance_type == other.target.instance_type and _is_alike(one, other)
+def _is_same_type(option: Option, other: Option) -> bool:
+    return option.target.instance_type == other.target.instance_type and _is_alike(option, other)
 
 
-def _is_alike(one: Option, other: Option) -> bool:
-    return one.kind is other.kind or {one.kind, other.kind} <= FLEETS
+def _is_alike(option: Option, other: Option) -> bool:
+    return option.kind is other.kind or {option.kind, other.kind} <= FLEETS
 
 
-def _is_within(needed: Target, given: Target) -> bool:
+def _is_within(needed: Target, target: Target) -> bool:
     """Whether what is needed is no more than what is given, at each hour of the week and in each bound that both have.
 
     Autoscaling that starts an instance at a lower load gives more: the target value may be no more than `ALIKE` above.
     """
-    bounds = ((needed.minimum, given.minimum), (needed.maximum, given.maximum))
-    hours = zip(needed.week_counts, given.week_counts, strict=True)
+    bounds = ((needed.minimum, target.minimum), (needed.maximum, target.maximum))
+    hours = zip(needed.week_counts, target.week_counts, strict=True)
     if not _is_no_more(hours) or not _is_no_more((a, b) for a, b in bounds if a is not None and b is not None):
         return False
-    at, given_at = needed.target_value, given.target_value
+    at, given_at = needed.target_value, target.target_value
     return at is None or given_at is None or given_at <= (1 + ALIKE) * at
 
 

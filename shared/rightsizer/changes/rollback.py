@@ -78,10 +78,10 @@ def needed_counts(
 
 def _is_large_enough(change: Change, endpoint: EndpointSight, now: datetime) -> bool:
     """Whether the stored rollback carries the fleet of now, whatever the quotas are."""
-    stored = change.before.variants if change.before else ()
+    variant_counts = change.before.variants if change.before else ()
     return (
         not change.plan.grown
-        and rollback_size.rollback_counts(change_due_now(change, now).change, endpoint, {}) == stored
+        and rollback_size.rollback_counts(change_due_now(change, now).change, endpoint, {}) == variant_counts
     )
 
 
@@ -132,20 +132,20 @@ def keep_owner_edits(change: Change, live: LiveState, now: datetime) -> Change:
 
 
 def enlarge(
-    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput, now: datetime
+    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], rollback: RollbackInput, now: datetime
 ) -> Change:
     """The change with a rollback that runs `wanted`, or with a line why the stored one stands."""
-    made = _enlarge_plan(change, endpoint, wanted, given)
+    plan = _enlarge_plan(change, endpoint, wanted, rollback)
     said = ", ".join(f"{v.name} {v.count} x {v.instance_type}" for v in wanted)
-    if not isinstance(made, Plan):
-        text = f"the fleet grew to need {said}, and the rollback cannot be cloned: {made.sentence}"
+    if not isinstance(plan, Plan):
+        text = f"the fleet grew to need {said}, and the rollback cannot be cloned: {plan.sentence}"
         return _note_plan(change, change.plan, "failed", text, now)
     text = f"the fleet or its bounds grew since the plan; the rollback runs {said}"
-    return _note_plan(change, made, "noted", text, now)
+    return _note_plan(change, plan, "noted", text, now)
 
 
 def _enlarge_plan(
-    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], given: RollbackInput
+    change: Change, endpoint: EndpointSight, wanted: tuple[VariantCount, ...], rollback: RollbackInput
 ) -> Plan | Reason:
     plan, before = change.plan, change.before
     assert before is not None
@@ -154,14 +154,14 @@ def _enlarge_plan(
         old = {v.name: v.count for v in before.variants}
         moved = [v for v in wanted if v.count != old[v.name] or v.name in _named_variants(first_back)]
         return replace(plan, back=capacity_step(change.ref.name, moved), grown=wanted, first_back=first_back)
-    if given.source is None:  # the deployment of the stored one says so itself, and hands over
+    if rollback.source is None:  # the deployment of the stored one says so itself, and hands over
         return Reason(Code.CONFIGURATION_REPLACED, f"configuration {before.config_name} does not exist any more")
     tags = {clone.CHANGE_TAG: change.id}
-    made = clone.clone_config(given.source, clone.Wanted(wanted), given.catalogue, tags, endpoint.capture_stopped)
+    made = clone.clone_config(rollback.source, clone.Wanted(wanted), rollback.catalogue, tags, endpoint.capture_stopped)
     if not isinstance(made, clone.ClonedConfig):
         return made[0]
     others = tuple(step for step in plan.prepare if step.subject != made.name)
-    deployment = _deployment(change, endpoint, sum(v.count for v in wanted), given.quotas)
+    deployment = _deployment(change, endpoint, sum(v.count for v in wanted), rollback.quotas)
     return replace(
         plan,
         prepare=(*others, create_step(made)),
@@ -200,8 +200,8 @@ def _is_refused(change: Change) -> bool:
     The stored rollback needs no configuration, so a role that lost `CreateEndpointConfig` can still go back.
     """
     plan = change.plan
-    made = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
-    lasts = [change.last_entry(step, "done", "failed") for step in (*made, plan.back) if step is not None]
+    steps = [s for s in plan.prepare if s.kind is StepKind.CREATE_CONFIG and s.subject == plan.back_config]
+    lasts = [change.last_entry(step, "done", "failed") for step in (*steps, plan.back) if step is not None]
     return any(last is not None and _is_hopeless(last) for last in lasts)
 
 
@@ -248,7 +248,7 @@ def change_with_recorded_autoscaling(due: DueChange, now: datetime) -> DueChange
     caught = steps_due_now(
         _autoscaling_steps_before_rollback(change), change.met.scaling, change.met.at, now, all_actions=True
     )
-    said = {step.text: told for step in caught.steps if (told := caught.said.get(step.key))}
+    said = {step.text: text for step in caught.steps if (text := caught.said.get(step.key))}
     return DueChange(replace(change, plan=replace(change.plan, settle=caught.steps)), {**due.said, **said})
 
 

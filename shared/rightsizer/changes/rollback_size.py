@@ -32,7 +32,7 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
     asked = {v.name: v.count for v in change.plan.after}
     earlier = {v.name: v.count for v in change.plan.grown}
     old_bounds, new_bounds = _bounds(change.plan.restore), _bounds(change.plan.settle)
-    made = []
+    variant_counts = []
     for old in change.before.variants:
         resource = variant_resource_id(change.ref.name, old.name)
         least, most = old_bounds.get(resource, (0, None))
@@ -40,8 +40,8 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
         if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
             need = max(need, running, _old_instances_for(running, _exchange(change, old)))
         need = _clamp_to_limits(need, old.count, (most, quotas.get(old.instance_type)))
-        made.append(replace(old, count=max(need, earlier.get(old.name, 0))))
-    return tuple(made)
+        variant_counts.append(replace(old, count=max(need, earlier.get(old.name, 0))))
+    return tuple(variant_counts)
 
 
 def owner_edits(change: Change, live: LiveState) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def raise_bounds(change: Change, live_state: LiveState) -> tuple[Step, ...]:
     Bounds that a schedule moves are its own, and lower ones are not carried over: the rollback is never smaller.
     """
     settled = _bounds(change.plan.settle)
-    made = []
+    steps = []
     for step in change.plan.restore:
         live = live_state.target(step) if step.kind is StepKind.REGISTER_TARGET else None
         least, most = settled.get(step.subject, (0, None))
@@ -72,8 +72,8 @@ def raise_bounds(change: Change, live_state: LiveState) -> tuple[Step, ...]:
             low = max(low, _old_instances_for(live.minimum, exchange)) if live.minimum > least else low
             high = max(low, high, _old_instances_for(live.maximum, exchange) if live.maximum > most else 0)
             step = replace(step, params={**step.params, "MinCapacity": low, "MaxCapacity": high})
-        made.append(step)
-    return tuple(made)
+        steps.append(step)
+    return tuple(steps)
 
 
 def raise_in_place(change: Change, live: LiveState) -> Change:
@@ -108,11 +108,11 @@ def kept_counts_text(change: Change) -> str:
     old = {v.name: v.count for v in (change.before.variants if change.before else ())}
     kept = [row for step in change.plan.restore for row in _count_rows(step)]
     more = [row for row in kept if row["DesiredInstanceCount"] > old.get(row["VariantName"], 0)]
-    said = ", ".join(
+    text = ", ".join(
         f"{r['VariantName']} keeps {r['DesiredInstanceCount']} instances ({old.get(r['VariantName'], 0)} before)"
         for r in more
     )
-    return f"what ran for the load stays, and nothing lowers it by itself: {said}" if more else ""
+    return f"what ran for the load stays, and nothing lowers it by itself: {text}" if more else ""
 
 
 def _with_live_counts(step: Step, change: Change, live: LiveState) -> Step:
@@ -155,7 +155,7 @@ def _exchange(change: Change, old: VariantCount) -> tuple[int, int]:
     """Old instances, and new ones that serve what they did: of each variant that the change moves, its own."""
     if old.name == change.variant:
         return change.plan.exchange
-    moved = next((one for one in change.option.target.others if one.name == old.name), None)
+    moved = next((target for target in change.option.target.others if target.name == old.name), None)
     return (1, 1) if moved is None else (max(1, old.count), max(1, moved.instance_count))
 
 

@@ -107,9 +107,9 @@ def follow_up_text(change: Change) -> str:
         who = DecidedBy.read(asked_by).person
         return f"; the change needs the approval of somebody else than {who}, who asked for the test: it is asked again"
     if _has_proved_well(change):
-        said = "; the change follows by the same approval, once an evaluation has judged by what was measured"
+        text = "; the change follows by the same approval, once an evaluation has judged by what was measured"
         stop = order_command("reject", change.proposal_id, change.ref.region)
-        return f"{said}; until it begins, {stop} stops it"
+        return f"{text}; until it begins, {stop} stops it"
     return "; the change does not follow"
 
 

@@ -27,7 +27,7 @@ def proven_stage(change: Change) -> ProvenStage | None:
     proven = change.state is ChangeState.PROVEN and change.plan.kind is PlanKind.CHANGE and not change.asked_back_by
     if not proven or not change.stages or change.before is None:
         return None
-    counts = ",".join(f"{one.name}={one.count}" for one in change.plan.after)
+    counts = ",".join(f"{variant_count.name}={variant_count.count}" for variant_count in change.plan.after)
     config = change.plan.new_config or change.before.config_name
     ended = change.journal[-1].at
     return ProvenStage(stage_number(change), change.id, ended, config, counts, measured_in_all(change, ended))
@@ -67,12 +67,12 @@ def proposal_of_stage(proposal: Proposal, before: ProvenStage | None) -> Proposa
     """
     if before is None:
         return proposal
-    found = proposal.recommendation
-    stages = found.stages[before.number - 1 :]
+    recommendation = proposal.recommendation
+    stages = recommendation.stages[before.number - 1 :]
     left = f"{before.config_name}|{before.counts}"
-    found = replace(found, options=stages[:1], stages=stages[1:], fingerprint=left, gate=Gate.PROPOSE)
+    recommendation = replace(recommendation, options=stages[:1], stages=stages[1:], fingerprint=left, gate=Gate.PROPOSE)
     decision = replace(proposal.decision, test_first=False) if proposal.decision is not None else None
-    return replace(proposal, recommendation=found, decision=decision)
+    return replace(proposal, recommendation=recommendation, decision=decision)
 
 
 def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> Option | Reason:
@@ -83,11 +83,11 @@ def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> O
     when = f"the recommendation of {time_text(newest.evaluated_at)}"
     kind, target, promised = approved.kind, approved.target, approved.saving_usd_per_month
     alike = [
-        one
-        for one in newest.of_variant(variant).options
-        if one.kind is kind and one.target.instance_type == target.instance_type and not one.test_usd
+        option
+        for option in newest.of_variant(variant).options
+        if option.kind is kind and option.target.instance_type == target.instance_type and not option.test_usd
     ]
-    best = max(alike, key=lambda one: one.saving_usd_per_month, default=None)
+    best = max(alike, key=lambda option: option.saving_usd_per_month, default=None)
     if best is None:
         what = f"{kind.value} on {target.instance_type}"
         return Reason(Code.NEWER_JUDGEMENT, f"{when} does not offer {what} any more: {newest.reason.sentence}")
@@ -124,9 +124,9 @@ def next_stage_text(change: Change) -> str:
     number = stage_number(change) + 1
     if proven_stage(change) is None:
         return f"; stage {number} of the plan does not follow"
-    said = f"; stage {number} ({change.stages[0].kind.value}) follows by the same approval, once an evaluation has"
+    text = f"; stage {number} ({change.stages[0].kind.value}) follows by the same approval, once an evaluation has"
     stop = order_command("reject", change.proposal_id, change.ref.region)
-    return f"{said} judged what runs now; until it begins, {stop} stops it"
+    return f"{text} judged what runs now; until it begins, {stop} stops it"
 
 
 def standing_stage_text(change: Change) -> str:

@@ -58,9 +58,11 @@ class RoutedSlack:
             return message.channel
         if not isinstance(message, ProposalMessage):
             return self._common
-        found = message.proposal.recommendation
-        environment = found.environment.environment if found.environment is not None else Environment.PRODUCTION
-        return channel_for(self._policy, Subject(environment, found.owner), self._default)
+        recommendation = message.proposal.recommendation
+        environment = (
+            recommendation.environment.environment if recommendation.environment is not None else Environment.PRODUCTION
+        )
+        return channel_for(self._policy, Subject(environment, recommendation.owner), self._default)
 
     def digest_of(self, proposal: Proposal) -> str:
         """Name of the digests that the proposal belongs to: its channel, or empty where that is nobody's own."""

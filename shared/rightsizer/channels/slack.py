@@ -116,10 +116,10 @@ class Slack:
             return failed, Check(
                 channel, "posting in the channel", Outcome.NOT_CHECKED, "Slack did not accept the token"
             )
-        known = Check(
+        check = Check(
             token, "posting in Slack", Outcome.OK, f"{who.get('user', 'the app')} in {who.get('team', 'Slack')}"
         )
-        return known, self._channel_check(channel)
+        return check, self._channel_check(channel)
 
     def _channel_check(self, action: str) -> Check:
         purpose, invite = f"posting in the channel {self._channel}", REMEDIES["not_in_channel"]

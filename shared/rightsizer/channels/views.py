@@ -29,9 +29,9 @@ class Views:
         self._endpoint = endpoint.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
 
-    def open_reason_form(self, click: Click, asked: DecisionAsked) -> None:
+    def open_reason_form(self, click: Click, decision_asked: DecisionAsked) -> None:
         """Open the form that asks why. WriteRefusedError or ThrottledError where Slack did not open it."""
-        value = f"{asked.proposal_id}~{asked.revision}"
+        value = f"{decision_asked.proposal_id}~{decision_asked.revision}"
         self._open(click, blocks.reason_form(_kept(click, value)))
 
     def show_details(self, click: Click, stored: bytes, page_link: str) -> None:

@@ -37,7 +37,7 @@ class Asynchronous(Elsewhere):
     """Its callers have to change."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint that sleeps between bursts, where the tag says that callers can wait."""
         from rightsizer.recommender.scale_to_zero import idle_time
 

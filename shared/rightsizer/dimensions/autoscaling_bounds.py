@@ -41,14 +41,16 @@ class AutoscalingBounds(Addable):
             return "removes the autoscaling and sets the old count"
         return self.back if option.target.target_value is None else "puts the old target into the policy again"
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Bounds or the target of the owner's policy; with a reason of its own for bursts that are too short."""
         from rightsizer.recommender.policy_target import policy_target_option
         from rightsizer.recommender.target_tracking import too_late_reason
 
-        answers = list(super().offer(context, found))
-        bounds = any(isinstance(each, Option) for each in answers) or any(o.kind in self.kinds for o in found.options)
-        target = None if bounds else policy_target_option(context, found)
+        answers = list(super().offer(context, recommendation))
+        bounds = any(isinstance(each, Option) for each in answers) or any(
+            o.kind in self.kinds for o in recommendation.options
+        )
+        target = None if bounds else policy_target_option(context, recommendation)
         if target is not None:
             yield target
             return

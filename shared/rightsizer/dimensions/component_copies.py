@@ -63,16 +63,19 @@ class ComponentCopies(Dimension):
 def _refusals(approved: Approved) -> Iterator[Reason]:
     """What the tags of each component say, and whether its copies are those of the judgement."""
     live, judged = approved.inputs.copies, approved.inputs.proposal.recommendation.components
-    known = {one.name: one.copies for one in judged}
-    for _, seen in sorted(approved.inputs.components.items()):
-        refused = copies_refusal(seen, may_be_untagged=approved.limits.change_untagged)
+    known = {finding.name: finding.copies for finding in judged}
+    for _, sight in sorted(approved.inputs.components.items()):
+        refused = copies_refusal(sight, may_be_untagged=approved.limits.change_untagged)
         if refused is not None:
             yield refused
     for name, _ in approved.change.option.target.copies:
         if name in known and live.get(name) not in (known[name], MOVING):
             text = f"component {name} has {live.get(name, 0)} copies, and was judged with {known[name]}"
             yield Reason(Code.CHANGED_SINCE, text)
-    own, least = {t.component_name: t for t in approved.inputs.scaling}, {one.name: one.minimum for one in judged}
+    own, least = (
+        {t.component_name: t for t in approved.inputs.scaling},
+        {finding.name: finding.minimum for finding in judged},
+    )
     for name, _ in approved.change.option.target.least_copies:
         target = own.get(name)
         if target is None or target.minimum != least.get(name) or target.scheduled or any(target.suspended.values()):

@@ -56,7 +56,7 @@ class Delete(Dimension):
         )
         return PlannedChange(approved.before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Why it is not deleted: only an idle endpoint is, and `recommender/idle.py` recommends for that one."""
         from rightsizer.recommender.idle import delete_refusal
 

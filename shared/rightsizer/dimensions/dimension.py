@@ -34,9 +34,9 @@ class Addable(Dimension, Protocol):
         """Why it can save nothing here, told before any fleet is computed; None where it may."""
         ...
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Closed: what it would save for an approval. Open: why no option of the search moves it."""
         from rightsizer.recommender.closed_dimensions import answers
 
         (kind,) = self.kinds
-        return answers(found, context, kind, self.saves_nothing)
+        return answers(recommendation, context, kind, self.saves_nothing)

@@ -57,9 +57,9 @@ class InstancePools(Elsewhere):
 
         return plan_new_config(approved)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Behind a chosen type; a test chooses none yet."""
-        best = found.chosen_option if not found.offers_test else None
+        best = recommendation.chosen_option if not recommendation.offers_test else None
         now = (context.runs.name, context.variant.current_count)
         reason = pool_refusal(best, now, context.endpoint.ref.region, context.endpoint.is_plain)
         if best is None or reason is not None:

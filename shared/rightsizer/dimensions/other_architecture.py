@@ -56,7 +56,7 @@ class OtherArchitecture(Elsewhere):
         """``run on 1 x ml.inf2.xlarge after a migration to another architecture``."""
         return f"run on {fleet(option.target)} after a migration to another architecture"
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of each CPU architecture, as an option or with its reason."""
         reason = cpu_refusal(context.demand, context.policy)
         if reason is not None:
@@ -77,7 +77,7 @@ class OtherChips(OtherArchitecture):
         """Said of the architecture already."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """The cheapest type of Inferentia or Trainium that may serve; each cheaper one that may not, and why."""
         if other_kind(context) is not None:
             return []
@@ -117,10 +117,10 @@ def _cheapest(context: EvaluationContext, arch: str, sold: list[Sold], held: flo
     """The cheapest type of the architecture that may serve; else the reason of the dearest, for others are smaller."""
     refused: Excluded | None = None
     for hardware, price in sold:
-        found = _option_on_type(context, hardware, price, held)
-        if isinstance(found, Option):
-            return found
-        refused = Excluded(hardware.name, found, OptionKind.OTHER_ARCHITECTURE)
+        option = _option_on_type(context, hardware, price, held)
+        if isinstance(option, Option):
+            return option
+        refused = Excluded(hardware.name, option, OptionKind.OTHER_ARCHITECTURE)
     if refused is not None:
         return refused
     usd = f"USD {context.price.usd_per_hour} per hour of {context.runs.name}"

@@ -35,9 +35,9 @@ class Packing(Dimension):
         needs = needs_at(context)
         return needs if isinstance(needs, Reason) else None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """Why no partners are named: they are known only beside the other endpoints."""
         from rightsizer.recommender.packing import packing_reason
 
-        needs = found.needs
+        needs = recommendation.needs
         return [packing_reason(needs, context.endpoint.owner)] if needs is not None else []

@@ -26,8 +26,8 @@ class ScaleInPolicy(Dimension):
 
     def describe(self, option: Option) -> str:
         """The two strategies of ScaleInPolicy."""
-        asked = option.target.scale_in
-        consolidates = asked is not None and asked.strategy == "CONSOLIDATION"
+        scale_in = option.target.scale_in
+        consolidates = scale_in is not None and scale_in.strategy == "CONSOLIDATION"
         return "move copies together to empty instances" if consolidates else "give back empty instances only"
 
     def with_live_counts(self, inputs: PreflightInput) -> PreflightInput:

@@ -74,7 +74,7 @@ class ScaleToZero(Dimension):
         )
         return PlannedChange(before, plan)
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """One option, where the owner tolerates cold starts or nobody would have met one; or why not."""
         from rightsizer.recommender.scale_to_zero import scale_to_zero
 

@@ -29,7 +29,9 @@ class Schedule(Addable):
         runs = f"run {_span(week)} {noun} of {option.target.instance_type} by the hour of the"
         if not classes:
             return f"{runs} day"
-        return f"{runs} week ({', '.join(f'{days_text(one.weekdays)} {_span(one.counts)}' for one in classes)})"
+        return (
+            f"{runs} week ({', '.join(f'{days_text(counts.weekdays)} {_span(counts.counts)}' for counts in classes)})"
+        )
 
     def plan(self, approved: Approved) -> PlannedChange | tuple[Reason, ...]:
         """Counts by the hour in UTC, of the day or of the week, set without a deployment."""

@@ -38,7 +38,7 @@ class Serverless(Elsewhere):
     """A real-time endpoint cannot become serverless."""
     restart = Restart.NEW_ENDPOINT
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
         """An endpoint of the memory that host and model need, where its price is known."""
         from rightsizer.recommender.scale_to_zero import may_start_cold
 
@@ -46,8 +46,8 @@ class Serverless(Elsewhere):
         if unneeded is not None:
             return [unneeded]
         held = memory_of(context.reference, context.demand)
-        known = context.inputs.prices.serverless
-        if known is None:
+        serverless_price = context.inputs.prices.serverless
+        if serverless_price is None:
             return [serverless_reason(context.demand, context.usd_per_month)]
         host = context.demand.host_memory_gib
         need = held + (context.reference.memory_gib if host is None else host)
@@ -55,8 +55,15 @@ class Serverless(Elsewhere):
         if reason is not None:
             return [reason]
         size, seconds = whole_gigabytes(need) or SERVERLESS_GB, busy_seconds(context.demand)
-        hour = serverless_usd(known.usd_per_gb_second, size, Decimal(3600))
-        price = Price(f"serverless {size} GB", known.region, hour, "snapshot", known.basis, known.as_of)
+        hour = serverless_usd(serverless_price.usd_per_gb_second, size, Decimal(3600))
+        price = Price(
+            f"serverless {size} GB",
+            serverless_price.region,
+            hour,
+            "snapshot",
+            serverless_price.basis,
+            serverless_price.as_of,
+        )
         bill = bill_of(context, price, seconds / SECONDS_PER_MONTH, 0, 0.0)
         if bill.saving <= 0:
             return [no_saving_reason(context, price.instance_type)]

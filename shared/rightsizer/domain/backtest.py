@@ -105,12 +105,12 @@ class Backtest:
     @property
     def saved_usd(self) -> Decimal:
         """US dollars over the window, less the switches; those by plan included."""
-        return sum((each.after.saved_usd for each in self.changes), Decimal(0))
+        return sum((change.after.saved_usd for change in self.changes), Decimal(0))
 
     @property
     def by_plan_usd(self) -> Decimal:
         """The part of `saved_usd` that is by plan alone, for nothing could be replayed."""
-        return sum((each.after.saved_usd for each in self.changes if not each.after.was_replayed), Decimal(0))
+        return sum((change.after.saved_usd for change in self.changes if not change.after.was_replayed), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,23 +208,23 @@ type ReadComponents = tuple[Component | UnreadComponent, ...] | Reason
 """Every component of an endpoint; why they could not be listed, in place of them."""
 
 
-def copies_refusal(seen: ComponentSight, *, may_be_untagged: bool) -> Reason | None:
+def copies_refusal(sight: ComponentSight, *, may_be_untagged: bool) -> Reason | None:
     """Why the tags of the component itself speak against other copies; those of its endpoint do not stand for them."""
-    if (unread := seen.tags_unread) is not None:
-        text = f"the tags of component {seen.name} could not be read, so nobody is known to allow other copies"
+    if (unread := sight.tags_unread) is not None:
+        text = f"the tags of component {sight.name} could not be read, so nobody is known to allow other copies"
         return Reason(unread.code, f"{text}: {unread.sentence}")
-    if owner := owner_of(seen.tags):
-        text = f"{owner} owns component {seen.name}; its next deployment would undo the change"
+    if owner := owner_of(sight.tags):
+        text = f"{owner} owns component {sight.name}; its next deployment would undo the change"
         return Reason(Code.OWNED_BY_STACK, text)
-    said = seen.tags.get(MODE_TAG, "")
+    said = sight.tags.get(MODE_TAG, "")
     if said in (Mode.PROPOSE, Mode.AUTO) or (not said and may_be_untagged):
         return None
     if said:
-        text = f"the tag {MODE_TAG} of component {seen.name} is {said}, and its copies would change"
+        text = f"the tag {MODE_TAG} of component {sight.name} is {said}, and its copies would change"
         return Reason(Code.NOT_OPTED_IN, text)
-    text = f"the tag {MODE_TAG} of component {seen.name} is absent: its copies could not be set"
-    where = region_option(region_of_arn(seen.arn))
-    line = f"aws sagemaker add-tags{where} --resource-arn {seen.arn} --tags Key={MODE_TAG},Value={Mode.PROPOSE}"
+    text = f"the tag {MODE_TAG} of component {sight.name} is absent: its copies could not be set"
+    where = region_option(region_of_arn(sight.arn))
+    line = f"aws sagemaker add-tags{where} --resource-arn {sight.arn} --tags Key={MODE_TAG},Value={Mode.PROPOSE}"
     return Reason(Code.NOT_OPTED_IN, f"{text}; {line}")
 
 

@@ -191,15 +191,15 @@ class Fleet:
 
     def on(self, weekday: int) -> "Fleet":
         """The fleet as it is on a day of the week (Monday is 0)."""
-        own = next((one.counts for one in self.day_counts if weekday in one.weekdays), self.counts)
+        own = next((counts.counts for counts in self.day_counts if weekday in counts.weekdays), self.counts)
         return replace(self, counts=own, day_counts=()) if self.day_counts else self
 
     @property
     def mean_count(self) -> float:
         """Instances on average over the hours of the week, without what autoscaling adds."""
         classes = self.day_counts or (DayCounts((0,), self.counts),)
-        hours = sum(len(one.weekdays) * len(one.counts) for one in classes)
-        return sum(len(one.weekdays) * sum(one.counts) for one in classes) / hours
+        hours = sum(len(counts.weekdays) * len(counts.counts) for counts in classes)
+        return sum(len(counts.weekdays) * sum(counts.counts) for counts in classes) / hours
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,8 @@ def may_grow_usd(tags: Mapping[str, str]) -> Decimal | None:
 
     None where the tag is absent or is no plain number: then a person is asked. 0 allows growth that costs nothing.
     """
-    said = tags.get(MAY_GROW_TAG, "").strip()
-    return Decimal(said) if re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,2})?", said) else None
+    text = tags.get(MAY_GROW_TAG, "").strip()
+    return Decimal(text) if re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,2})?", text) else None
 
 
 def growth_refusal(tags: Mapping[str, str], added: Decimal) -> Reason | None:

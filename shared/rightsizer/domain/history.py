@@ -131,7 +131,7 @@ class PastChange:
         """
         if self.variant == name or (not self.variant and is_first):
             return self
-        mine = next((one for one in self.others if one.name == name), None)
+        mine = next((past_variant for past_variant in self.others if past_variant.name == name), None)
         if mine is None:
             return None
         return PastChange(

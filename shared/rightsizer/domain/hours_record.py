@@ -264,7 +264,7 @@ class HoursRecord:
 
     def with_untold(self, message: Untold) -> "HoursRecord":
         """The record with a message that is still to be sent; the same key once, the oldest ones go."""
-        if any(known.key == message.key for known in self.untold):
+        if any(untold.key == message.key for untold in self.untold):
             return self
         waiting = (*self.untold, message)[-KEPT_UNTOLD:]
         while len(waiting) > 1 and sum(len(each.text) for each in waiting) > UNTOLD_CHARS:
@@ -290,10 +290,10 @@ class HoursRecord:
 
     def with_intent(self, step: Step, now: datetime) -> "HoursRecord":
         """The record with the line before the write of a step, and of a creation whose turn it was."""
-        known = self.with_entry(intent_of(step, now))
+        record = self.with_entry(intent_of(step, now))
         if step.kind is not StepKind.CREATE_ENDPOINT or self.before is None:
-            return known
-        return replace(known, had_fallback=step.params["EndpointConfigName"] == self.before.fallback_config)
+            return record
+        return replace(record, had_fallback=step.params["EndpointConfigName"] == self.before.fallback_config)
 
 
 def intent_of(step: Step, now: datetime) -> Entry:

@@ -70,14 +70,14 @@ class TrainingJob:
     @property
     def interruptions(self) -> int:
         """How often Spot capacity was taken from it."""
-        return sum(1 for found in self.transitions if found.status == "Interrupted")
+        return sum(1 for transition in self.transitions if transition.status == "Interrupted")
 
     def training_s(self, now: datetime) -> float:
         """Seconds in the secondary status ``Training`` so far."""
         return sum(
-            ((found.end or now) - found.start).total_seconds()
-            for found in self.transitions
-            if found.status == "Training"
+            ((transition.end or now) - transition.start).total_seconds()
+            for transition in self.transitions
+            if transition.status == "Training"
         )
 
 

@@ -158,7 +158,7 @@ class LiveState:
         wanted = (step.params.get("ResourceId"), step.params.get("ScalableDimension"))
         return next((t for t in self.scaling or () if (t.resource_id, t.dimension) == wanted), None)
 
-    def edits(self, goals: Iterable[Step], stored: Iterable[ScalableTarget]) -> tuple[str, ...]:
+    def edits(self, goals: Iterable[Step], targets: Iterable[ScalableTarget]) -> tuple[str, ...]:
         """Differences between live autoscaling and these steps, by step key, with additions that were not stored.
 
         New policies and scheduled actions are named by their resource and name. Empty where nothing was looked at.
@@ -168,7 +168,7 @@ class LiveState:
         other = (s.key for s in goals if s.kind in AUTOSCALING and not self.has_effect_of(s))
         return (
             *other,
-            *(f"{resource} {name}" for resource, name in sorted(_policy_names(self.scaling) - _policy_names(stored))),
+            *(f"{resource} {name}" for resource, name in sorted(_policy_names(self.scaling) - _policy_names(targets))),
         )
 
     def resolve_step(self, step: Step) -> Step:
@@ -182,9 +182,9 @@ class LiveState:
         if step.kind is StepKind.REGISTER_TARGET and self.target(step) is not None:
             return replace(step, params={k: v for k, v in step.params.items() if k != "Tags"})
         if step.kind is StepKind.UPDATE_COMPONENT:  # nobody's edit of the specification or copies is undone
-            found = self.components.get(step.component)
+            sight = self.components.get(step.component)
             whole = (
-                found.placement_request(strategy_of(step.params)) if found is not None and not found.is_moving else {}
+                sight.placement_request(strategy_of(step.params)) if sight is not None and not sight.is_moving else {}
             )
             return replace(step, params={**step.params, **whole})
         if step.kind is not StepKind.PUT_ALARM:
@@ -202,8 +202,8 @@ class LiveState:
             case StepKind.UPDATE_ENDPOINT | StepKind.SET_CAPACITY | StepKind.SET_COPIES:
                 return self._is_serving(step)
             case StepKind.UPDATE_COMPONENT:
-                found = self.components.get(step.component)
-                return found is None or (found.status == "InService" and found.strategies <= placement_of(step))
+                sight = self.components.get(step.component)
+                return sight is None or (sight.status == "InService" and sight.strategies <= placement_of(step))
             case StepKind.PUT_ALARM:
                 alarm = (self.alarms or {}).get(step.subject)
                 return alarm is not None and has_all_of(alarm.body, self.resolve_step(step).params, skip=("Tags",))

@@ -249,8 +249,8 @@ class MoneyTable:
 
     def totals(self) -> Totals:
         """The sums over all rows, those that are left out here included."""
-        found = sum_rows(self.rows)
-        return add_totals(found, self.rest) if self.rest is not None else found
+        totals = sum_rows(self.rows)
+        return add_totals(totals, self.rest) if self.rest is not None else totals
 
     def by(self, what: "GroupedBy") -> dict[str, Totals]:
         """The sums of each group, the largest spend first; the groups add up to the sum of `rows`."""
@@ -314,11 +314,11 @@ def sum_rows(rows: Iterable[MoneyRow]) -> Totals:
     )
 
 
-def add_totals(one: Totals, other: Totals) -> Totals:
+def add_totals(totals: Totals, other: Totals) -> Totals:
     """The sums of two sets of rows that share none."""
     added: dict[str, Any] = {}
     for each in fields(Totals):
-        parts = (getattr(one, each.name), getattr(other, each.name))
+        parts = (getattr(totals, each.name), getattr(other, each.name))
         added[each.name] = _known_sum(parts) if each.name in KNOWN_ONLY else sum(parts)
     return Totals(**added)
 

@@ -66,7 +66,7 @@ class StoppedTime:
 
 def stopped_hours(stopped: Iterable[StoppedTime], start: datetime, end: datetime) -> float:
     """Hours between `start` and `end` in which the endpoint was stopped; a time that lasts goes on until `end`."""
-    spans = ((max(each.start, start), min(each.end or end, end)) for each in stopped)
+    spans = ((max(stop.start, start), min(stop.end or end, end)) for stop in stopped)
     return sum((last - first).total_seconds() / 3600 for first, last in spans if first < last)
 
 
@@ -94,11 +94,11 @@ class OfficeHours:
 
     def opening(self, now: datetime, holidays: frozenset[date] = frozenset()) -> Opening | None:
         """The opening that `now` lies in; None where it is closed."""
-        return next((one for one in self._openings(now, holidays, AROUND) if now in one), None)
+        return next((opening for opening in self._openings(now, holidays, AROUND) if now in opening), None)
 
     def next_opening(self, now: datetime, holidays: frozenset[date] = frozenset()) -> Opening | None:
         """The first opening that starts after `now`; None where none does within 400 days."""
-        return next((one for one in self._openings(now, holidays, HORIZON) if one.start > now), None)
+        return next((opening for opening in self._openings(now, holidays, HORIZON) if opening.start > now), None)
 
     def _openings(self, now: datetime, holidays: frozenset[date], ahead: timedelta) -> Iterator[Opening]:
         """Openings around and after `now`, in order; those that touch are one."""
@@ -106,13 +106,13 @@ class OfficeHours:
         first = now.astimezone(zone).date() - AROUND
         open_now: Opening | None = None
         for number in range((AROUND + ahead).days + 2):
-            for one in sorted(self._of_day(first + timedelta(days=number), zone, holidays), key=lambda o: o.start):
-                if open_now is not None and one.start <= open_now.end:
-                    open_now = Opening(open_now.start, max(open_now.end, one.end))
+            for opening in sorted(self._of_day(first + timedelta(days=number), zone, holidays), key=lambda o: o.start):
+                if open_now is not None and opening.start <= open_now.end:
+                    open_now = Opening(open_now.start, max(open_now.end, opening.end))
                     continue
                 if open_now is not None:
                     yield open_now
-                open_now = one
+                open_now = opening
         if open_now is not None:
             yield open_now
 

@@ -24,9 +24,9 @@ def with_older_facts(option: Option) -> Option:
 
 
 def _policy_changes(facts: Mapping[str, str]) -> Iterator[PolicyChange]:
-    for name, said in facts.items():
+    for name, text in facts.items():
         if name.startswith(POLICY_TITLE):
-            yield PolicyChange(name.removeprefix(POLICY_TITLE), said)
+            yield PolicyChange(name.removeprefix(POLICY_TITLE), text)
 
 
 def _number(text: str | None) -> float | None:

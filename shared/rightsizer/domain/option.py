@@ -179,7 +179,7 @@ class Target:
 
     def counts_on(self, weekday: int) -> tuple[int, ...]:
         """24 counts of a day of the week (Monday is 0); without a schedule the one count."""
-        own = next((one.counts for one in self.day_counts if weekday in one.weekdays), None)
+        own = next((counts.counts for counts in self.day_counts if weekday in counts.weekdays), None)
         return own or self.hourly_counts or (self.instance_count,) * HOURS
 
     @property

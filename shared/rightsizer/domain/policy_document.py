@@ -128,7 +128,7 @@ class PolicyDocument:
 
     def deciding_section(self, key: str, subject: Subject) -> Section | None:
         """The section whose value of the key counts, or which should have one; None where none says anything."""
-        return next((each for each in self.sections(subject) if each.says(key)), None)
+        return next((section for section in self.sections(subject) if section.says(key)), None)
 
     def environment_for(self, name: str, tags: Mapping[str, str]) -> tuple[Environment, str]:
         """The environment of an endpoint and why: the first rule that names it, else its tags."""
@@ -190,21 +190,21 @@ def effective_limits(base: ChangeLimits, document: PolicyDocument, subject: Subj
 
     `misread` holds what keeps changes of the subject from beginning; what goes on or goes back is not stopped by it.
     """
-    found = replace(base, approvers=effective_approvers(base.approvers, document, subject))
+    change_limits = replace(base, approvers=effective_approvers(base.approvers, document, subject))
     held: list[str] = []
     for section in document.sections(subject):
         held += section.held
     for key, into in INTO_LIMITS.items():
-        said = find_value(document, key, subject)
-        if said is None:
+        effective = find_value(document, key, subject)
+        if effective is None:
             continue
-        if said.problem and KEYS[key].fallback is Fallback.HOLD:
-            held.append(said.problem)
-        if not said.problem or key in SAFEST:
-            found = into(found, said.value)
+        if effective.problem and KEYS[key].fallback is Fallback.HOLD:
+            held.append(effective.problem)
+        if not effective.problem or key in SAFEST:
+            change_limits = into(change_limits, effective.value)
     objective = find_value(document, OBJECTIVE, subject)
     return replace(
-        found,
+        change_limits,
         misread=tuple(dict.fromkeys((*base.misread, *held))),
         is_live=bool(document),
         automatic=base.automatic and not asks_because(document, subject),
@@ -215,17 +215,17 @@ def effective_limits(base: ChangeLimits, document: PolicyDocument, subject: Subj
 def effective_approvers(base: Approvers, document: PolicyDocument, subject: Subject) -> Approvers:
     """The list that decides on the subject; `base` is the stack's list, which counts where the document has none."""
     owner = document.owners.get(subject.owner.strip().casefold()) if subject.owner else None
-    said = find_value(document, APPROVERS, subject)
+    effective = find_value(document, APPROVERS, subject)
     four_eyes = find_value(document, FOUR_EYES, subject)
-    found = base
-    if said is not None:
-        unreadable = said.problem if said.problem and not said.value else ""
-        found = Approvers(frozenset(said.value), base.home, place=said.place, unreadable=unreadable)
+    approvers = base
+    if effective is not None:
+        unreadable = effective.problem if effective.problem and not effective.value else ""
+        approvers = Approvers(frozenset(effective.value), base.home, place=effective.place, unreadable=unreadable)
     owns = owner.people if owner is not None else frozenset()
     named = subject.owner.strip()
     if SLACK.fullmatch(named) or SHORT.fullmatch(named) or WHOLE.fullmatch(named):
         owns |= {named}
-    return replace(found, four_eyes=four_eyes is not None and four_eyes.value is True, owners=owns)
+    return replace(approvers, four_eyes=four_eyes is not None and four_eyes.value is True, owners=owns)
 
 
 def lists_of_approvers(base: Approvers, document: PolicyDocument) -> tuple[Approvers, ...]:
@@ -237,22 +237,22 @@ def lists_of_approvers(base: Approvers, document: PolicyDocument) -> tuple[Appro
 
 def effective_policy(base: Policy, document: PolicyDocument, subject: Subject) -> Policy:
     """The thresholds of the decision on the subject. `base` is what the stack's parameters and the defaults say."""
-    found = base
+    policy = base
     for key, into in INTO_POLICY.items():
-        said = find_value(document, key, subject)
-        if said is not None and (not said.problem or key in SAFEST):
-            found = into(found, said.value)
-    return found
+        effective = find_value(document, key, subject)
+        if effective is not None and (not effective.problem or key in SAFEST):
+            policy = into(policy, effective.value)
+    return policy
 
 
 def asks_because(document: PolicyDocument, subject: Subject) -> str:
     """Why nothing of the subject changes by itself, by the document; empty where the tag `rightsizer:mode` decides."""
-    for key, known in KEYS.items():
-        said = find_value(document, key, subject) if known.fallback is Fallback.ASK else None
-        if said is not None and said.problem:
-            return said.problem
-        if key == AUTOMATIC and said is not None and said.value is False:
-            return f"policy document, {said.place} is false"
+    for key, policy_key in KEYS.items():
+        effective = find_value(document, key, subject) if policy_key.fallback is Fallback.ASK else None
+        if effective is not None and effective.problem:
+            return effective.problem
+        if key == AUTOMATIC and effective is not None and effective.value is False:
+            return f"policy document, {effective.place} is false"
     return ""
 
 
@@ -266,11 +266,11 @@ def place_endpoint(endpoint: Endpoint, document: PolicyDocument) -> Endpoint:
     subject = Subject(environment, endpoint.owner)
     if endpoint.mode is Mode.AUTO and (why := asks_because(document, subject)):
         endpoint = replace(endpoint, mode=Mode.PROPOSE, asks_because=why)
-    said = find_value(document, OBJECTIVE, subject)
-    if endpoint.objective.p95_s is not None or said is None or said.problem or said.value is None:
+    effective = find_value(document, OBJECTIVE, subject)
+    if endpoint.objective.p95_s is not None or effective is None or effective.problem or effective.value is None:
         return endpoint
-    told = replace(endpoint.objective, p95_s=said.value, source=f"policy document, {said.place}")
-    return replace(endpoint, objective=told)
+    objective = replace(endpoint.objective, p95_s=effective.value, source=f"policy document, {effective.place}")
+    return replace(endpoint, objective=objective)
 
 
 def policy_for_endpoint(endpoint: Endpoint, policy: Policy, document: PolicyDocument) -> Policy:
@@ -282,7 +282,7 @@ def policy_for_endpoint(endpoint: Endpoint, policy: Policy, document: PolicyDocu
 
 def channel_for(document: PolicyDocument, subject: Subject, otherwise: str) -> str:
     """The Slack channel of the subject's messages: of the sections that name one, the most specific."""
-    named = (str(each.values[CHANNEL]) for each in document.sections(subject) if CHANNEL in each.values)
+    named = (str(section.values[CHANNEL]) for section in document.sections(subject) if CHANNEL in section.values)
     return next(named, otherwise)
 
 
@@ -340,19 +340,19 @@ def describe_problem(place: str, wrong: str, key: str, allowed: str = "") -> str
         >>> describe_problem("defaults.four_eyes", "it is 'maybe'", "four_eyes")
         "policy document, defaults.four_eyes: it is 'maybe', and should be true or false; until then true holds"
     """
-    known = KEYS[key]
-    held = known.safest if known.fallback is Fallback.SAFE else known.fallback.value
-    if known.fallback is Fallback.SAFE and len(held) < 15:
+    policy_key = KEYS[key]
+    held = policy_key.safest if policy_key.fallback is Fallback.SAFE else policy_key.fallback.value
+    if policy_key.fallback is Fallback.SAFE and len(held) < 15:
         held = f"{held} holds"
     return f"policy document, {place}: {wrong}, and should be {allowed or allowed_values(key)}; until then {held}"
 
 
 def allowed_values(key: str) -> str:
     """The values that the key may have, for people."""
-    known = KEYS[key]
-    if known.kind.name in ("NUMBER", "WHOLE"):
-        return f"{known.kind.value} from {known.least:g} to {known.most:,.0f}"
-    return known.kind.value
+    policy_key = KEYS[key]
+    if policy_key.kind.name in ("NUMBER", "WHOLE"):
+        return f"{policy_key.kind.value} from {policy_key.least:g} to {policy_key.most:,.0f}"
+    return policy_key.kind.value
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

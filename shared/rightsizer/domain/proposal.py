@@ -173,22 +173,22 @@ class Proposal:
         return self.recommendation.gate is not Gate.TEST and not (option is not None and option.test_needed)
 
 
-def may_ask_again(rejected: Proposal, found: Recommendation, now: datetime) -> bool:
+def may_ask_again(rejected: Proposal, recommendation: Recommendation, now: datetime) -> bool:
     """Whether a rejected proposal may be asked again: its silence is over, or the demand has moved.
 
     Demand is requests a day. Where either is not known the silence goes on.
     """
     if rejected.decision is None or now - rejected.decision.at >= SILENCE:
         return True
-    before, after = _requests_per_day(rejected.recommendation), _requests_per_day(found)
+    before, after = _requests_per_day(rejected.recommendation), _requests_per_day(recommendation)
     if before is None or after is None:
         return False
     return abs(after - before) >= DEMAND_MOVED * before if before > 0 else after > 0
 
 
-def _requests_per_day(found: Recommendation) -> float | None:
-    seen = found.evidence
-    return seen.requests / seen.days if seen is not None and seen.days > 0 else None
+def _requests_per_day(recommendation: Recommendation) -> float | None:
+    evidence = recommendation.evidence
+    return evidence.requests / evidence.days if evidence is not None and evidence.days > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,5 +282,5 @@ def stage_change_ids(proposal: Proposal) -> tuple[str, ...]:
     return ()
 
 
-def _change_id(said: str) -> str:
-    return "c-" + hashlib.sha256(said.encode()).hexdigest()[:16]
+def _change_id(text: str) -> str:
+    return "c-" + hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -259,7 +259,7 @@ class Recommendation:
 
     def of_variant(self, name: str) -> "Recommendation":
         """The recommendation with type, count and options of one variant; the same where that one is not listed."""
-        mine = next((one for one in self.variants if one.name == name), None)
+        mine = next((finding for finding in self.variants if finding.name == name), None)
         if mine is None or name == self.variant:
             return self
         return replace(
@@ -303,7 +303,7 @@ class Recommendation:
     @property
     def stage_savings(self) -> tuple[Decimal, ...]:
         """Savings that the stages behind the chosen option add, US dollars a month in whole cents; never negative."""
-        return tuple(max(one.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01")) for one in self.stages)
+        return tuple(max(option.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01")) for option in self.stages)
 
     @property
     def open_questions(self) -> tuple[str, ...]:

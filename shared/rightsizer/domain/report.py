@@ -146,4 +146,4 @@ class Report:
     @property
     def office_hours_usd(self) -> Decimal:
         """US dollars that stopped hours saved in the window, as far as they are priced."""
-        return sum((one.usd for one in self.office_hours if one.usd is not None), Decimal(0))
+        return sum((saving.usd for saving in self.office_hours if saving.usd is not None), Decimal(0))

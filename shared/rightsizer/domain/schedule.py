@@ -30,8 +30,8 @@ def days_text(weekdays: Iterable[int]) -> str:
 
 def week_of(classes: Sequence[DayCounts]) -> tuple[int, ...] | None:
     """168 counts from Monday 00:00 UTC; None where a day is missing, is there twice, or has not 24 counts."""
-    by_day = {day: one.counts for one in classes for day in one.weekdays}
-    named = sorted(day for one in classes for day in one.weekdays)
-    if named != list(range(len(WEEKDAYS))) or any(len(one.counts) != HOURS for one in classes):
+    by_day = {day: counts.counts for counts in classes for day in counts.weekdays}
+    named = sorted(day for counts in classes for day in counts.weekdays)
+    if named != list(range(len(WEEKDAYS))) or any(len(counts.counts) != HOURS for counts in classes):
         return None
     return tuple(count for day in range(len(WEEKDAYS)) for count in by_day[day])

@@ -113,9 +113,9 @@ def _mode(tags: Mapping[str, str]) -> Mode:
     IAM compares the tag letter by letter, so that AUTO permits nothing; off and report are obeyed however they are
     written.
     """
-    said = tags.get(MODE_TAG, Mode.PROPOSE.value)
-    meant = MODES.get(said.strip().lower(), Mode.REPORT)
-    return Mode.PROPOSE if meant is Mode.AUTO and said not in MODES else meant
+    text = tags.get(MODE_TAG, Mode.PROPOSE.value)
+    meant = MODES.get(text.strip().lower(), Mode.REPORT)
+    return Mode.PROPOSE if meant is Mode.AUTO and text not in MODES else meant
 
 
 def _unclear(tags: Mapping[str, str]) -> Iterator[Reason]:
@@ -139,9 +139,9 @@ def _unclear(tags: Mapping[str, str]) -> Iterator[Reason]:
 
 
 def _unclear_mode(tags: Mapping[str, str]) -> Iterator[Reason]:
-    said = tags.get(MODE_TAG, "propose")
-    meant = MODES.get(said.strip().lower())
-    if said in MODES or meant in (Mode.OFF, Mode.REPORT):
+    text = tags.get(MODE_TAG, "propose")
+    meant = MODES.get(text.strip().lower())
+    if text in MODES or meant in (Mode.OFF, Mode.REPORT):
         return
     if meant is None:
         yield _bad(MODE_TAG, tags, "one of off, report, propose, auto; it counts as report")

@@ -35,8 +35,8 @@ class TrainingRun:
     @property
     def lacked_memory(self) -> bool:
         """Whether it failed because it had too little memory, by the words of its FailureReason."""
-        said = str(self.job.raw.get("FailureReason", "")).lower().replace(" ", "")
-        return self.job.status == "Failed" and any(words in said for words in LACKS_MEMORY)
+        text = str(self.job.raw.get("FailureReason", "")).lower().replace(" ", "")
+        return self.job.status == "Failed" and any(words in text for words in LACKS_MEMORY)
 
     @property
     def hours(self) -> float:

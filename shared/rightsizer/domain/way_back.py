@@ -39,9 +39,9 @@ def approved_change(
         return None
     if last.restores or last.grows or last.others or last.day_counts or last.from_minimum is not None:
         return None
-    made = RunningFleet(last.to_type, last.to_count, last.to_config)
+    running_fleet = RunningFleet(last.to_type, last.to_count, last.to_config)
     is_constant = last.mean_instances is None or last.mean_instances == last.to_count
-    exact = made == runs and is_constant and bool(last.to_config)
+    exact = running_fleet == runs and is_constant and bool(last.to_config)
     return last if exact and target == Target(last.from_type, last.from_count) else None
 
 

@@ -140,12 +140,12 @@ class ChangeAdvancer:
         switch = self.journal.switch()
         return replace(switch, frozen=True, by="MayChange=nothing or read-only") if self.limits.dry_run else switch
 
-    def _compare_images(self, change: Change, step: Step, live: LiveState, now: datetime, said: str) -> Change:
+    def _compare_images(self, change: Change, step: Step, live: LiveState, now: datetime, text: str) -> Change:
         """The step is done, unless it would deploy other code than what runs."""
         met = ImageComparison(self.changer, self.store, self.recorder.tell).check_before_step(change, step, live, now)
         if isinstance(met, Steer):
             return self._steer(change, met, now, live)
-        return self._do_step(_note_schedule(met, said, now), step, live, now)
+        return self._do_step(_note_schedule(met, text, now), step, live, now)
 
     def _do_step(self, change: Change, step: Step, live: LiveState, now: datetime) -> Change:
         """Intent to the journal, then the write, then what came of it."""
@@ -161,8 +161,8 @@ class ChangeAdvancer:
         try:
             self.changer.perform(step)
         except RightsizerError as error:
-            change, said = drop_metrics_config(change, step, error)
-            result = Entry(now, step.key, "failed", said or error_detail(error))
+            change, text = drop_metrics_config(change, step, error)
+            result = Entry(now, step.key, "failed", text or error_detail(error))
         else:
             result = Entry(now, step.key, "done")
         change = self.journal.save(replace(change, journal=(*change.journal, result)))
@@ -211,11 +211,11 @@ class ChangeAdvancer:
         return self.journal.save(self.recorder.publish(closed, now))
 
 
-def _note_schedule(change: Change, said: str, now: datetime) -> Change:
+def _note_schedule(change: Change, text: str, now: datetime) -> Change:
     """The change with a line about a scheduled action that is made good, once."""
-    if not said or any(entry.step == JournalEvent.SCHEDULE and entry.detail == said for entry in change.journal):
+    if not text or any(entry.step == JournalEvent.SCHEDULE and entry.detail == text for entry in change.journal):
         return change
-    return replace(change, journal=(*change.journal, Entry(now, JournalEvent.SCHEDULE, "noted", said)))
+    return replace(change, journal=(*change.journal, Entry(now, JournalEvent.SCHEDULE, "noted", text)))
 
 
 def ranked_options(store: RecommendationStore, change: Change) -> tuple[Option, ...]:

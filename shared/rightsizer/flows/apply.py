@@ -164,19 +164,19 @@ class Apply:
     def answer_to_approval(self, proposal: Proposal) -> ApprovalAnswer:
         """The change that answers the present approval, or comes next, with what went before it."""
         change_id = change_id_of(proposal)
-        known = self.journal.load(change_id)
-        if known is not None and is_approved_again(proposal, known):
+        change = self.journal.load(change_id)
+        if change is not None and is_approved_again(proposal, change):
             change_id = change_id_of(proposal, again=True)
-            known = self.journal.load(change_id)
-        test = passed_test(known) if known is not None and proposal.is_test_first else None
+            change = self.journal.load(change_id)
+        test = passed_test(change) if change is not None and proposal.is_test_first else None
         if test is not None:
             change_id = change_id_after(test)
-            known = self.journal.load(change_id)
-        found = ApprovalAnswer(known, change_id, test)
-        while found.change is not None and (stage := proven_stage(found.change)) is not None:
+            change = self.journal.load(change_id)
+        approval_answer = ApprovalAnswer(change, change_id, test)
+        while approval_answer.change is not None and (stage := proven_stage(approval_answer.change)) is not None:
             change_id = change_id_of_next(stage)
-            found = ApprovalAnswer(self.journal.load(change_id), change_id, stage=stage)
-        return found
+            approval_answer = ApprovalAnswer(self.journal.load(change_id), change_id, stage=stage)
+        return approval_answer
 
     def _create(self, proposal: Proposal, answer: ApprovalAnswer, now: datetime) -> Change:
         change_id, test, stage = answer.change_id, answer.test, answer.stage
@@ -359,7 +359,7 @@ class Apply:
         )
 
 
-def is_approved_again(proposal: Proposal, known: Change) -> bool:
+def is_approved_again(proposal: Proposal, change: Change) -> bool:
     """Whether somebody approved the proposal after its first change was refused, or after its shadow test was over.
 
     Such a proposal is withdrawn (of a test that passed, since what follows it was refused) and may be asked again under
@@ -367,6 +367,6 @@ def is_approved_again(proposal: Proposal, known: Change) -> bool:
     """
     if proposal.decision is None:
         return False
-    if known.is_closed and known.plan.kind is PlanKind.SHADOW_TEST:
-        return proposal.decision.at > known.journal[-1].at
-    return known.state is ChangeState.REFUSED and proposal.decision.at > known.created_at
+    if change.is_closed and change.plan.kind is PlanKind.SHADOW_TEST:
+        return proposal.decision.at > change.journal[-1].at
+    return change.state is ChangeState.REFUSED and proposal.decision.at > change.created_at

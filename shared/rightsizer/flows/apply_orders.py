@@ -330,8 +330,8 @@ def _tell_of_wait(apply: Apply, late: LateDecision, what: str, now: datetime, er
 def _tell_once(apply: Apply, late: LateDecision, text: str, now: datetime) -> None:
     """Tell it once for each decision."""
     key = f"late#{late.proposal.id}#{late.since.isoformat()}#{late.subject}"
-    told = Occurrence(key, now, "approval-late", late.proposal.ref.name, text)
-    tell_once(apply.ledger, apply.notifier, told, late.subject)
+    occurrence = Occurrence(key, now, "approval-late", late.proposal.ref.name, text)
+    tell_once(apply.ledger, apply.notifier, occurrence, late.subject)
 
 
 def _decided_at(proposal: Proposal) -> datetime:

@@ -103,8 +103,8 @@ class ChangeStarter:
         if later is not None:
             return self._wait_for_peak(change, later, now)
         if change.leads_on and limits.approvers.four_eyes and decision is not None:
-            asked = Entry(now, JournalEvent.ASK_TEST, "noted", decision.by)
-            change = replace(change, journal=(*change.journal, asked))
+            entry = Entry(now, JournalEvent.ASK_TEST, "noted", decision.by)
+            change = replace(change, journal=(*change.journal, entry))
         ready = replace(planned.apply_to(change, now), models=tuple(sorted({*change.models, *inputs.models})))
         return self._take_locks(change, ready, now, limits)
 
@@ -271,7 +271,7 @@ class ChangeStarter:
     def _components(self, names: list[str]) -> Mapping[str, ComponentSight]:
         """The components that the option changes, with their tags; one that does not exist is left out."""
         found = self.changer.components(names) if names else {}
-        return {name: replace(seen, tags=self.changer.tags_of(seen.arn)) for name, seen in found.items()}
+        return {name: replace(sight, tags=self.changer.tags_of(sight.arn)) for name, sight in found.items()}
 
     def _registry_images(
         self, change: Change, endpoint: EndpointSight, placed: Mapping[str, ComponentSight]

@@ -201,11 +201,11 @@ class CapacityChanges:
         if capacity_change.done_at is None:
             return ()
         return tuple(
-            found.text
-            for found in self.ledger.occurrences(capacity_change.done_at, now + timedelta(seconds=1))
-            if found.kind == "launch-failure"
-            and found.subject == group
-            and not any(words in found.text for words in NO_CAPACITY)
+            occurrence.text
+            for occurrence in self.ledger.occurrences(capacity_change.done_at, now + timedelta(seconds=1))
+            if occurrence.kind == "launch-failure"
+            and occurrence.subject == group
+            and not any(words in occurrence.text for words in NO_CAPACITY)
         )
 
     def _send(self, capacity_change: CapacityChange, back: bool, now: datetime) -> CapacityChange:

@@ -45,9 +45,11 @@ def thread_for(
         if held is None and kept is not None and kept.ts:
             _keep_apart(book, kept, name)
         version = kept.version if kept is not None else 0
-        known = held or Gathering(now)
-        added = tuple(one for one in fresh if one.id not in {line.id for line in known.lines})
-        whole = replace(known, lines=(*known.lines, *added), version=version + 1)
+        gathering = held or Gathering(now)
+        added = tuple(
+            digest_line for digest_line in fresh if digest_line.id not in {line.id for line in gathering.lines}
+        )
+        whole = replace(gathering, lines=(*gathering.lines, *added), version=version + 1)
         claims = len(whole.lines) > FEW and not whole.ts
         if claims and whole.claimed_at is not None and now - whole.claimed_at < CLAIM:
             raise ThrottledError("another invocation posts the digest at this moment; it is tried again")

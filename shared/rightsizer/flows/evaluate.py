@@ -135,7 +135,7 @@ def evaluate(
     ports: EvaluatePorts,
     keeping: RecommendationSink,
     policy: Policy,
-    asked: AskedEndpoints,
+    asked_endpoints: AskedEndpoints,
     now: datetime,
     turns: Turns | None = None,
 ) -> Iterator[Recommendation | Unobserved | NotDone]:
@@ -144,7 +144,7 @@ def evaluate(
     A full sweep evaluates what was not evaluated in the hours before. What fails at one endpoint is its own; reads of
     the table that serve all fail for all. One that its office hours stopped, stop or start waits for its next start.
     """
-    names, is_full = asked.names, asked.because is EvaluationReason.FULL_SWEEP
+    names, is_full = asked_endpoints.names, asked_endpoints.because is EvaluationReason.FULL_SWEEP
     once_in = FULL_ONCE_IN if is_full else ONCE_IN
     due: list[EndpointSummary] = []
     read = attempt(
@@ -240,9 +240,9 @@ def permission_for(
         permission = ChangePermission(False, other.sentence)
     if permission.approvable:
         return permission
-    said = proposal.permission_instructions(result.endpoint, result.recommendation, permission.enable)
+    text = proposal.permission_instructions(result.endpoint, result.recommendation, permission.enable)
     return replace(
-        permission, enable=f"{said}\n{proposal.tag_command(result.endpoint.ref)}" if permission.tag else said
+        permission, enable=f"{text}\n{proposal.tag_command(result.endpoint.ref)}" if permission.tag else text
     )
 
 
@@ -271,11 +271,11 @@ def _results_in_parts(
     if not summaries:
         return
     around = read_surroundings(ports, summaries[0].ref.region, watcher)
-    told: set[Reason] = set()
+    reasons: set[Reason] = set()
     turns = turns or Turns()
     for some, timely in turns.divide(summaries):
         if not timely:
-            yield [Unobserved(one.ref, NO_TIME) for one in some]
+            yield [Unobserved(summary.ref, NO_TIME) for summary in some]
             continue
         chunk: list[Endpoint] = []
         for observation in ports.fleet.observe(some):
@@ -285,8 +285,8 @@ def _results_in_parts(
                 yield [observation]
                 continue
             for note in observation.notes:
-                if note not in told:
-                    told.add(note)
+                if note not in reasons:
+                    reasons.add(note)
                     watcher.told(note)
             chunk.append(place_endpoint(observation, ports.document))
         for part in batched(chunk, turns.together):
@@ -317,7 +317,9 @@ def _recommend_or_reason(
     ports: EvaluatePorts, endpoint: Endpoint, usage: Usage | None, around: Surroundings, policy: Policy, now: datetime
 ) -> Evaluated | Unobserved:
     """The recommendation of one endpoint, or why there is none: its trouble is its own."""
-    throttled = next((one.reason for one in _unread(usage) if one.reason.code is Code.THROTTLED), None)
+    throttled = next(
+        (no_metrics.reason for no_metrics in _unread(usage) if no_metrics.reason.code is Code.THROTTLED), None
+    )
     if throttled is not None:
         return Unobserved(endpoint.ref, throttled)
 

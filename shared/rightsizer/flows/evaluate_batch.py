@@ -108,7 +108,7 @@ def evaluate_batch(ports: BatchPorts, batch: Sequence[Received], now: datetime) 
         ask = partial(_collect, ports, wanted, message.trigger, message.message_id, now)
         if isinstance(attempt("taking a message", message.message_id, ask), Failure):
             failed.add(message.message_id)
-    ports.recall([one for one in wanted.listed.values() if one is not None])
+    ports.recall([listed for listed in wanted.listed.values() if listed is not None])
     for why, asked in wanted.asked.items():
         failed |= _evaluate_group(ports, why, asked, now)
     if DIRECT in failed:

@@ -159,10 +159,10 @@ def _option(
     types, usd = group.purchase.instance_types, hosting[present.name] / hosting_over_ec2(present)
     wanted = tuple(dict.fromkeys([*types, *(kind.ec2_name for kind in fits)]))
     need = SpotNeed(group.desired, usd, min(group.purchase.on_demand_base, group.desired))
-    known = _pool_sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
-    cheap = {sight.pool.instance_type for sight in known if useful_usd(sight, need) < usd}
+    pools = _pool_sights(ports, group, ports.market.prices(wanted, group.zones, now - RECORD, now), now)
+    cheap = {sight.pool.instance_type for sight in pools if useful_usd(sight, need) < usd}
     names = tuple(name for name in wanted if name in types or name in cheap)
-    sights = [sight for sight in known if sight.pool.instance_type in names]
+    sights = [sight for sight in pools if sight.pool.instance_type in names]
     own = [sight for sight in sights if sight.pool in group.pools]
     before, _ = _monthly_outlook(need, own, now)
     after, placement = _monthly_outlook(need, sights, now)
@@ -212,7 +212,11 @@ def _pool_sights(
     ports: CapacityPorts, group: AutoScalingGroup, prices: Sequence[SpotPrice], now: datetime
 ) -> list[PoolSight]:
     """The pools with their mean price and the account's own record; marks are for minutes, not for a month."""
-    moments = {(seen.pool, seen.at) for seen in ports.book.interruptions(now - RECORD, now) if seen.pool}
+    moments = {
+        (interruption.pool, interruption.at)
+        for interruption in ports.book.interruptions(now - RECORD, now)
+        if interruption.pool
+    }
     counts: Mapping[Pool, int] = Counter(pool for pool, _ in moments)
     hours = RECORD.total_seconds() / 3600
     return [
@@ -302,12 +306,12 @@ def propose_stand_in(ports: StandInPorts, name: str, now: datetime) -> CapacityC
 
 def _has_open_pool(ports: StandInPorts, group: AutoScalingGroup, now: datetime) -> bool:
     marks = [ports.book.mark(pool) for pool in group.pools]
-    return any(found is None or found.until <= now for found in marks)
+    return any(mark is None or mark.until <= now for mark in marks)
 
 
 def _usd_per_hour(ports: StandInPorts, group: AutoScalingGroup) -> float:
     """On-Demand of the dearest type that the group names: Auto Scaling may start any of them."""
-    known = [found for kind in group.purchase.instance_types if (found := ports.catalogue.find(f"ml.{kind}"))]
+    known = [hardware for kind in group.purchase.instance_types if (hardware := ports.catalogue.find(f"ml.{kind}"))]
     table = ports.prices.table(group.region, [kind.name for kind in known])
     usd = [float(price.usd_per_hour) / hosting_over_ec2(kind) for kind in known if (price := table.find(kind.name))]
     return max(usd, default=0.0)

@@ -114,21 +114,21 @@ def _act_on_interruption(ports: InterruptPorts, event: SpotInterruption, now: da
     return reaction
 
 
-def _replace(ports: InterruptPorts, asked: Replace) -> Reaction:
+def _replace(ports: InterruptPorts, replace: Replace) -> Reaction:
     """Ask for the replacement; a refusal becomes a note that says what AWS said."""
     if ports.dry_run:
-        return Note(Reason(Code.RECORDED_ONLY, f"dry run, not done: {asked.reason}"))
+        return Note(Reason(Code.RECORDED_ONLY, f"dry run, not done: {replace.reason}"))
     frozen = _freeze_reaction(ports)
     if frozen is not None:
         return frozen
     try:
-        ports.writes.replace(asked.group, asked.instance_id, asked.way)
+        ports.writes.replace(replace.group, replace.instance_id, replace.way)
     except WriteRefusedError as error:
         if any(words in error.text for words in GONE):
-            sentence = f"{asked.instance_id} had left {asked.group} already: {error.text}"
+            sentence = f"{replace.instance_id} had left {replace.group} already: {error.text}"
             return Note(Reason(Code.INSTANCE_GONE, sentence))
         return LeaveAlone(Reason(Code.REFUSED_BY_AWS, f"{error}; the group replaces it when it notices the loss"))
-    return asked
+    return replace
 
 
 def _freeze_reaction(ports: InterruptPorts) -> LeaveAlone | None:
@@ -239,7 +239,7 @@ def _are_all_pools_marked(ports: InterruptPorts, event: LaunchFailed, now: datet
     if group is None or not group.pools:
         return False
     marks = [ports.book.mark(pool) for pool in group.pools]
-    return all(found is not None and found.until > now for found in marks)
+    return all(mark is not None and mark.until > now for mark in marks)
 
 
 def _mark(ports: InterruptPorts, pool: Pool, signal: PoolSignal, now: datetime) -> None:

@@ -68,7 +68,7 @@ def look_at_job(ports: TrainingPorts, name: str, now: datetime) -> tuple[Capacit
     _count_interruptions(ports, job)
     if job.mode is Mode.OFF:
         return ()
-    found = [
+    capacity_changes = [
         capacity_change
         for capacity_change in (
             _ask_about_wait(ports, job, now),
@@ -77,18 +77,18 @@ def look_at_job(ports: TrainingPorts, name: str, now: datetime) -> tuple[Capacit
         )
         if capacity_change
     ]
-    return tuple(capacity_change for capacity_change in found if ports.capacity_changes.add(capacity_change))
+    return tuple(capacity_change for capacity_change in capacity_changes if ports.capacity_changes.add(capacity_change))
 
 
 def _count_interruptions(ports: TrainingPorts, job: TrainingJob) -> None:
     """Each Interrupted transition once, however often the job is looked at."""
-    for seen in job.transitions:
-        if seen.status == "Interrupted":
+    for transition in job.transitions:
+        if transition.status == "Interrupted":
             text = (
                 f"Spot capacity was taken from the training job {job.name} ({job.instance_count} x {job.instance_type})"
             )
-            key = f"{job.arn}|interrupted|{seen.start.isoformat()}"
-            ports.ledger.note(Occurrence(key, seen.start, "training-interrupted", job.name, text))
+            key = f"{job.arn}|interrupted|{transition.start.isoformat()}"
+            ports.ledger.note(Occurrence(key, transition.start, "training-interrupted", job.name, text))
 
 
 def _ask_about_wait(ports: TrainingPorts, job: TrainingJob, now: datetime) -> CapacityChange | None:
@@ -108,8 +108,8 @@ def _ask_about_wait(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
         if isinstance(again, Handover):
             facts.append((f"Or on Spot of {other}", again.command(region_of_arn(job.arn))))
     headline = f"{job.name} will not be done before MaxWait ends it"
-    asked = ManualWork(found, job.arn, job.owner, headline, reason, tuple(facts))
-    return manual_capacity_change(asked, now, _expiry_of(seen, now))
+    manual_work = ManualWork(found, job.arn, job.owner, headline, reason, tuple(facts))
+    return manual_capacity_change(manual_work, now, _expiry_of(seen, now))
 
 
 def _expiry_of(seen: WaitProjection, now: datetime) -> datetime:
@@ -130,8 +130,8 @@ def _ask_about_spot(ports: TrainingPorts, job: TrainingJob, now: datetime) -> Ca
         return None
     headline = f"{job.name} can train on Spot the next time"
     expires = now + timedelta(days=ports.proposal_days)
-    asked = ManualWork(found, job.base_arn, job.owner, headline, found.reason)
-    return manual_capacity_change(asked, now, expires)
+    manual_work = ManualWork(found, job.base_arn, job.owner, headline, found.reason)
+    return manual_capacity_change(manual_work, now, expires)
 
 
 def _ask_about_pool(ports: TrainingPorts, job: TrainingJob, now: datetime) -> CapacityChange | None:
@@ -231,7 +231,7 @@ def look(ports: Ports, asked: LookBeyond | JobMoved, now: datetime) -> None:
     """
     names = asked.names if isinstance(asked, LookBeyond) else (asked.name,)
     tried = [attempt(f"looking at a {asked.kind}", name, partial(_look, ports, asked, name, now)) for name in names]
-    failed = [one for one in tried if isinstance(one, Failure)]
+    failed = [failure for failure in tried if isinstance(failure, Failure)]
     if failed:
         raise ReadError(f"looking at {len(names)} beside the endpoints: {len(failed)} failed: {failed[0]}")
 

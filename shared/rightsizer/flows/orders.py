@@ -160,7 +160,7 @@ class ComponentOrders:
     components: Callable[[str], Mapping[str, ComponentSight]]
     """The inference components of an endpoint, by name."""
 
-    def scale_in(self, name: str, variant: str, asked: ScaleIn, by: str, now: datetime) -> Proposal:
+    def scale_in(self, name: str, variant: str, scale_in: ScaleIn, by: str, now: datetime) -> Proposal:
         """Ask for another scale-in policy; `variant` may be empty where there is one.
 
         Raises InputError where the endpoint cannot have it, with what to do instead; ConflictError where another
@@ -168,7 +168,7 @@ class ComponentOrders:
         """
         endpoint = self._endpoint(name)
         mine = _variant(endpoint, variant)
-        target = Target(mine.instance_type, mine.current_count, scale_in=replace(asked, variant=mine.name))
+        target = Target(mine.instance_type, mine.current_count, scale_in=replace(scale_in, variant=mine.name))
         risks = {RiskResource.LATENCY: Risk.MEDIUM, RiskResource.CAPACITY: Risk.LOW}
         return self._open_proposal(endpoint, mine, _OrderedTarget(OptionKind.SCALE_IN, target, risks), by, now)
 
@@ -252,10 +252,10 @@ def _variant(endpoint: Endpoint, name: str) -> Variant:
     names = [v.name for v in endpoint.variants]
     if not name and len(names) == 1:
         return endpoint.variants[0]
-    found = next((v for v in endpoint.variants if v.name == name), None)
-    if found is None:
+    variant = next((v for v in endpoint.variants if v.name == name), None)
+    if variant is None:
         raise InputError(f"name one variant of {endpoint.ref.name}: {', '.join(names)}")
-    return found
+    return variant
 
 
 def _refuse_owned(endpoint: Endpoint, recommendation: Recommendation) -> None:

@@ -128,22 +128,22 @@ def _update(ports: PicturePorts, proposal: Proposal, ref: MessageRef) -> None:
             return
 
 
-def read_series(ports: PicturePorts, found: Recommendation) -> WeekSignals | None:
+def read_series(ports: PicturePorts, recommendation: Recommendation) -> WeekSignals | None:
     """The hours of the look-back as they were measured; None where nothing was published."""
-    evidence = found.evidence
+    evidence = recommendation.evidence
     if evidence is None:
         return None
     end = _whole_hour(evidence.end)
     start = end - timedelta(days=DRAWN_DAYS)
-    asked = MetricRequest(found.ref.name, found.variant, (GPU, MEMORY, P95))
-    (window,) = ports.metrics.read([asked], start, end, HOUR_S)
+    metric_request = MetricRequest(recommendation.ref.name, recommendation.variant, (GPU, MEMORY, P95))
+    (window,) = ports.metrics.read([metric_request], start, end, HOUR_S)
     if not isinstance(window, MetricWindow):
         return None
-    option, hours = found.chosen_option, DRAWN_DAYS * 24
-    now = ports.catalogue.find(found.instance_type)
+    option, hours = recommendation.chosen_option, DRAWN_DAYS * 24
+    now = ports.catalogue.find(recommendation.instance_type)
     then = ports.catalogue.find(option.target.instance_type) if option is not None else None
     gpus, card = (now.accelerator_count, now.accelerator) if now is not None else (0, None)
-    replayed = found.replay.hourly_load if found.replay is not None else ()
+    replayed = recommendation.replay.hourly_load if recommendation.replay is not None else ()
     return WeekSignals(
         start=start,
         gpu_percent=_values(window, GPU, hours, 1 / gpus if gpus else None),

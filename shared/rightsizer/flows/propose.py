@@ -105,29 +105,29 @@ def propose(ports: ProposePorts, moves: Sequence[ProposalMoved | CapacityChangeM
 def _threads(ports: ProposePorts, fresh: Mapping[str, Proposal], now: datetime) -> dict[str, MessageRef | Failure]:
     """The digest that each new proposal is posted under, by id."""
     named: dict[str, list[Proposal]] = {}
-    for one in fresh.values():
-        named.setdefault(ports.digest_of(one), []).append(one)
+    for proposal in fresh.values():
+        named.setdefault(ports.digest_of(proposal), []).append(proposal)
     threads: dict[str, MessageRef | Failure] = {}
-    for name, some in named.items():
-        lines = [_digest_line(one) for one in some]
+    for name, proposals in named.items():
+        lines = [_digest_line(proposal) for proposal in proposals]
         gather = partial(thread_for, ports.board, ports.book, lines, now, name)
         under = attempt("gathering proposals", "digest", gather)
-        threads |= {one.id: under for one in some}
+        threads |= {proposal.id: under for proposal in proposals}
     return threads
 
 
-def _digest_line(one: Proposal) -> DigestLine:
-    saving = one.recommendation.approval_usd_per_month
-    return DigestLine(one.id, one.ref.name, saving, str(one.state), one.measured_usd_per_month)
+def _digest_line(proposal: Proposal) -> DigestLine:
+    saving = proposal.recommendation.approval_usd_per_month
+    return DigestLine(proposal.id, proposal.ref.name, saving, str(proposal.state), proposal.measured_usd_per_month)
 
 
 def _renew_digests(ports: ProposePorts, told: Sequence[tuple[Proposal, MessageRef]]) -> None:
     """Let the digests follow the proposals in their threads; one that fails is renewed with the next move."""
     moved: dict[tuple[str, str, str], dict[str, DigestLine]] = {}
-    for one, ref in told:
+    for proposal, ref in told:
         if ref.thread:
-            place = (ports.digest_of(one), ref.channel, ref.thread)
-            moved.setdefault(place, {})[one.id] = _digest_line(one)
+            place = (ports.digest_of(proposal), ref.channel, ref.thread)
+            moved.setdefault(place, {})[proposal.id] = _digest_line(proposal)
     for (name, channel, ts), lines in moved.items():
         digest = MessageRef("", channel, ts, "")
         attempt("renewing a digest", ts, partial(follow, ports.board, ports.book, digest, lines, name))
@@ -159,14 +159,14 @@ def _fresh_proposals(
     fresh: dict[str, Proposal] = {}
     failed: list[str] = []
     for move in moves if ports.people is not None else ():
-        asked = _new_proposal(move)
-        if asked is None:
+        proposal = _new_proposal(move)
+        if proposal is None:
             continue
-        known = attempt("looking up a message", move.sequence, partial(ports.book.message, asked.id))
+        known = attempt("looking up a message", move.sequence, partial(ports.book.message, proposal.id))
         if isinstance(known, Failure):
             failed.append(move.sequence)
         elif known is None or (not _is_message_half_sent(known) and not 0 < move.version <= known.version):
-            fresh[asked.id] = asked
+            fresh[proposal.id] = proposal
     return fresh, failed
 
 
@@ -177,14 +177,16 @@ def _id_of(move: ProposalMoved | CapacityChangeMoved) -> str:
 
 def _new_proposal(move: ProposalMoved | CapacityChangeMoved) -> Proposal | None:
     """The proposal that begins to wait for an answer by this move."""
-    asked = move.proposal if isinstance(move, ProposalMoved) else None
-    is_new = asked is not None and asked.state is ProposalState.PENDING and move.before is not ProposalState.PENDING
-    return asked if is_new else None
+    proposal = move.proposal if isinstance(move, ProposalMoved) else None
+    is_new = (
+        proposal is not None and proposal.state is ProposalState.PENDING and move.before is not ProposalState.PENDING
+    )
+    return proposal if is_new else None
 
 
-def _is_message_half_sent(known: MessageRef) -> bool:
+def _is_message_half_sent(message_ref: MessageRef) -> bool:
     """Whether the message was posted, and what belongs to it failed afterwards: it is not posted again for that."""
-    return bool(known.ts) and not known.shown
+    return bool(message_ref.ts) and not message_ref.shown
 
 
 def _try_move(
@@ -206,18 +208,18 @@ def tell(
 
     A row older than the one that the message shows is not told: a stack that adopts the table reads a day of it again.
     """
-    known = ports.book.message(proposal.id)
-    if known and 0 < version < known.version:
+    message_ref = ports.book.message(proposal.id)
+    if message_ref and 0 < version < message_ref.version:
         return True
-    shown, half_told = _shown_state(proposal), known is not None and _is_message_half_sent(known)
-    reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, known) and not half_told
-    if known and known.shown == shown and not reopened:
-        _announce_late(ports, proposal, replace(known, version=max(version, known.version)))
-        return known
-    if (known is None or half_told) and before is proposal.state:
+    shown, half_told = _shown_state(proposal), message_ref is not None and _is_message_half_sent(message_ref)
+    reopened = proposal.state is ProposalState.PENDING and _was_asked_before(before, message_ref) and not half_told
+    if message_ref and message_ref.shown == shown and not reopened:
+        _announce_late(ports, proposal, replace(message_ref, version=max(version, message_ref.version)))
+        return message_ref
+    if (message_ref is None or half_told) and before is proposal.state:
         before = None  # an earlier record was lost: nobody has heard of this state
     sent = before is proposal.state or not isinstance(proposal, Proposal) or _announce(ports.events, proposal)
-    current = None if reopened else known
+    current = None if reopened else message_ref
     if current is not None and current.picture and shown_revision(current.shown) != shown_revision(shown):
         ports.book.keep_picture(current.proposal_id, current.ts, "")  # it is of the option that was asked about before
         current = replace(current, picture="")
@@ -233,28 +235,31 @@ def tell(
     return posted
 
 
-def _needs_picture(posted: MessageRef, known: MessageRef | None, shown: str) -> bool:
+def _needs_picture(posted: MessageRef, message_ref: MessageRef | None, shown: str) -> bool:
     """Whether the message is new, posted anew, or asks about another option: each time a picture is begun once."""
-    if known is None or not known.shown:
+    if message_ref is None or not message_ref.shown:
         return not posted.picture
-    return posted.ts != known.ts or shown_revision(known.shown) != shown_revision(shown)
+    return posted.ts != message_ref.ts or shown_revision(message_ref.shown) != shown_revision(shown)
 
 
-def _was_asked_before(before: ProposalState | None, known: MessageRef | None) -> bool:
+def _was_asked_before(before: ProposalState | None, message_ref: MessageRef | None) -> bool:
     """Whether an earlier message of the same proposal is over: its row may have been deleted since, by its TTL."""
-    if before is None and known is not None and known.shown:
-        return known.shown.partition("|")[0] in ASKED_BEFORE
+    if before is None and message_ref is not None and message_ref.shown:
+        return message_ref.shown.partition("|")[0] in ASKED_BEFORE
     return before in ASKED_BEFORE
 
 
 def _with_people(
-    ports: ProposePorts, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None, thread: MessageRef
+    ports: ProposePorts,
+    message: ProposalMessage | CapacityChangeMessage,
+    message_ref: MessageRef | None,
+    thread: MessageRef,
 ) -> ProposalMessage | CapacityChangeMessage:
     """The message with its owner's Slack id, its picture, and the thread that it stands in."""
     if ports.people is None or not isinstance(message, ProposalMessage):
         return message
-    if known is not None:
-        return replace(message, owner=known.owner, picture=known.picture, thread=known.thread)
+    if message_ref is not None:
+        return replace(message, owner=message_ref.owner, picture=message_ref.picture, thread=message_ref.thread)
     owner = ""
     try:
         owner = ports.people.person(message.proposal.recommendation.owner)
@@ -287,17 +292,17 @@ def _start_drawing(ports: ProposePorts, identity: str) -> None:
 
 
 def _on_the_board(
-    ports: ProposePorts, identity: str, message: ProposalMessage | CapacityChangeMessage, known: MessageRef | None
+    ports: ProposePorts, identity: str, message: ProposalMessage | CapacityChangeMessage, message_ref: MessageRef | None
 ) -> MessageRef:
     """Where the message now stands: updated, or posted and noted at once, so that a retry updates it."""
     try:
-        if known and known.ts and _try_update(ports.board, known, message):
+        if message_ref and message_ref.ts and _try_update(ports.board, message_ref, message):
             _note_that_slack_takes(ports)
-            return known
+            return message_ref
         posted = ports.board.post(replace(message, picture="") if isinstance(message, ProposalMessage) else message)
     except WriteRefusedError as error:
         _tell_once(ports, error)
-        return known or MessageRef(identity, "", "", "")
+        return message_ref or MessageRef(identity, "", "", "")
     made = MessageRef(identity, posted.channel if posted else "", posted.ts if posted else "", "")
     if isinstance(message, ProposalMessage):
         made = replace(made, owner=message.owner, thread=posted.thread if posted else "")
@@ -309,15 +314,15 @@ def _on_the_board(
 
 def _note_that_slack_takes(ports: ProposePorts) -> None:
     """Clear the note of a refusal, so that the next one is told."""
-    told = ports.book.message(REFUSED)
-    if told is not None and told.shown:
+    message_ref = ports.book.message(REFUSED)
+    if message_ref is not None and message_ref.shown:
         ports.book.remember(MessageRef(REFUSED, "", "", ""))
 
 
-def _try_update(board: Notifier, known: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:
+def _try_update(board: Notifier, message_ref: MessageRef, message: ProposalMessage | CapacityChangeMessage) -> bool:
     """Whether the message took its new form; False when somebody deleted it."""
     try:
-        board.update(known, message)
+        board.update(message_ref, message)
     except WriteRefusedError as error:
         if error.code != "message_not_found":
             raise
@@ -332,8 +337,8 @@ def _tell_once(ports: ProposePorts, error: WriteRefusedError, note: str = REFUSE
     """
     logger.error("Slack refuses; the topic is told instead", extra={"error": str(error)})
     count(SlackRefused=1)
-    told = ports.book.message(note)
-    if told is None or told.shown != error.code:
+    message_ref = ports.book.message(note)
+    if message_ref is None or message_ref.shown != error.code:
         subject, then = TOLD_OF[note]
         ports.notifier.post(Notice(subject, f"{error}.\n\n{then}\n"))
         ports.book.remember(MessageRef(note, "", "", error.code))
@@ -355,10 +360,10 @@ def _announce(events: EventSink, proposal: Proposal) -> bool:
     return True
 
 
-def _announce_late(ports: ProposePorts, proposal: Asked, known: MessageRef) -> None:
+def _announce_late(ports: ProposePorts, proposal: Asked, message_ref: MessageRef) -> None:
     """Send the event that was refused when the message took this state."""
-    if known.event_due and isinstance(proposal, Proposal) and _announce(ports.events, proposal):
-        ports.book.remember(replace(known, event_due=False))
+    if message_ref.event_due and isinstance(proposal, Proposal) and _announce(ports.events, proposal):
+        ports.book.remember(replace(message_ref, event_due=False))
 
 
 def _with_page(ports: ProposePorts, proposal: Asked) -> ProposalMessage | CapacityChangeMessage:

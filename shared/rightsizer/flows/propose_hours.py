@@ -43,49 +43,70 @@ class HoursSources:
     """Seconds of measured starts, by endpoint."""
 
 
-def propose_hours(sources: HoursSources, found: Sequence[Recommendation], now: datetime) -> list[AccountFinding]:
+def propose_hours(
+    sources: HoursSources, recommendations: Sequence[Recommendation], now: datetime
+) -> list[AccountFinding]:
     """Office hours for each quiet endpoint, or why there are none. ReadError where the tags cannot be read."""
-    quiet = list(quiet_endpoints(found))[:MOST_READ]
+    quiet = list(quiet_endpoints(recommendations))[:MOST_READ]
     if not quiet:
         return []
-    tags = sources.account.endpoint_tags([one.ref.arn for one in quiet])
-    known = {one.ref.name: said for one in quiet if not isinstance(said := tags[one.ref.arn], Reason)}
-    plain = [one for one in quiet if one.ref.name in known and _may_have_hours(one, known[one.ref.name])]
+    tags = sources.account.endpoint_tags([recommendation.ref.arn for recommendation in quiet])
+    known = {
+        recommendation.ref.name: said
+        for recommendation in quiet
+        if not isinstance(said := tags[recommendation.ref.arn], Reason)
+    }
+    plain = [
+        recommendation
+        for recommendation in quiet
+        if recommendation.ref.name in known and _may_have_hours(recommendation, known[recommendation.ref.name])
+    ]
     seen = _read_requests(sources, plain, known, now)
     findings: list[AccountFinding] = []
-    for one in quiet:
-        unread = tags[one.ref.arn]
+    for recommendation in quiet:
+        unread = tags[recommendation.ref.arn]
         evidence = HoursEvidence(
-            known.get(one.ref.name, {}),
-            unread if isinstance(unread, Reason) else seen.get(one.ref.name, Reason(Code.OTHER_KIND, "not looked at")),
-            sources.starts.get(one.ref.name, ()),
-            [each for name, starts in sources.starts.items() if name != one.ref.name for each in starts],
+            known.get(recommendation.ref.name, {}),
+            unread
+            if isinstance(unread, Reason)
+            else seen.get(recommendation.ref.name, Reason(Code.OTHER_KIND, "not looked at")),
+            sources.starts.get(recommendation.ref.name, ()),
+            [each for name, starts in sources.starts.items() if name != recommendation.ref.name for each in starts],
         )
-        if (finding := hours_finding(one, evidence, sources.zone)) is not None:
+        if (finding := hours_finding(recommendation, evidence, sources.zone)) is not None:
             findings.append(finding)
     return findings
 
 
-def _may_have_hours(one: Recommendation, tags: Mapping[str, str]) -> bool:
-    return HOURS_TAG not in tags and kind_refusal(one) is None and owner_refusal(one, tags) is None
+def _may_have_hours(recommendation: Recommendation, tags: Mapping[str, str]) -> bool:
+    return (
+        HOURS_TAG not in tags and kind_refusal(recommendation) is None and owner_refusal(recommendation, tags) is None
+    )
 
 
 def _read_requests(
-    sources: HoursSources, found: Sequence[Recommendation], tags: Mapping[str, Mapping[str, str]], now: datetime
+    sources: HoursSources,
+    recommendations: Sequence[Recommendation],
+    tags: Mapping[str, Mapping[str, str]],
+    now: datetime,
 ) -> dict[str, RequestTimes | Reason]:
     """The requests of whole days by the clock of the zone; endpoints with the same look-back share their reads."""
     groups: dict[int, list[Recommendation]] = defaultdict(list)
-    for one in found:
-        groups[evidence_days(tags[one.ref.name])].append(one)
+    for recommendation in recommendations:
+        groups[evidence_days(tags[recommendation.ref.name])].append(recommendation)
     read: dict[str, RequestTimes | Reason] = {}
     for days, some in groups.items():
         start, end = look_back(sources.zone, days, now)
-        requests = [MetricRequest(one.ref.name, one.variant, EVIDENCE) for one in some]
+        requests = [MetricRequest(recommendation.ref.name, recommendation.variant, EVIDENCE) for recommendation in some]
         try:
             for window in sources.metrics.read(requests, start, end, SLOT_S):
                 read[window.endpoint] = _times_or_reason(window)
         except RightsizerError as error:
-            read |= {one.ref.name: reason_of(error) for one in some if one.ref.name not in read}
+            read |= {
+                recommendation.ref.name: reason_of(error)
+                for recommendation in some
+                if recommendation.ref.name not in read
+            }
     return read
 
 

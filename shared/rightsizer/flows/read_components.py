@@ -56,11 +56,11 @@ def _with_usage(
     start = now - timedelta(days=policy.lookback_days)
     moved = (*COMPONENT_SIGNALS, PER_COPY)
     requests = [
-        MetricRequest(ref.name, seen.name, COMPONENT_SIGNALS if scaling is None else moved, of_component=True)
-        for seen, scaling in known
+        MetricRequest(ref.name, sight.name, COMPONENT_SIGNALS if scaling is None else moved, of_component=True)
+        for sight, scaling in known
     ]
     windows = metrics.read(requests, start, now, SLOT_S)
     return [
-        Component(seen, scaling, component_usage(seen, isinstance(scaling, ScalableTarget), window, policy))
-        for (seen, scaling), window in zip(known, windows, strict=True)
+        Component(sight, scaling, component_usage(sight, isinstance(scaling, ScalableTarget), window, policy))
+        for (sight, scaling), window in zip(known, windows, strict=True)
     ]

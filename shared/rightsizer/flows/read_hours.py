@@ -137,7 +137,7 @@ class HoursReader:
 
     def endpoint_before(self, inputs: StopInput) -> EndpointBefore:
         """Everything that is stored before the first write."""
-        seen, config = inputs.endpoint, inputs.config
+        sight, config = inputs.endpoint, inputs.config
         assert config is not None  # else it was refused
         types = {str(row["VariantName"]): str(row.get("InstanceType") or "") for row in inputs.rows}
         return EndpointBefore(
@@ -145,20 +145,20 @@ class HoursReader:
             config_name=config.name,
             config_body=config.body,
             config_tags=config.tags,
-            modified_at=seen.modified_at,
-            created_at=seen.created_at or seen.modified_at,
+            modified_at=sight.modified_at,
+            created_at=sight.created_at or sight.modified_at,
             tags=inputs.tags,
             variants=tuple(
-                VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in seen.variants
+                VariantCount(v.name, types.get(v.name, ""), v.desired_count, v.desired_weight) for v in sight.variants
             ),
-            images=tuple(dict.fromkeys(pair for v in seen.variants for pair in v.resolved_images)),
+            images=tuple(dict.fromkeys(pair for v in sight.variants for pair in v.resolved_images)),
             scaling=inputs.scaling,
             alarms=inputs.alarms,
-            deployed_config=seen.config_name if seen.config_name != config.name else "",
+            deployed_config=sight.config_name if sight.config_name != config.name else "",
             fallback_config=inputs.tags.get(FALLBACK_TAG, ""),
             fallback_body=inputs.fallback.body if inputs.fallback is not None else {},
             models=tuple(inputs.models.values()),
-            deployment=seen.deployment,
+            deployment=sight.deployment,
         )
 
     def is_as_before(self, record: HoursRecord, endpoint: EndpointSight | Gone) -> bool:
@@ -187,11 +187,11 @@ class HoursReader:
         orders = self.ports.store.rollback_requests(everything=False)
         return next((proposal.id for proposal in orders if proposal.ref.name == ref.name), "")
 
-    def _last_request(self, ref: EndpointRef, seen: EndpointSight, now: datetime) -> tuple[datetime | None, bool]:
+    def _last_request(self, ref: EndpointRef, sight: EndpointSight, now: datetime) -> tuple[datetime | None, bool]:
         """When the last requests came within an hour, and whether CloudWatch shows enough to know it."""
         span = max(self.ports.limits.hours.grace, timedelta(hours=1))
         end = now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0) + timedelta(seconds=PERIOD_S)
-        requests = [MetricRequest(ref.name, v.name, (REQUESTS, *ALIVE)) for v in seen.variants]
+        requests = [MetricRequest(ref.name, v.name, (REQUESTS, *ALIVE)) for v in sight.variants]
         windows = list(self.ports.metrics.read(requests, end - span, end, PERIOD_S))
         if unread_reason(windows) is not None or any(isinstance(w, NoMetrics) for w in windows):
             return None, False
@@ -207,18 +207,18 @@ def _is_being_started(record: HoursRecord, seen: EndpointSight | Gone) -> bool:
     return record.state is HoursState.STARTING and seen.status in ("Creating", "Deleting", "Failed")
 
 
-def _own_config(record: HoursRecord, seen: EndpointSight) -> str:
+def _own_config(record: HoursRecord, sight: EndpointSight) -> str:
     """The configuration that it is created from: where our start runs the fallback, the one that it had before.
 
     A fallback that its owner deployed is what its owner wants.
     """
     before, mine = record.before, record.last_start
-    if before is None or mine is None or seen.config_name != before.fallback_config:
-        return seen.config_name
+    if before is None or mine is None or sight.config_name != before.fallback_config:
+        return sight.config_name
     return (
         before.config_name
-        if (mine.config, mine.created_at) == (seen.config_name, seen.created_at)
-        else seen.config_name
+        if (mine.config, mine.created_at) == (sight.config_name, sight.created_at)
+        else sight.config_name
     )
 
 

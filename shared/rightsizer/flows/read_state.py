@@ -72,7 +72,7 @@ class StateReader:
             if needs_scaling
             else None,
             alarms=self.changer.alarms(names) if names else None,
-            copies={n: MOVING if seen.is_moving else seen.current for n, seen in components.items() if n in copied},
+            copies={n: MOVING if sight.is_moving else sight.current for n, sight in components.items() if n in copied},
             components=components,
             verdict=self._verdict(change, endpoint, now),
         )
@@ -83,11 +83,11 @@ class StateReader:
         other: set[str] = set()
         tagged: set[str] = set()
         for step in _configurations(change):
-            seen = self.changer.config(step.subject)
-            if seen is not None and step.kind is StepKind.CREATE_CONFIG:
-                equal = clone.content_hash(seen.body) == clone.content_hash(step.params)
+            config = self.changer.config(step.subject)
+            if config is not None and step.kind is StepKind.CREATE_CONFIG:
+                equal = clone.content_hash(config.body) == clone.content_hash(step.params)
                 (same if equal else other).add(step.subject)
-            if seen is not None and clone.CHANGE_TAG in seen.tags:
+            if config is not None and clone.CHANGE_TAG in config.tags:
                 tagged.add(step.subject)
         return frozenset(same), frozenset(other), frozenset(tagged)
 
@@ -129,10 +129,10 @@ def _scaled_components(change: Change) -> tuple[str, ...]:
 
 def _configurations(change: Change) -> tuple[Step, ...]:
     """The configurations that the next move may need: all before the turn, the one to return to during the rollback."""
-    made = (s for s in change.plan.prepare if s.kind in (StepKind.CREATE_CONFIG, StepKind.TAG_CONFIG))
+    steps = (s for s in change.plan.prepare if s.kind in (StepKind.CREATE_CONFIG, StepKind.TAG_CONFIG))
     if change.course is Course.BACK:
-        return tuple(s for s in made if s.subject == change.plan.back_config)
-    return tuple(made) if change.course is Course.FORWARD and change.turned_at is None else ()
+        return tuple(s for s in steps if s.subject == change.plan.back_config)
+    return tuple(steps) if change.course is Course.FORWARD and change.turned_at is None else ()
 
 
 def _steps(change: Change) -> tuple[Step, ...]:
@@ -179,8 +179,8 @@ class ImageComparison:
         proposal = self.store.proposal(change.proposal_id)
         return proposal is not None and proposal.decision is not None and proposal.decision.is_automatic
 
-    def _tell_difference(self, change: Change, found: Reason, now: datetime) -> Change:
-        text = f"the rollback is deployed all the same, since what runs now has to go: {found.sentence}"
+    def _tell_difference(self, change: Change, reason: Reason, now: datetime) -> Change:
+        text = f"the rollback is deployed all the same, since what runs now has to go: {reason.sentence}"
         self.tell(f"{change.ref.name}: its rollback does not bring the image that ran before", text)
         return replace(change, journal=(*change.journal, Entry(now, JournalEvent.IMAGES, "noted", text[:500])))
 
@@ -198,10 +198,10 @@ def _images_resolved_again(
     return parts, tuple(dict.fromkeys(name for name, _ in parts))
 
 
-def _stop_action(change: Change, found: Reason) -> Steer:
+def _stop_action(change: Change, reason: Reason) -> Steer:
     """Nothing was deployed: refused, or rolled back where something was taken away or rolled, and goes back."""
     touched = may_have_changed_autoscaling(change)
-    text = f"{found.sentence}; seen right before the deployment, after the preflight, and it was not made"
+    text = f"{reason.sentence}; seen right before the deployment, after the preflight, and it was not made"
     if touched:
         what = "what was changed before goes back" if change.plan.turn is None else "autoscaling goes back as it was"
         text += f"; {what}"
@@ -213,11 +213,11 @@ def read_newest(store: RecommendationStore, change: Change) -> NewestRecommendat
     """The newest recommendation of the endpoint, and how old the table is where that counts. Raises ReadError."""
     free = is_independent_of_recommendation(change.option)
     try:
-        found = store.recommendation(change.ref.name)
+        recommendation = store.recommendation(change.ref.name)
     except UnreadableError as error:
         count(RowsUnreadable=int(not free))
         return NewestRecommendation(None, str(error))
-    return NewestRecommendation(found, table_made=None if free else store.created_at())
+    return NewestRecommendation(recommendation, table_made=None if free else store.created_at())
 
 
 def check_recommendation(

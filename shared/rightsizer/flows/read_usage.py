@@ -143,8 +143,8 @@ class UsageReader:
             return {}
         keys = {(e.ref.name, variant.name) for e in endpoints for variant in e.variants}
         pages = self._pages({name for name, _ in keys})
-        found = (((one.endpoint, one.variant), one) for page in pages for one in self.memory.store.load(page))
-        return {key: one for key, one in found if key in keys}
+        found = (((usage.endpoint, usage.variant), usage) for page in pages for usage in self.memory.store.load(page))
+        return {key: usage for key, usage in found if key in keys}
 
     def _pages(self, names: Collection[str]) -> Iterator[str]:
         assert self.memory is not None
@@ -154,8 +154,8 @@ class UsageReader:
         if self.memory is None:
             return
         pages: dict[str, list[KeptUsage]] = {}
-        for one in fresh:
-            pages.setdefault(page_of(one.endpoint, self.memory.fleet, self.memory.days), []).append(one)
+        for usage in fresh:
+            pages.setdefault(page_of(usage.endpoint, self.memory.fleet, self.memory.days), []).append(usage)
         for page, kept in sorted(pages.items()):
             self.memory.store.save(page, kept)
 

@@ -228,8 +228,8 @@ def tell_of_missing_autoscaling(change: Change, step: Step, live: LiveState, res
 
 def tell_of_restored_autoscaling(change: Change, live: LiveState, now: datetime, tell: SafeTell) -> Change:
     """The change with the line of the message that ends each incident; told once, whoever gave autoscaling back."""
-    stored = change.before.scaling if change.before is not None and live.scaling is not None else ()
-    for had in stored:
+    targets = change.before.scaling if change.before is not None and live.scaling is not None else ()
+    for had in targets:
         if not _is_incident_open(change, had.resource_id) or not _is_whole(had, live):
             continue
         text = f"{had.resource_id} has its scalable target and its policies, as seen on {time_text(now)}"
@@ -261,8 +261,8 @@ def _missing_part(change: Change, step: Step, live_state: LiveState) -> str:
 
 
 def _target_before(change: Change, step: Step) -> ScalableTarget | None:
-    stored = change.before.scaling if change.before is not None else ()
-    return next((t for t in stored if t.resource_id == step.subject), None)
+    targets = change.before.scaling if change.before is not None else ()
+    return next((t for t in targets if t.resource_id == step.subject), None)
 
 
 def _is_incident_open(change: Change, resource: str) -> bool:

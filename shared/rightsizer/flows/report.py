@@ -136,7 +136,7 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     since = end - timedelta(days=TEACHES_DAYS)
     observed = Observed()
     wanted = partial(is_evaluated_in, start=start, end=end)
-    found = slim_recommendations(observed.watch(sources.store.recommendations(unread), wanted))
+    recommendations = slim_recommendations(observed.watch(sources.store.recommendations(unread), wanted))
     past = list(sources.past.ended_changes(since, max(end, now), unread))
     ledger = _entries(sources.ledger, start, end, unread)
     later = list(sources.ledger.entries(end, min(now, end + RENEWED), unread)) if end < now else []
@@ -144,30 +144,34 @@ def assemble_report(sources: ReportSources, start: datetime, end: datetime, now:
     records = Records(
         account=sources.account,
         region=sources.region,
-        recommendations=found,
+        recommendations=recommendations,
         proposals=slim_proposals(sources.store.proposals(unread=unread, ended_since=start - ASKED_BEFORE)),
         ledger=ledger,
         occurrences=list(sources.ledger.occurrences(start, end, unread)),
-        running_cost=_running_cost(sources, found, start, end),
-        ended={one.change_id: one.past.at for one in past if one.past.ended is not PastEnd.RUNNING},
+        running_cost=_running_cost(sources, recommendations, start, end),
+        ended={ended.change_id: ended.past.at for ended in past if ended.past.ended is not PastEnd.RUNNING},
         returned={
-            one.change_id for one in past if one.past.ended in WENT_BACK or one.past.ended is PastEnd.HANDED_OVER
+            ended.change_id
+            for ended in past
+            if ended.past.ended in WENT_BACK or ended.past.ended is PastEnd.HANDED_OVER
         },
         replaced={entry.change_id for entry in (*ledger, *later)} - {*sources.past.still_saving()},
-        stopped={one.ref.name: one.stopped_times for one in hours},
+        stopped={record.ref.name: record.stopped_times for record in hours},
         later=later,
         observed=observed,
     )
     rest = RestOfBill()
     if sources.bill is not None:
-        rest = read_rest_of_bill(sources.bill, BillScope(sources.region, found, reads_training_runs=True), now)
+        rest = read_rest_of_bill(
+            sources.bill, BillScope(sources.region, recommendations, reads_training_runs=True), now
+        )
     savings, unpriced = _office_hours(sources, hours, start, min(end, now))
     return replace(
         make_report(records, start, end, now),
         office_hours=savings,
         account_findings=rest.findings,
         account_unread=(*rest.unread, *hours_unread, *unpriced),
-        packs=find_packs(found, sources.policy),
+        packs=find_packs(recommendations, sources.policy),
         track_record=track_record(past, since, end, sources.policy),
         unread=tuple(unread),
         misread=sources.misread,
@@ -297,7 +301,7 @@ def _titled_formats(formats: Sequence[ReportFormat], written: WrittenReport) -> 
 
 
 def _running_cost(
-    sources: ReportSources, found: Sequence[Recommendation], start: datetime, end: datetime
+    sources: ReportSources, recommendations: Sequence[Recommendation], start: datetime, end: datetime
 ) -> RunningCost | None:
     """An estimate of what rightsizer itself cost; a report without it is still a report."""
     try:
@@ -305,7 +309,10 @@ def _running_cost(
     except RightsizerError as error:
         logger.warning("the running cost is not known", extra={"problem": str(error)})
         return None
-    variants = sum(sum(bool(v.instance_type) for v in one.variants) or bool(one.instance_type) for one in found)
+    variants = sum(
+        sum(bool(v.instance_type) for v in recommendation.variants) or bool(recommendation.instance_type)
+        for recommendation in recommendations
+    )
     return running_cost(used, sources.stack, variants, len(SIGNALS), (end - start) / timedelta(days=1))
 
 

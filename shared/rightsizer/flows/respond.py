@@ -152,10 +152,10 @@ def _answer(click: Click, ports: RespondPorts, now: datetime) -> Answer:
     return _record(click, asked, ports, now)
 
 
-def _open_reason_form(click: Click, asked: DecisionAsked, ports: RespondPorts) -> Answer:
-    what = f"{click.user} was asked why {asked.proposal_id[:80]} is rejected"
+def _open_reason_form(click: Click, decision_asked: DecisionAsked, ports: RespondPorts) -> Answer:
+    what = f"{click.user} was asked why {decision_asked.proposal_id[:80]} is rejected"
     try:
-        ports.open_reason_form(click, asked)
+        ports.open_reason_form(click, decision_asked)
     except RightsizerError as error:
         return Answer(200, FORM_LOST, f"{what}: {error}")
     return Answer(200, "", what, is_told=True)
@@ -165,20 +165,20 @@ def _what(click: Click) -> str:
     """Who clicked what, for the log."""
     match click.asked:
         case DecisionAsked(verb, subject):
-            said = f"clicked {verb} on {subject[:80]}"
+            text = f"clicked {verb} on {subject[:80]}"
         case OptionTaken(subject, _, place):
-            said = f"clicked option {place} of {subject[:80]}"
+            text = f"clicked option {place} of {subject[:80]}"
         case RollbackAsked(subject):
-            said = f"clicked rollback on {subject[:80]}"
+            text = f"clicked rollback on {subject[:80]}"
         case WakePressed(endpoint):
-            said = f"clicked wake on the endpoint {endpoint[:80]}"
+            text = f"clicked wake on the endpoint {endpoint[:80]}"
         case PageAsked(page, name):
-            said = f"asked for the page {page} {name[:80]}"
+            text = f"asked for the page {page} {name[:80]}"
         case UnknownButton(action):
-            said = f"clicked {action[:80]}"
+            text = f"clicked {action[:80]}"
         case unreachable:
             assert_never(unreachable)
-    return f"{click.user} {said}"
+    return f"{click.user} {text}"
 
 
 def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
@@ -195,17 +195,17 @@ def _tell_answer(click: Click, answer: Answer, ports: RespondPorts) -> Answer:
     return replace(answer, status=200)
 
 
-def _page_answer(click: Click, asked: PageAsked, ports: RespondPorts) -> Answer:
+def _page_answer(click: Click, page_asked: PageAsked, ports: RespondPorts) -> Answer:
     what = _what(click)
-    if not NAME.fullmatch(asked.name):
+    if not NAME.fullmatch(page_asked.name):
         return Answer(404, "There is no such page.", f"{what}: no name of a page")
     try:
-        link = ports.link(PAGES[asked.page].format(asked.name))
+        link = ports.link(PAGES[page_asked.page].format(page_asked.name))
     except RightsizerError as error:
         return Answer(503, "The link could not be made; please try again in a minute.", f"{what}: {error}")
-    if asked.page == "details":
+    if page_asked.page == "details":
         try:
-            ports.show_details(click, asked.name, link)
+            ports.show_details(click, page_asked.name, link)
         except RightsizerError as error:
             what = f"{what}; the modal did not open: {error}"
         else:
@@ -250,16 +250,16 @@ def _recorded(user: str, asked: Recorded, ports: RespondPorts, now: datetime) ->
             assert_never(unreachable)
 
 
-def _decide(asked: DecisionAsked, ports: RespondPorts, by: str, now: datetime) -> str:
+def _decide(decision_asked: DecisionAsked, ports: RespondPorts, by: str, now: datetime) -> str:
     """Record the decision; what the person is told."""
-    state, test_first = DECIDES[asked.verb], asked.verb == "test"
-    days = asked.days if asked.days in SNOOZE_DAYS else USUAL_SNOOZE
-    decision = Decision(state, by, now, asked.comment, test_first, days, asked.revision)
-    stops = _is_stop(ports.decide(asked.proposal_id, decision, now))
+    state, test_first = DECIDES[decision_asked.verb], decision_asked.verb == "test"
+    days = decision_asked.days if decision_asked.days in SNOOZE_DAYS else USUAL_SNOOZE
+    decision = Decision(state, by, now, decision_asked.comment, test_first, days, decision_asked.revision)
+    stops = _is_stop(ports.decide(decision_asked.proposal_id, decision, now))
     if state is ProposalState.SNOOZED:
         return f"Recorded: snoozed for {days} days."
-    said = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
-    return f"{said}{_freeze_note(ports)}" if state is ProposalState.APPROVED else said
+    text = TEST_RECORDED if test_first else STOP_RECORDED if stops else f"Recorded: {state}."
+    return f"{text}{_freeze_note(ports)}" if state is ProposalState.APPROVED else text
 
 
 def _freeze_note(ports: RespondPorts) -> str:
@@ -288,12 +288,12 @@ def is_approver(user: str, approvers: frozenset[str]) -> bool:
 def _approver_refusal(click: Click, asked: Recorded, approvers: frozenset[str], ports: RespondPorts) -> str:
     proposal = "" if isinstance(asked, WakePressed) else asked.proposal_id
     try:
-        said = ports.refusal(proposal, DecidedBy(DecisionSource.SLACK, click.user).text)
+        text = ports.refusal(proposal, DecidedBy(DecisionSource.SLACK, click.user).text)
     except RightsizerError:
-        said = ""  # the row could not be read: the stack's list is a beginning, and nobody decides anyway
-    if said:
+        text = ""  # the row could not be read: the stack's list is a beginning, and nobody decides anyway
+    if text:
         return (
-            f"Nothing was recorded: {said}. Whoever keeps the policy document can change that; or answer at a "
+            f"Nothing was recorded: {text}. Whoever keeps the policy document can change that; or answer at a "
             "terminal with the command in the message, if your AWS role may."
         )
     why = "you are not on the list of approvers" if approvers else "nobody is on the list of approvers yet"

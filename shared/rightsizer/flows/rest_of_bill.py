@@ -88,7 +88,7 @@ class RestOfBill:
 
 def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> RestOfBill:
     """Every account finding. RestOfBill.unread names each part that could not be read."""
-    found = list(batch_findings(scope.recommendations))
+    findings = list(batch_findings(scope.recommendations))
     unread: list[Reason] = []
     scope = _with_hours(ports, scope, unread)
     parts: list[Callable[[], Iterable[AccountFinding]]] = [
@@ -103,10 +103,10 @@ def read_rest_of_bill(ports: BillPorts, scope: BillScope, now: datetime) -> Rest
         parts.append(lambda: _orphans(ports, scope, now, unread))
     for read in parts:
         try:
-            found += read()
+            findings += read()
         except RightsizerError as error:
             unread.append(reason_of(error))
-    ordered = sorted(found, key=lambda each: (-(each.usd_per_month or 0), each.code, each.endpoint))
+    ordered = sorted(findings, key=lambda finding: (-(finding.usd_per_month or 0), finding.code, finding.endpoint))
     return RestOfBill(tuple(ordered), tuple(unread))
 
 
@@ -140,9 +140,13 @@ def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
     if not weighed:
         return []
     traffic = ports.account.traffic(
-        [(one.ref.name, one.variant) for one in weighed], now - timedelta(days=TRAFFIC_DAYS), now
+        [(recommendation.ref.name, recommendation.variant) for recommendation in weighed],
+        now - timedelta(days=TRAFFIC_DAYS),
+        now,
     )
-    serverless = [one.ref.name for one in weighed if one.kind is EndpointKind.SERVERLESS]
+    serverless = [
+        recommendation.ref.name for recommendation in weighed if recommendation.kind is EndpointKind.SERVERLESS
+    ]
     types = [kind.name for kind in ports.catalogue if kind.accelerator is None]
     prices = ports.prices.table(scope.region, types)
     sizes = ports.account.serverless_sizes([name for name in serverless if traffic[name].requests > 0])
@@ -154,37 +158,41 @@ def _office_hours(ports: BillPorts, scope: BillScope, now: datetime) -> list[Acc
     """Office hours for endpoints that have none."""
     if ports.metrics is None:
         return []
-    found = [one for one in scope.recommendations if one.ref.name not in scope.resting]
-    return propose_hours(HoursSources(ports.account, ports.metrics, ports.zone, scope.starts), found, now)
+    recommendations = [
+        recommendation for recommendation in scope.recommendations if recommendation.ref.name not in scope.resting
+    ]
+    return propose_hours(HoursSources(ports.account, ports.metrics, ports.zone, scope.starts), recommendations, now)
 
 
 def _warm_pools(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
     uses = ports.account.warm_pools(now - timedelta(days=WARM_POOL_DAYS), now)
     if not uses:
         return []
-    unread += dict.fromkeys(each.tags_unread for each in uses if each.tags_unread is not None)
-    prices = ports.prices.table(scope.region, sorted({each.instance_type for each in uses if each.instance_type}))
-    found = warm_pool_finding(uses, prices, WARM_POOL_DAYS)
-    return [] if found is None else [found]
+    unread += dict.fromkeys(pool.tags_unread for pool in uses if pool.tags_unread is not None)
+    prices = ports.prices.table(scope.region, sorted({pool.instance_type for pool in uses if pool.instance_type}))
+    finding = warm_pool_finding(uses, prices, WARM_POOL_DAYS)
+    return [] if finding is None else [finding]
 
 
 def _training_runs(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Reason]) -> list[AccountFinding]:
     runs = ports.account.training_runs(now - timedelta(days=WARM_POOL_DAYS), now, MOST_RUNS)
     if not runs:
         return []
-    unread += dict.fromkeys(each.tags_unread for each in runs if each.tags_unread is not None)
+    unread += dict.fromkeys(run.tags_unread for run in runs if run.tags_unread is not None)
     # Imported here: most accounts have no training jobs, and each start of the function would pay for the rules.
     from rightsizer.advice.market import snapshot
     from rightsizer.advice.training_history import advise_runs, training_finding
 
-    found = training_finding(advise_runs(runs, snapshot(scope.region)), len(runs), WARM_POOL_DAYS)
-    return [] if found is None else [found]
+    finding = training_finding(advise_runs(runs, snapshot(scope.region)), len(runs), WARM_POOL_DAYS)
+    return [] if finding is None else [finding]
 
 
 def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> list[AccountFinding]:
     """A plan for what remains; where its rates cannot be read, the what-if alone."""
-    found = [one for one in scope.recommendations if one.ref.name not in scope.resting]
-    names = sorted(steady_fleet(found).counts)
+    recommendations = [
+        recommendation for recommendation in scope.recommendations if recommendation.ref.name not in scope.resting
+    ]
+    names = sorted(steady_fleet(recommendations).counts)
     if not names:
         return []
     rates: Mapping[str, Decimal] | None = None
@@ -192,7 +200,7 @@ def _savings_plan(ports: BillPorts, scope: BillScope, unread: list[Reason]) -> l
         rates = ports.account.plan_rates(names)
     except RightsizerError as error:
         unread.append(reason_of(error))
-    plan = savings_plan_finding(found, ports.prices.table(scope.region, names), rates)
+    plan = savings_plan_finding(recommendations, ports.prices.table(scope.region, names), rates)
     return [] if plan is None else [plan]
 
 
@@ -209,5 +217,5 @@ def _orphans(ports: BillPorts, scope: BillScope, now: datetime, unread: list[Rea
     except RightsizerError as error:  # only the last use of some: the list is as good without it
         unread.append(reason_of(error))
         lately = frozenset()
-    stored = StoredResources(ports.account.configurations(), ports.account.models(), served, lately)
-    return list(orphan_findings(stored, now))
+    stored_resources = StoredResources(ports.account.configurations(), ports.account.models(), served, lately)
+    return list(orphan_findings(stored_resources, now))

@@ -63,13 +63,13 @@ def tell_of_sleep(board: Notifier, book: MessageBook, note: SleepNote) -> None:
     RightsizerError where Slack or the table does not answer; WriteRefusedError where Slack refuses.
     """
     identity = f"hours-{note.endpoint}"
-    known = book.message(identity)
-    if known is not None and note.version <= known.version:
+    message_ref = book.message(identity)
+    if message_ref is not None and note.version <= message_ref.version:
         return
-    is_new = known is None or not known.ts or known.shown in OVER
+    is_new = message_ref is None or not message_ref.ts or message_ref.shown in OVER
     if is_new and note.state is not HoursState.STOPPED:
         return  # no message stands that it could follow
-    standing = None if known is None or is_new else known
+    standing = None if message_ref is None or is_new else message_ref
     if standing is None or not _is_edited(board, standing, note):
         posted = board.post(SleepMessage(note)) if note.can_wake else None
         if posted is None:
@@ -78,10 +78,10 @@ def tell_of_sleep(board: Notifier, book: MessageBook, note: SleepNote) -> None:
     book.remember(MessageRef(identity, standing.channel, standing.ts, note.state.value, note.version))
 
 
-def _is_edited(board: Notifier, known: MessageRef, note: SleepNote) -> bool:
+def _is_edited(board: Notifier, message_ref: MessageRef, note: SleepNote) -> bool:
     """Whether the message took its new form; False where somebody deleted it."""
     try:
-        board.update(known, SleepMessage(note))
+        board.update(message_ref, SleepMessage(note))
     except WriteRefusedError as error:
         if error.code != "message_not_found":
             raise

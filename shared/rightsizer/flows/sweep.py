@@ -123,14 +123,14 @@ def sweep(ports: SweepPorts, trigger: Trigger) -> SweepResult:
 
 def _list_endpoints(fleet: FleetReader) -> tuple[list[EndpointSummary], RightsizerError | None]:
     """The endpoints, and the error that ended the list early: those before it are not to wait for the others."""
-    found: list[EndpointSummary] = []
+    summaries: list[EndpointSummary] = []
     try:
         for summary in fleet.list_endpoints():
-            found.append(summary)  # noqa: PERF402  (what was listed before the error is kept)
+            summaries.append(summary)  # noqa: PERF402  (what was listed before the error is kept)
     except RightsizerError as error:
-        logger.error("the list of endpoints ends early", extra={"listed": len(found), "problem": str(error)})
-        return found, error
-    return found, None
+        logger.error("the list of endpoints ends early", extra={"listed": len(summaries), "problem": str(error)})
+        return summaries, error
+    return summaries, None
 
 
 def send_pages(queue: PageQueue, pages: Sequence[LookAt]) -> SentPages:
@@ -177,7 +177,7 @@ def _expire(proposals: ProposalCloser, at: datetime, kind: SweepKind) -> int:
         logger.warning("proposals are not expired; the next sweep tries again", extra={"problem": str(error)})
         return 0
     if closed:
-        logger.info("proposals expired", extra={"proposals": [one.id for one in closed]})
+        logger.info("proposals expired", extra={"proposals": [proposal.id for proposal in closed]})
     count(ProposalsExpired=len(closed))
     return len(closed)
 
@@ -208,9 +208,9 @@ def _note_spending(log: EvaluationLog, at: datetime) -> None:
 def _gauge(ports: SweepPorts, summaries: Sequence[EndpointSummary], at: datetime) -> None:
     """Count endpoints that two daily sweeps missed, and proposals by state, for the stack's alarm and dashboard."""
     evaluated, states = ports.log.last_evaluations(), ports.count_by_state()
-    running = [one for one in summaries if one.status == "InService" and at - one.modified_at > STALE]
+    running = [summary for summary in summaries if summary.status == "InService" and at - summary.modified_at > STALE]
     measure(
-        EndpointsStale=sum(at - evaluated.get(one.ref.name, one.modified_at) > STALE for one in running),
+        EndpointsStale=sum(at - evaluated.get(summary.ref.name, summary.modified_at) > STALE for summary in running),
         ProposalsWaiting=states.get(ProposalState.PENDING, 0),
         ProposalsUnderWay=states.get(ProposalState.APPROVED, 0) + states.get(ProposalState.APPLYING, 0),
         ProposalsProven=states.get(ProposalState.PROVEN, 0),

@@ -171,19 +171,19 @@ def take_waiting_wake(
     The order is deleted, also where the limits refuse it, or no tick came in time: whoever clicked is told of both. It
     counts once: killed between both writes, the next tick finds it in the record. Raises what the book raises.
     """
-    asked = book.waiting_wake(record.ref.name)
-    if asked is None:
+    wake = book.waiting_wake(record.ref.name)
+    if wake is None:
         return record
-    if asked not in record.wakes:
-        late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended on {time_text(asked.until)}")
-        woken = take_wake(record, asked, limits) if now < asked.until else late
+    if wake not in record.wakes:
+        late = Reason(Code.VANISHED, f"no tick looked at it before the stay ended on {time_text(wake.until)}")
+        woken = take_wake(record, wake, limits) if now < wake.until else late
         if isinstance(woken, Reason):  # also where the limits were lowered since the click
-            name, by = record.ref.name, decider_name(asked.by)
-            text = f"{by} asked for it on {time_text(asked.at)}: {woken.sentence}"
-            logger.warning("not woken", extra={"endpoint": name, "by": asked.by, "why": woken.sentence})
-            woken = tell(record, f"wake#{asked.at.isoformat()}", f"{name} was not woken", text, now)
+            name, by = record.ref.name, decider_name(wake.by)
+            text = f"{by} asked for it on {time_text(wake.at)}: {woken.sentence}"
+            logger.warning("not woken", extra={"endpoint": name, "by": wake.by, "why": woken.sentence})
+            woken = tell(record, f"wake#{wake.at.isoformat()}", f"{name} was not woken", text, now)
         record = book.save(woken) if woken != record else record
-    attempt("dropping a wake that was taken up", record.ref.name, partial(book.drop_wake, record.ref.name, asked))
+    attempt("dropping a wake that was taken up", record.ref.name, partial(book.drop_wake, record.ref.name, wake))
     return record
 
 

@@ -181,8 +181,8 @@ def _trigger(alarm: Alarm) -> Trigger:
 def _contributor(alarm: Alarm, contributor: Contributor) -> Trigger:
     endpoint, name = contributor.attributes.get("EndpointName", ""), one_line(alarm.name)
     if endpoint in ("", NO_LABEL):
-        said = f"contributor {one_line(contributor.id, 100)} of the alarm {name} is not grouped by EndpointName"
-        return _no_trigger(Code.NOT_FOR_US, said)
+        text = f"contributor {one_line(contributor.id, 100)} of the alarm {name} is not grouped by EndpointName"
+        return _no_trigger(Code.NOT_FOR_US, text)
     if not is_endpoint(endpoint):
         return _no_trigger(Code.NOT_FOR_US, f"a contributor of the alarm {name} is {_no_endpoint_sentence(endpoint)}")
     return LookAt((endpoint,), EvaluationReason.CONTRIBUTOR, alarm.name, alarm.at, alarm.key)

@@ -81,28 +81,30 @@ def parse_training_job(event: Mapping[str, Any]) -> Trigger:
 def parse_cluster(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod cluster, or one of its instance groups, changed state."""
     envelope = read_model(Envelope[Cluster], event, CLUSTER_STATE)
-    found = envelope.detail
-    groups = "; ".join(f"{g.name} {g.status} {g.current}/{g.target}" for g in found.groups or ())
-    status, detail = one_line(found.status, STATUS), _detail(found.failure or groups)
-    return JobMoved("hyperpod-cluster", found.name, status, detail, envelope.time, envelope.id)
+    cluster = envelope.detail
+    groups = "; ".join(f"{g.name} {g.status} {g.current}/{g.target}" for g in cluster.groups or ())
+    status, detail = one_line(cluster.status, STATUS), _detail(cluster.failure or groups)
+    return JobMoved("hyperpod-cluster", cluster.name, status, detail, envelope.time, envelope.id)
 
 
 def parse_node(event: Mapping[str, Any]) -> Trigger:
     """A HyperPod node became healthy or unhealthy."""
     envelope = read_model(Envelope[ClusterNode], event, NODE_HEALTH)
-    found = envelope.detail
-    name = f"{found.cluster}/{one_line(found.instance, 100)}"
-    status, detail = one_line(found.health.status, STATUS), _detail(found.health.reason)
+    cluster_node = envelope.detail
+    name = f"{cluster_node.cluster}/{one_line(cluster_node.instance, 100)}"
+    status, detail = one_line(cluster_node.health.status, STATUS), _detail(cluster_node.health.reason)
     return JobMoved("hyperpod-node", name, status, detail, envelope.time, envelope.id)
 
 
 def parse_cluster_event(event: Mapping[str, Any]) -> Trigger:
     """Something happened in a HyperPod cluster, such as a lack of capacity."""
     envelope = read_model(Envelope[ClusterEvents], event, CLUSTER_EVENT)
-    found = envelope.detail.event
-    at = found.at or envelope.time
-    level = one_line(found.level, STATUS) or "Info"
-    return JobMoved("hyperpod-cluster", found.cluster, level, _detail(found.description), at, found.id)
+    cluster_event = envelope.detail.event
+    at = cluster_event.at or envelope.time
+    level = one_line(cluster_event.level, STATUS) or "Info"
+    return JobMoved(
+        "hyperpod-cluster", cluster_event.cluster, level, _detail(cluster_event.description), at, cluster_event.id
+    )
 
 
 def _detail(text: str) -> str:

@@ -99,9 +99,9 @@ def parse_tick(event: Mapping[str, Any]) -> Trigger:
 
 def parse_page(event: Mapping[str, Any]) -> Trigger:
     """A page of endpoints that the sweep sent: a LookAt as `wire` writes it."""
-    found = read_model(Page, event, "page of endpoints")
-    listed = tuple(ListedEndpoint(one.name, one.created_at, one.modified_at) for one in found.listed)
-    return LookAt(found.endpoints, _reason(found.because), found.alarm, found.at, found.key, found.fleet, listed)
+    page = read_model(Page, event, "page of endpoints")
+    listed = tuple(ListedEndpoint(one.name, one.created_at, one.modified_at) for one in page.listed)
+    return LookAt(page.endpoints, _reason(page.because), page.alarm, page.at, page.key, page.fleet, listed)
 
 
 def _reason(word: str) -> EvaluationReason:
@@ -111,9 +111,9 @@ def _reason(word: str) -> EvaluationReason:
 
 def parse_look(event: Mapping[str, Any]) -> Trigger:
     """Groups or jobs to look at: a LookBeyond as `wire` writes it."""
-    found = read_model(Beyond, event, "message about groups or jobs")
-    because = LookReason(found.because) if found.because in LookReason else LookReason.OTHER
-    return LookBeyond(found.subject, found.names, because, found.at, found.key)
+    beyond = read_model(Beyond, event, "message about groups or jobs")
+    because = LookReason(beyond.because) if beyond.because in LookReason else LookReason.OTHER
+    return LookBeyond(beyond.subject, beyond.names, because, beyond.at, beyond.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,9 +184,9 @@ def _submission(payload: Any, kept: Mapping[str, str], sent_at: datetime) -> Cli
     value, user = VALUE.fullmatch(kept.get("value", "")), _at(payload, "user", "id")
     if not callback.startswith(ACTION_PREFIX) or not user:
         return NotClicked(f"the form {callback[:40]!r} is not one of ours, or carries no user")
-    said = _at(payload, "view", "state", "values", "why", "why", "value")[:LONGEST_REASON].strip()
+    text = _at(payload, "view", "state", "values", "why", "why", "value")[:LONGEST_REASON].strip()
     return Click(
-        DecisionAsked("reject", value["id"], int(value["revision"] or 0), comment=said)
+        DecisionAsked("reject", value["id"], int(value["revision"] or 0), comment=text)
         if value and callback == REASON_FORM
         else UnknownButton(callback.removeprefix(ACTION_PREFIX)),
         user,

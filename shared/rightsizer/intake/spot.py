@@ -55,9 +55,9 @@ class Launch(EventModel):
 def parse_interruption(event: Mapping[str, Any]) -> Trigger:
     """EC2 takes a Spot instance back in two minutes (at once for hibernation)."""
     envelope = read_model(Envelope[Warned], event, INTERRUPTION)
-    found = envelope.detail
-    key = f"{found.instance_id}:{INTERRUPTION}"
-    return SpotInterruption(found.instance_id, found.action, _zone(envelope.resources), envelope.time, key)
+    warned = envelope.detail
+    key = f"{warned.instance_id}:{INTERRUPTION}"
+    return SpotInterruption(warned.instance_id, warned.action, _zone(envelope.resources), envelope.time, key)
 
 
 def parse_rebalance(event: Mapping[str, Any]) -> Trigger:
@@ -70,19 +70,19 @@ def parse_rebalance(event: Mapping[str, Any]) -> Trigger:
 def parse_instance_state(event: Mapping[str, Any]) -> Trigger:
     """An instance changed state."""
     envelope = read_model(Envelope[InstanceStateChange], event, STATE_CHANGE)
-    found = envelope.detail
-    state = one_line(found.state, 60)
-    key = f"{found.instance_id}:{state}:{envelope.time.isoformat()}"
-    return InstanceMoved(found.instance_id, state, envelope.time, key)
+    state_change = envelope.detail
+    state = one_line(state_change.state, 60)
+    key = f"{state_change.instance_id}:{state}:{envelope.time.isoformat()}"
+    return InstanceMoved(state_change.instance_id, state, envelope.time, key)
 
 
 def parse_launch_failure(event: Mapping[str, Any]) -> Trigger:
     """An Auto Scaling group could not launch an instance; the message says whether capacity was missing."""
     envelope = read_model(Envelope[Launch], event, LAUNCH_FAILED)
-    found = envelope.detail
-    zone = found.where.zone if found.where else ""
-    message = one_line(found.message, 1024)
-    return LaunchFailed(found.group, one_line(zone, 60), message, envelope.time, f"{found.group}:{found.activity}")
+    launch = envelope.detail
+    zone = launch.where.zone if launch.where else ""
+    message = one_line(launch.message, 1024)
+    return LaunchFailed(launch.group, one_line(zone, 60), message, envelope.time, f"{launch.group}:{launch.activity}")
 
 
 def _zone(resources: tuple[str, ...]) -> str:

@@ -22,8 +22,8 @@ class WakeDetail(EventModel):
 
 def parse_wake(event: Mapping[str, Any]) -> Trigger:
     """An endpoint that sleeps shall serve for some minutes."""
-    found = read_model(Envelope[WakeDetail], event, WAKE)
-    return WakeAsked(found.detail.endpoint, found.detail.minutes, found.account, found.time, found.id)
+    envelope = read_model(Envelope[WakeDetail], event, WAKE)
+    return WakeAsked(envelope.detail.endpoint, envelope.detail.minutes, envelope.account, envelope.time, envelope.id)
 
 
 PARSERS: Parsers = {(SOURCE, WAKE): parse_wake}

@@ -53,9 +53,9 @@ def read_cluster(server: Queries, days: int, namespace: str | None = None) -> Cl
     nodes = tuple(_nodes(server.query("kube_node_labels")))
     gpus, cores = tuple(_gpus(server, window, owners)), tuple(_cores(server, window))
     if namespace:
-        asked = {each.node for each in requests if each.devices}
-        gpus = tuple(each for each in gpus if _is_within(each, namespace, asked))
-        cores = tuple(each for each in cores if _is_within(each, namespace, asked))
+        asked = {request.node for request in requests if request.devices}
+        gpus = tuple(device for device in gpus if _is_within(device, namespace, asked))
+        cores = tuple(device for device in cores if _is_within(device, namespace, asked))
     uses = tuple(_uses(server, window, within, owners))
     missing = (*_missing(nodes, owners, requests, uses), *_missing_devices(requests, gpus, cores))
     return ClusterUse(days, nodes, requests, uses, (*gpus, *cores), missing)
@@ -68,9 +68,9 @@ def _is_within(device: DeviceUse, namespace: str, nodes: set[str]) -> bool:
 def _owners(samples: Iterable[Sample]) -> Mapping[tuple[str, str], PodGroup]:
     """The owner of each pod; a ReplicaSet stands for the Deployment that made it."""
     found: dict[tuple[str, str], PodGroup] = {}
-    for each in samples:
-        namespace, pod = each.labels.get("namespace", ""), each.labels.get("pod", "")
-        kind, name = each.labels.get("owner_kind", ""), each.labels.get("owner_name", "")
+    for sample in samples:
+        namespace, pod = sample.labels.get("namespace", ""), sample.labels.get("pod", "")
+        kind, name = sample.labels.get("owner_kind", ""), sample.labels.get("owner_name", "")
         if kind == "ReplicaSet" and "-" in name:
             kind, name = "Deployment", name.rpartition("-")[0]
         if name and name != "<none>":
@@ -84,26 +84,26 @@ def _group(owners: Mapping[tuple[str, str], PodGroup], namespace: str, pod: str)
 
 def _requests(samples: Iterable[Sample], owners: Mapping[tuple[str, str], PodGroup]) -> Iterator[ContainerRequest]:
     found: dict[Key, ContainerRequest] = {}
-    for each in samples:
-        labels, resource = each.labels, each.labels.get("resource", "")
+    for sample in samples:
+        labels, resource = sample.labels, sample.labels.get("resource", "")
         key = (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))
         group = _group(owners, key[0], key[1])
-        made = found.get(key, ContainerRequest(group, key[1], key[2], labels.get("node", "")))
+        request = found.get(key, ContainerRequest(group, key[1], key[2], labels.get("node", "")))
         if resource == "cpu":
-            made = replace(made, cpu=each.value)
+            request = replace(request, cpu=sample.value)
         elif resource == "memory":
-            made = replace(made, memory_gib=each.value / BYTES)
+            request = replace(request, memory_gib=sample.value / BYTES)
         elif resource in DEVICES:
-            made = replace(made, devices=made.devices + int(each.value), resource=DEVICES[resource])
-        found[key] = made
+            request = replace(request, devices=request.devices + int(sample.value), resource=DEVICES[resource])
+        found[key] = request
     yield from found.values()
 
 
 def _nodes(samples: Iterable[Sample]) -> Iterator[Node]:
-    for each in samples:
-        kind = next((each.labels[name] for name in TYPE_LABELS if each.labels.get(name)), "")
-        region = next((each.labels[name] for name in REGION_LABELS if each.labels.get(name)), "")
-        yield Node(each.labels.get("node", ""), kind, region)
+    for sample in samples:
+        kind = next((sample.labels[name] for name in TYPE_LABELS if sample.labels.get(name)), "")
+        region = next((sample.labels[name] for name in REGION_LABELS if sample.labels.get(name)), "")
+        yield Node(sample.labels.get("node", ""), kind, region)
 
 
 def _gpus(server: Queries, window: str, owners: Mapping[tuple[str, str], PodGroup]) -> Iterator[DeviceUse]:
@@ -112,15 +112,15 @@ def _gpus(server: Queries, window: str, owners: Mapping[tuple[str, str], PodGrou
     high = _by_series(server.query(f"quantile_over_time(0.95, DCGM_FI_DEV_GPU_UTIL[{window}])"))
     memory = _by_series(server.query(f"max_over_time(DCGM_FI_DEV_FB_USED[{window}])"))
     tensor = _by_series(server.query(f"avg_over_time(DCGM_FI_PROF_PIPE_TENSOR_ACTIVE[{window}])"))
-    for each in mean:
-        labels, key = each.labels, _series(each.labels)
+    for sample in mean:
+        labels, key = sample.labels, _series(sample.labels)
         used, active = memory.get(key), tensor.get(key)
         yield DeviceUse(
             _group_of_device(labels, owners),
             _node_of(labels),
             labels.get("UUID", labels.get("gpu", "")),
             labels.get("modelName", ""),
-            each.value,
+            sample.value,
             high.get(key),
             None if used is None else used / MIB,
             None if active is None else 100 * active,
@@ -133,13 +133,15 @@ def _cores(server: Queries, window: str) -> Iterator[DeviceUse]:
     high = _by_series(server.query(f"quantile_over_time(0.95, neuroncore_utilization_ratio[{window}])"))
     memory: dict[str, float] = {}
     used = f'max_over_time(neuron_runtime_memory_used_bytes{{memory_location="neuron_device"}}[{window}])'
-    for each in server.query(used):
-        node = _node_of(each.labels)
-        memory[node] = memory.get(node, 0.0) + each.value / BYTES
-    for each in mean:
-        node, top = _node_of(each.labels), high.get(_series(each.labels))
-        core, kind = each.labels.get("neuroncore", ""), each.labels.get("instance_type", "")
-        yield DeviceUse(None, node, core, kind, 100 * each.value, None if top is None else 100 * top, memory.get(node))
+    for sample in server.query(used):
+        node = _node_of(sample.labels)
+        memory[node] = memory.get(node, 0.0) + sample.value / BYTES
+    for sample in mean:
+        node, top = _node_of(sample.labels), high.get(_series(sample.labels))
+        core, kind = sample.labels.get("neuroncore", ""), sample.labels.get("instance_type", "")
+        yield DeviceUse(
+            None, node, core, kind, 100 * sample.value, None if top is None else 100 * top, memory.get(node)
+        )
 
 
 def _group_of_device(labels: Mapping[str, str], owners: Mapping[tuple[str, str], PodGroup]) -> PodGroup | None:
@@ -176,16 +178,16 @@ def _uses(
     for each, name in [*((sample, "cpu_p95") for sample in cpu), *((sample, "memory_max_gib") for sample in memory)]:
         labels = each.labels
         key = (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))
-        made = found.get(key, ContainerUse(_group(owners, key[0], key[1]), key[2]))
+        use = found.get(key, ContainerUse(_group(owners, key[0], key[1]), key[2]))
         if name == "cpu_p95":
-            found[key] = replace(made, cpu_p95=max(each.value, made.cpu_p95 or 0.0))
+            found[key] = replace(use, cpu_p95=max(each.value, use.cpu_p95 or 0.0))
         else:
-            found[key] = replace(made, memory_max_gib=max(each.value / BYTES, made.memory_max_gib or 0.0))
+            found[key] = replace(use, memory_max_gib=max(each.value / BYTES, use.memory_max_gib or 0.0))
     yield from found.values()
 
 
 def _by_series(samples: Iterable[Sample]) -> Mapping[frozenset[tuple[str, str]], float]:
-    return {_series(each.labels): each.value for each in samples}
+    return {_series(sample.labels): sample.value for sample in samples}
 
 
 def _series(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
@@ -206,12 +208,12 @@ def _missing(
         yield f"kube_pod_container_resource_requests: {why}; {lost}"
     if requests and not owners:
         yield "kube_pod_owner: kube-state-metrics does not export it; each pod is advised alone, without its Deployment"
-    if not any(each.instance_type for each in nodes):
+    if not any(node.instance_type for node in nodes):
         hint = f"start kube-state-metrics with {TYPES_HINT}"
         yield f"the instance type of nodes: {hint}; without it there is no cost and no other type"
     for name, known in (
-        ("container_cpu_usage_seconds_total", any(each.cpu_p95 is not None for each in uses)),
-        ("container_memory_working_set_bytes", any(each.memory_max_gib is not None for each in uses)),
+        ("container_cpu_usage_seconds_total", any(use.cpu_p95 is not None for use in uses)),
+        ("container_memory_working_set_bytes", any(use.memory_max_gib is not None for use in uses)),
     ):
         if not known:
             yield f"{name}: the kubelet's cAdvisor is not scraped; what pods ask for is not judged by it"
@@ -221,21 +223,21 @@ def _missing_devices(
     requests: Sequence[ContainerRequest], gpus: Sequence[DeviceUse], cores: Sequence[DeviceUse]
 ) -> Iterator[str]:
     """The same for the two exporters of devices, each where pods ask for its devices or nothing is known of any."""
-    asked = {each.resource for each in requests if each.devices}
+    asked = {request.resource for request in requests if request.devices}
     lost = "use of the devices is unknown, which is not idle, and no other type is advised"
     if not gpus and (GPU in asked or not asked):
         yield f"DCGM_FI_DEV_GPU_UTIL: the DCGM exporter is not scraped; {lost}"
     elif gpus:
-        if all(each.group is None for each in gpus):
+        if all(device.group is None for device in gpus):
             yield f"labels of pods at DCGM_FI_DEV_GPU_UTIL: the exporter's Kubernetes mode is off; {lost}"
-        if all(each.memory_max_gib is None for each in gpus):
+        if all(device.memory_max_gib is None for device in gpus):
             yield "DCGM_FI_DEV_FB_USED: the DCGM exporter does not export it; no other card is advised without it"
-        if all(each.tensor_percent is None for each in gpus):
+        if all(device.tensor_percent is None for device in gpus):
             text = "only dcp-metrics-included.csv of the DCGM exporter has it; the use of tensor cores is not shown"
             yield f"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE: {text}"
     if not cores and (asked - {GPU} or not asked):
         yield f"neuroncore_utilization_ratio: neuron-monitor is not scraped; {lost}"
-    elif cores and all(each.memory_max_gib is None for each in cores):
+    elif cores and all(device.memory_max_gib is None for device in cores):
         yield "neuron_runtime_memory_used_bytes: neuron-monitor does not export it; memory of the chips is not shown"
 
 

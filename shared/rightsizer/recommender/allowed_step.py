@@ -171,7 +171,7 @@ def _with_at_least(context: EvaluationContext, option: Option, least: int) -> Op
     candidate = check_candidate(context, hardware) if hardware is not None else None
     if hardware is None or not isinstance(candidate, CandidateType):
         return None
-    raised = (replace(one, counts=tuple(max(n, least) for n in one.counts)) for one in target.day_counts)
+    raised = (replace(counts, counts=tuple(max(n, least) for n in counts.counts)) for counts in target.day_counts)
     classes = merge_alike(tuple(raised))
     classes = classes if len(classes) > 1 else ()
     fleet = fleet_of_option(context, option, hardware, latency_ratio(option))

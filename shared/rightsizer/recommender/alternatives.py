@@ -15,59 +15,61 @@ from rightsizer.recommender.packing import needs_at
 
 
 def add_alternatives(
-    found: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
+    recommendation: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
 ) -> Recommendation:
     """The recommendation with the alternatives behind its options. One is chosen only where nothing else is offered.
 
     An endpoint that is not carried today is left alone, and the gate never lets one of these be applied.
     """
-    if found.finding is Finding.UNDER_PROVISIONED:
-        return found
+    if recommendation.finding is Finding.UNDER_PROVISIONED:
+        return recommendation
     needs = needs_at(context)
-    found = replace(found, needs=needs if isinstance(needs, Needs) else None)
-    answers = list(_answers(found, context, dimensions))
+    recommendation = replace(recommendation, needs=needs if isinstance(needs, Needs) else None)
+    answers = list(_answers(recommendation, context, dimensions))
     options = sorted((a for a in answers if isinstance(a, Option)), key=_alternative_order)
     ruled_out = (a for a in answers if isinstance(a, Excluded))
-    found = replace(found, excluded=(*found.excluded, *ruled_out))
+    recommendation = replace(recommendation, excluded=(*recommendation.excluded, *ruled_out))
     if not options:
-        return found
-    if found.options:
-        may_come_first = found.offers_test or found.gate_reason.code is Code.SAVING_TOO_SMALL
-        asked = _prefer_closed_dimension(found, context, options) if may_come_first else None
-        return asked or replace(found, options=(*found.options, *options))
-    if found.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
+        return recommendation
+    if recommendation.options:
+        may_come_first = recommendation.offers_test or recommendation.gate_reason.code is Code.SAVING_TOO_SMALL
+        asked = _prefer_closed_dimension(recommendation, context, options) if may_come_first else None
+        return asked or replace(recommendation, options=(*recommendation.options, *options))
+    if recommendation.reason.code is Code.RISK_TOO_HIGH:  # a type in place may do, and only a test is missing
         later = [option for option in options if option.risk > Risk.MEDIUM and not option.in_place]
         waits = (Excluded(o.target.instance_type, _migration_wait_reason(o), o.kind) for o in later)
-        found = replace(found, excluded=(*found.excluded, *waits))
+        recommendation = replace(recommendation, excluded=(*recommendation.excluded, *waits))
         options = [option for option in options if option not in later]
-    return _propose_first(found, context, options)
+    return _propose_first(recommendation, context, options)
 
 
 def _answers(
-    found: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
+    recommendation: Recommendation, context: EvaluationContext, dimensions: Iterable[Offering]
 ) -> Iterator[Option | Excluded]:
     """The options and the reasons of each dimension that does not compete with the fleets.
 
     First what was looked at for this, then what is not looked at on such an endpoint, then what the search moved.
     """
     opened = ADDABLE & context.policy.by_itself
-    behind = [one for one in dimensions if not one.competes]
-    behind.sort(key=lambda one: (not opened.isdisjoint(one.kinds), one.out_of_scope(context) is not None))
-    for one in behind:
-        yield from collect_offers(one, context, found)
+    behind = [offering for offering in dimensions if not offering.competes]
+    behind.sort(
+        key=lambda offering: (not opened.isdisjoint(offering.kinds), offering.out_of_scope(context) is not None)
+    )
+    for offering in behind:
+        yield from collect_offers(offering, context, recommendation)
 
 
 def _prefer_closed_dimension(
-    found: Recommendation, context: EvaluationContext, options: list[Option]
+    recommendation: Recommendation, context: EvaluationContext, options: list[Option]
 ) -> Recommendation | None:
     """A closed dimension in place of an open change that saves too little, or of a test that would save less than it
     does for sure; None where it saves too little too.
     """
-    least = found.saving_usd_per_month if found.offers_test else 0
+    least = recommendation.saving_usd_per_month if recommendation.offers_test else 0
     better = (o for o in options if o.kind in ADDABLE and o.saving_usd_per_month > least)
     closed = [o for o in better if gate_of(context, o)[1].code is not Code.SAVING_TOO_SMALL]
-    others = (*found.options, *(o for o in options if o not in closed))
-    return _with_options_first(replace(found, options=others), context, closed) if closed else None
+    others = (*recommendation.options, *(o for o in options if o not in closed))
+    return _with_options_first(replace(recommendation, options=others), context, closed) if closed else None
 
 
 def _migration_wait_reason(option: Option) -> Reason:
@@ -102,9 +104,9 @@ def _with_options_first(base: Recommendation, context: EvaluationContext, option
         if why.code is Code.AUTOSCALED:
             where = "which its owner decides. Without it"
     what = f"{best.kind.value} ({_fleet_text(best)})" if best.target.instance_type else _fleet_text(best)
-    said = f"{what} would save ${best.saving_usd_per_month:,.2f} a month, {where}"
+    text = f"{what} would save ${best.saving_usd_per_month:,.2f} a month, {where}"
     keeps = NO_CHEAPER if base.reason.code is Code.ALREADY_RIGHT else base.reason.sentence
-    reason = Reason(Code.CHEAPER_OPTION, f"{said}: {keeps}")
+    reason = Reason(Code.CHEAPER_OPTION, f"{text}: {keeps}")
     return replace(
         base,
         finding=Finding.OVER_PROVISIONED,

@@ -95,24 +95,30 @@ def ask_about_test(
     )
 
 
-def offer_test(found: Recommendation, context: EvaluationContext) -> Recommendation:
+def offer_test(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
     """The proposal with the test of a chosen type that is only likely to be fast enough. Others are unchanged.
 
     Such a type is taken untested where automatic mode may run no test. A person who is asked may run one.
     """
-    option, policy = found.chosen_option, context.policy
-    if option is None or found.gate is not Gate.PROPOSE or option.test_usd or option.grows or _is_sparse(context):
-        return found
+    option, policy = recommendation.chosen_option, context.policy
+    if (
+        option is None
+        or recommendation.gate is not Gate.PROPOSE
+        or option.test_usd
+        or option.grows
+        or _is_sparse(context)
+    ):
+        return recommendation
     hardware = context.inputs.catalogue.find(option.target.instance_type)
     candidate = check_candidate(context, hardware) if hardware is not None else None
     if not isinstance(candidate, CandidateType) or candidate.likely >= 1 or not candidate.is_certain:
-        return found
+        return recommendation
     if impossible_test_reason(context.endpoint) is not None or declared_refusal(context.endpoint.tags) is not None:
-        return found
+        return recommendation
     test = test_candidate(context, candidate, option, candidate.likely)
     if choose_test([test], Decimal(0), context.inputs.history, policy) is None:
-        return found
-    return replace(found, options=(with_test(test, policy.risk_propose), *found.options[1:]))
+        return recommendation
+    return replace(recommendation, options=(with_test(test, policy.risk_propose), *recommendation.options[1:]))
 
 
 def _decide(context: EvaluationContext, case: GateCase) -> tuple[Gate, Reason]:
@@ -195,15 +201,17 @@ def _asked_untested(context: EvaluationContext, options: Options, saving: Decima
     return AskedOption(candidate, option, Reason(Code.RISK_TOO_HIGH, text))
 
 
-def _comes_first(context: EvaluationContext, asked: AskedOption, best: Option, verdict: Gate, case: MakeCase) -> bool:
+def _comes_first(
+    context: EvaluationContext, asked_option: AskedOption, best: Option, verdict: Gate, case: MakeCase
+) -> bool:
     """Whether the uncertain option is asked about before the sure one is applied or asked about."""
     if saving_share(context, best) < context.policy.minimum_saving_share:
         return True
     sure_verdict, _ = _decide(context, case(context, best))
     if sure_verdict is Gate.APPLY:  # the safe step is taken now; what is uncertain is asked about after it
-        return FAR_CHEAPER_THAN_SAFE * asked.option.usd_per_month <= best.usd_per_month
-    if FAR_CHEAPER * asked.option.usd_per_month <= best.usd_per_month:
+        return FAR_CHEAPER_THAN_SAFE * asked_option.option.usd_per_month <= best.usd_per_month
+    if FAR_CHEAPER * asked_option.option.usd_per_month <= best.usd_per_month:
         return True
     if sure_verdict is Gate.SILENT:
         return verdict is not Gate.SILENT
-    return is_test_first(asked.candidate, max(best.saving_usd_per_month, Decimal(0)))
+    return is_test_first(asked_option.candidate, max(best.saving_usd_per_month, Decimal(0)))

@@ -70,11 +70,11 @@ def check_candidates(context: EvaluationContext) -> tuple[list[CandidateType], l
     for hardware in context.inputs.catalogue:
         if not hardware.has_gpu:
             continue
-        found = check_candidate(context, hardware)
-        if isinstance(found, CandidateType):
-            candidates.append(found)
+        candidate = check_candidate(context, hardware)
+        if isinstance(candidate, CandidateType):
+            candidates.append(candidate)
         else:
-            excluded.append(Excluded(hardware.name, found))
+            excluded.append(Excluded(hardware.name, candidate))
     candidates.sort(key=lambda d: (d.least_usd, -d.hardware.vcpu, d.hardware.name))
     return candidates, excluded
 
@@ -90,18 +90,18 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
     if reason is not None or price is None or old is None or new is None:
         return reason or Reason(Code.NO_ACCELERATOR, f"{hardware.name} has no accelerator")
     tried = sum(1 for p in context.inputs.history.endpoint if p.ended is PastEnd.TESTED and p.to_type == hardware.name)
-    known = _lesson(context, hardware)
-    if (rests := _rest_reason(context, hardware, known)) is not None:
+    lesson = _lesson(context, hardware)
+    if (rests := _rest_reason(context, hardware, lesson)) is not None:
         return rests
-    if known.too_small_gib >= new.usable_gib and old.model != new.model:
-        sentence = f"the model did not fit {known.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
+    if lesson.too_small_gib >= new.usable_gib and old.model != new.model:
+        sentence = f"the model did not fit {lesson.too_small_gib:.1f} GiB, {hardware.name} has {new.usable_gib:.1f} GiB"
         return Reason(Code.MEMORY_TOO_SMALL, sentence)
     ratio_phi = old.phi(new)
-    speed, host, ratio = _slowdowns(context, known, hardware)
+    speed, host, ratio = _slowdowns(context, lesson, hardware)
     same_chip, guessed = old.model == new.model, speed.source.is_guess
     fit = fit_chance(context, hardware)
     fast = 1.0
-    seen = speed.source.is_measured or known.latency_ratio is not None
+    seen = speed.source.is_measured or lesson.latency_ratio is not None
     if not _is_fast_enough(context, ratio, seen):
         room = allowed_gpu_slowdown(context.demand, host, context.allowed_slowdown)
         seen_here = context.outcomes
@@ -110,7 +110,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
             if guessed and not same_chip and not (ratio_phi > 1 and is_missed_today(context))
             else 0.0
         )
-        if known.latency_ratio is not None or (tried > 1 and (known.gpu_ratio is None or tried > 2)):
+        if lesson.latency_ratio is not None or (tried > 1 and (lesson.gpu_ratio is None or tried > 2)):
             fast = 0.0  # measured on exactly this type, or tests that told nothing
         elif same_chip:
             fast = 0.5  # only the bound of the host factor speaks against it
@@ -125,7 +125,7 @@ def check_candidate(context: EvaluationContext, hardware: InstanceType) -> Candi
     if least >= 0.999 * context.usd_ceiling and hardware.name != context.runs.name:
         several = f", for {busy:.1f} instances on average" if busy > 1 else ""
         return Reason(Code.NOT_CHEAPER, f"{hardware.name} would cost at least ${least:,.0f} a month{several}")
-    return CandidateType(hardware, price, speed, ratio, workers, fit, fast, known.started, least, likely)
+    return CandidateType(hardware, price, speed, ratio, workers, fit, fast, lesson.started, least, likely)
 
 
 def is_missed_today(context: EvaluationContext) -> bool:
@@ -168,14 +168,14 @@ def _lesson(context: EvaluationContext, hardware: InstanceType) -> Lesson:
     )
 
 
-def _slowdowns(context: EvaluationContext, known: Lesson, hardware: InstanceType) -> tuple[Slowdown, float, Ratio]:
+def _slowdowns(context: EvaluationContext, lesson: Lesson, hardware: InstanceType) -> tuple[Slowdown, float, Ratio]:
     """Slowdown of the GPU's part, bound of the host's part, and both together."""
-    speed = _slowdown(context, known, hardware)
+    speed = _slowdown(context, lesson, hardware)
     shown = host_threads(
         context.inputs.history, context.reference, context.inputs.catalogue.find, context.demand.gpu_share
     )
     host = host_factor(context.reference, hardware, context.demand, shown)
-    return speed, host, ratio_of(context.demand, speed, host, known.latency_ratio, context.policy)
+    return speed, host, ratio_of(context.demand, speed, host, lesson.latency_ratio, context.policy)
 
 
 def _is_fast_enough(context: EvaluationContext, ratio: Ratio, seen: bool) -> bool:
@@ -211,23 +211,23 @@ def _phi(context: EvaluationContext, hardware: InstanceType) -> float:
     return old.phi(new) if old and new else 1.0
 
 
-def _rest_reason(context: EvaluationContext, hardware: InstanceType, known: Lesson) -> Reason | None:
-    if known.refuted is None or hardware.name == context.reference.name:
+def _rest_reason(context: EvaluationContext, hardware: InstanceType, lesson: Lesson) -> Reason | None:
+    if lesson.refuted is None or hardware.name == context.reference.name:
         return None
     times = failures(context.history.endpoint, hardware.name)
-    if times < 2 and known.refuted.failure in ("alarm", LEFT) and _is_no_slower(context, hardware):
+    if times < 2 and lesson.refuted.failure in ("alarm", LEFT) and _is_no_slower(context, hardware):
         return None
-    if times < 2 and known.refuted.is_of_another_model(context.variant.model_name):
+    if times < 2 and lesson.refuted.is_of_another_model(context.variant.model_name):
         return None  # a new version of the model; what failed twice is the type's fault
-    until = rest_until(known.refuted, times, context.demand.load.peak_busy_gpus, context.policy, context.inputs.now)
+    until = rest_until(lesson.refuted, times, context.demand.load.peak_busy_gpus, context.policy, context.inputs.now)
     if until is None:
         return None
-    elsewhere = known.refuted.has_failed_start and known.refuted not in context.inputs.history.endpoint
+    elsewhere = lesson.refuted.has_failed_start and lesson.refuted not in context.inputs.history.endpoint
     where = " behind another endpoint with the same model" if elsewhere else ""
     return Reason(
         Code.BLACKLISTED,
         f"{hardware.name} failed {'once' if times == 1 else f'{times} times'}, last on"
-        f" {day_text(known.refuted.at)}{where} ({known.refuted.failure or 'unknown cause'}); it is not tried again"
+        f" {day_text(lesson.refuted.at)}{where} ({lesson.refuted.failure or 'unknown cause'}); it is not tried again"
         f" before {day_text(until)}",
     )
 
@@ -240,16 +240,16 @@ def _is_no_slower(context: EvaluationContext, hardware: InstanceType) -> bool:
     return there.p50_s <= FALSE_ALARM * usual.p50_s and there.p95_s <= FALSE_ALARM * usual.p95_s
 
 
-def _slowdown(context: EvaluationContext, known: Lesson, hardware: InstanceType) -> Slowdown:
+def _slowdown(context: EvaluationContext, lesson: Lesson, hardware: InstanceType) -> Slowdown:
     old, new = context.reference.accelerator, hardware.accelerator
     assert old is not None
     assert new is not None
-    if known.gpu_ratio is not None and old.model != new.model:
-        error = context.policy.served_error if known.served else context.policy.measured_error
-        return measured_slowdown(old, new, known.gpu_ratio, error)
+    if lesson.gpu_ratio is not None and old.model != new.model:
+        error = context.policy.served_error if lesson.served else context.policy.measured_error
+        return measured_slowdown(old, new, lesson.gpu_ratio, error)
     bound, mid = slowdown_bound(context.outcomes, context.policy), slowdown_middle(context.outcomes, context.policy)
-    if known.other_q is not None:
-        bound = min(bound, known.other_q * (1 + context.policy.other_type_spread))
+    if lesson.other_q is not None:
+        bound = min(bound, lesson.other_q * (1 + context.policy.other_type_spread))
     taught = bool(context.outcomes) or bound != context.policy.slowdown_bound
     return expected_slowdown(old, new, context.policy, bound if taught else None, mid)
 

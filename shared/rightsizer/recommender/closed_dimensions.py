@@ -21,7 +21,7 @@ from rightsizer.recommender.weekly_counts import least_weekly_mean
 
 
 def answers(
-    found: Recommendation,
+    recommendation: Recommendation,
     context: EvaluationContext,
     kind: OptionKind,
     saves_nothing: Callable[[EvaluationContext], Reason | None],
@@ -32,10 +32,10 @@ def answers(
     option moves it, where none does.
     """
     if kind in context.policy.by_itself:
-        offered = any(option.kind is kind for option in found.options)
-        return [] if offered else [_unmoved(found, context, kind, saves_nothing)]
+        offered = any(option.kind is kind for option in recommendation.options)
+        return [] if offered else [_unmoved(recommendation, context, kind, saves_nothing)]
     no = skip_reason(context) or _no_use_reason(context) or saves_nothing(context)
-    return [no or _answer(context, kind, found.saving_usd_per_month)]
+    return [no or _answer(context, kind, recommendation.saving_usd_per_month)]
 
 
 def skip_reason(context: EvaluationContext) -> Reason | None:
@@ -68,7 +68,7 @@ def _waiting_users_reason(context: EvaluationContext) -> Reason | None:
 
 
 def _unmoved(
-    found: Recommendation,
+    recommendation: Recommendation,
     context: EvaluationContext,
     kind: OptionKind,
     saves_nothing: Callable[[EvaluationContext], Reason | None],
@@ -78,17 +78,20 @@ def _unmoved(
     if why is not None:
         return why
     first = (
-        found.chosen_option.kind if found.chosen_option is not None and found.chosen_option.kind in ADDABLE else None
+        recommendation.chosen_option.kind
+        if recommendation.chosen_option is not None and recommendation.chosen_option.kind in ADDABLE
+        else None
     )
     if first is not None:
         text = f"{first.value} is offered, and one change moves one of them: {kind.value} is looked at again after it"
         return Reason(Code.NOT_APPLICABLE, text)
     mine = next(
-        (e.reason for e in found.excluded if e.instance_type == context.runs.name and e.dimension is None), None
+        (e.reason for e in recommendation.excluded if e.instance_type == context.runs.name and e.dimension is None),
+        None,
     )
     if mine is not None:
         return mine
-    return _too_little_reason(kind, found.saving_usd_per_month)
+    return _too_little_reason(kind, recommendation.saving_usd_per_month)
 
 
 def _too_little_reason(kind: OptionKind, least: Decimal) -> Reason:

@@ -112,29 +112,29 @@ def copy_sizes(needs: ComputeNeeds, hardware: InstanceType) -> Sizes | Reason:
 
 
 def with_components(
-    found: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
+    recommendation: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
 ) -> Recommendation:
     """The recommendation with each component judged, the price split by what they reserve, and fewer copies offered."""
     if components is None:
-        return found
+        return recommendation
     if isinstance(components, Reason):
-        return replace(found, notes=(*found.notes, components))
+        return replace(recommendation, notes=(*recommendation.notes, components))
     declared = endpoint.objective.p95_s
     objective = LatencyObjective(declared, True, endpoint.objective.source) if declared is not None else None
     judged = tuple(judge_component(one, endpoint.ref.region, objective, inputs.policy) for one in components)
     room = copy_room(endpoint, components, inputs)
-    found = replace(found, components=judged)
+    recommendation = replace(recommendation, components=judged)
     if isinstance(room, Reason):
-        return replace(found, excluded=(*found.excluded, _excluded(found, room)))
-    found = _priced(found, room)
-    offered = fewer_copies(found, endpoint, room, inputs)
+        return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, room)))
+    recommendation = _priced(recommendation, room)
+    offered = fewer_copies(recommendation, endpoint, room, inputs)
     if isinstance(offered, Reason):
-        return replace(found, excluded=(*found.excluded, _excluded(found, offered)))
-    return _with_option(found, offered, endpoint, inputs)
+        return replace(recommendation, excluded=(*recommendation.excluded, _excluded(recommendation, offered)))
+    return _with_option(recommendation, offered, endpoint, inputs)
 
 
-def _excluded(found: Recommendation, why: Reason) -> Excluded:
-    return Excluded(found.instance_type or found.kind.value, why, OptionKind.COPIES)
+def _excluded(recommendation: Recommendation, why: Reason) -> Excluded:
+    return Excluded(recommendation.instance_type or recommendation.kind.value, why, OptionKind.COPIES)
 
 
 def copy_room(
@@ -169,52 +169,57 @@ def copy_room(
     return CopyRoom(variant, sizes, copies, floor, variant.consolidates and not balanced)
 
 
-def _is_zone_balanced(one: Component) -> bool:
+def _is_zone_balanced(component: Component) -> bool:
     """Whether it asks for balance between zones: a consolidation honours that (API, ScaleInPolicy)."""
-    return any((s.get("SchedulingConfig") or {}).get("AvailabilityZoneBalance") for s in one.sight.specifications)
+    return any((s.get("SchedulingConfig") or {}).get("AvailabilityZoneBalance") for s in component.sight.specifications)
 
 
-def _priced(found: Recommendation, room: CopyRoom) -> Recommendation:
+def _priced(recommendation: Recommendation, room: CopyRoom) -> Recommendation:
     """Each component with its part of the price: the largest share of an instance that its copies reserve."""
     least, most = room.bounds(room.copies)
     runs, parts = room.variant.current_count, {n: max(room.sizes[n]) * c for n, c in room.copies.items()}
     spread = max(sum(parts.values()), float(runs)) or 1.0
-    usd = None if found.price is None else monthly_cost(found.price, runs)
+    usd = None if recommendation.price is None else monthly_cost(recommendation.price, runs)
 
     def part(name: str) -> Decimal | None:
         share = Decimal(str(parts.get(name, 0.0) / spread))
         return None if usd is None else (usd * share).quantize(CENT)
 
     judged = tuple(
-        one if one.copies is None else replace(one, usd_per_month=part(one.name)) for one in found.components
+        finding if finding.copies is None else replace(finding, usd_per_month=part(finding.name))
+        for finding in recommendation.components
     )
-    rest = None if usd is None else usd - sum((p for one in judged if (p := one.usd_per_month)), Decimal(0))
-    return replace(found, components=judged, packing=ComponentPacking(runs, least, most, rest))
+    rest = None if usd is None else usd - sum((p for finding in judged if (p := finding.usd_per_month)), Decimal(0))
+    return replace(recommendation, components=judged, packing=ComponentPacking(runs, least, most, rest))
 
 
-def fewer_copies(found: Recommendation, endpoint: Endpoint, room: CopyRoom, inputs: AccountInputs) -> Option | Reason:
+def fewer_copies(
+    recommendation: Recommendation, endpoint: Endpoint, room: CopyRoom, inputs: AccountInputs
+) -> Option | Reason:
     """Fewer copies where whole instances come back; why there are none.
 
     No more copies go than give instances back, and none below what the peak of the component takes.
     """
-    short = next((one for one in found.components if one.finding is Finding.UNDER_PROVISIONED), None)
-    if found.is_short or short is not None:
+    short = next(
+        (finding for finding in recommendation.components if finding.finding is Finding.UNDER_PROVISIONED), None
+    )
+    if recommendation.is_short or short is not None:
         name = short.name if short is not None else endpoint.ref.name
         return Reason(Code.UNDER_PROVISIONED, f"{name} is short of capacity, which what others free may have to carry")
     over = {
-        one.name: one.needed
-        for one in found.components
-        if one.needed is not None and one.name in room.copies and one.needed < room.copies[one.name]
+        finding.name: finding.needed
+        for finding in recommendation.components
+        if finding.needed is not None and finding.name in room.copies and finding.needed < room.copies[finding.name]
     }
     if not over:
         return Reason(Code.ALREADY_RIGHT, "no component has a copy too many that it is known to do without")
     wanted: Mapping[str, int] = {**room.copies, **over}
     if (refused := _nothing_back(endpoint, room, wanted)) is not None:
         return refused
-    if found.price is None:
+    if recommendation.price is None:
         return Reason(Code.NO_PRICE, f"{room.variant.instance_type} has no price: no saving can be stated")
     wanted = _without_needless_cuts(room, wanted)
-    return _option(found, endpoint, room, wanted, inputs)
+    return _option(recommendation, endpoint, room, wanted, inputs)
 
 
 def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int]) -> Reason | None:
@@ -258,15 +263,15 @@ def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping
 
 
 def _option(
-    found: Recommendation, endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int], inputs: AccountInputs
+    recommendation: Recommendation, endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int], inputs: AccountInputs
 ) -> Option:
-    assert found.price is not None
+    assert recommendation.price is not None
     runs, then, policy = room.variant.current_count, room.remaining(wanted), inputs.policy
-    now_usd = monthly_cost(found.price, runs)
-    cost = cost_of(now_usd, found.price, then, then, 0.0, inputs.prices.commitment, policy, new_fleet=False)
+    now_usd = monthly_cost(recommendation.price, runs)
+    cost = cost_of(now_usd, recommendation.price, then, then, 0.0, inputs.prices.commitment, policy, new_fleet=False)
     least = max(room.bounds(wanted)[0], room.floor)
     cut = tuple((name, number) for name, number in sorted(wanted.items()) if number < room.copies[name])
-    moved = {one.name for one in found.components if one.minimum is not None}
+    moved = {finding.name for finding in recommendation.components if finding.minimum is not None}
     fixed = tuple(row for row in cut if row[0] not in moved)
     least_copies = tuple(row for row in cut if row[0] in moved)
     risks = {RiskResource.LATENCY: Risk.LOW}
@@ -279,9 +284,9 @@ def _option(
     return new_option(
         OptionKind.COPIES,
         Target(room.variant.instance_type, then, copies=fixed, least_copies=least_copies),
-        found.price,
+        recommendation.price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
-        min(one.days for one in found.components if one.name in dict(cut)),
+        min(finding.days for finding in recommendation.components if finding.name in dict(cut)),
         risks,
         Effort.VERY_LOW,
         in_place=True,
@@ -292,25 +297,31 @@ def _option(
     )
 
 
-def _with_option(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> Recommendation:
+def _with_option(
+    recommendation: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs
+) -> Recommendation:
     """The recommendation with fewer copies: first where it saves most of what rightsizer carries out, else behind."""
-    gate, why = gate_of_components(found, option, endpoint, inputs)
-    first = found.chosen_option
+    gate, why = gate_of_components(recommendation, option, endpoint, inputs)
+    first = recommendation.chosen_option
     if gate is Gate.SILENT and first is None:
         return replace(
-            found, excluded=(*found.excluded, _excluded(found, why)), options=(option,), gate=gate, gate_reason=why
+            recommendation,
+            excluded=(*recommendation.excluded, _excluded(recommendation, why)),
+            options=(option,),
+            gate=gate,
+            gate_reason=why,
         )
-    if gate is Gate.SILENT or found.finding is Finding.IDLE or _is_better_asleep(first, option):
-        return replace(found, options=(*found.options, option))
+    if gate is Gate.SILENT or recommendation.finding is Finding.IDLE or _is_better_asleep(first, option):
+        return replace(recommendation, options=(*recommendation.options, option))
     reason = Reason(
         Code.CHEAPER_OPTION,
-        f"fewer copies ({_cut_text(found, option)}) would save ${option.saving_usd_per_month:,.2f} a month",
+        f"fewer copies ({_cut_text(recommendation, option)}) would save ${option.saving_usd_per_month:,.2f} a month",
     )
     return replace(
-        found,
+        recommendation,
         finding=Finding.OVER_PROVISIONED,
         reason=reason,
-        options=(option, *found.options),
+        options=(option, *recommendation.options),
         gate=gate,
         gate_reason=why,
         replay=None,
@@ -325,22 +336,28 @@ def _is_better_asleep(first: Option | None, option: Option) -> bool:
     return first.saving_usd_per_month > option.saving_usd_per_month
 
 
-def _cut_text(found: Recommendation, option: Option) -> str:
+def _cut_text(recommendation: Recommendation, option: Option) -> str:
     """``chat 3 to 1, tags 2 to 1``."""
-    now = {one.name: one.copies for one in found.components}
+    now = {finding.name: finding.copies for finding in recommendation.components}
     return ", ".join(f"{name} {now[name]} to {number}" for name, number in option.target.all_copies)
 
 
-def gate_of_components(found: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs) -> GateAnswer:
+def gate_of_components(
+    recommendation: Recommendation, option: Option, endpoint: Endpoint, inputs: AccountInputs
+) -> GateAnswer:
     """A person is asked; nobody where the owner says off, the saving is small, or a change was made lately."""
     if endpoint.mode is Mode.OFF:
         return Gate.SILENT, OFF
-    usd, policy = found.usd_per_month or Decimal(0), inputs.policy
+    usd, policy = recommendation.usd_per_month or Decimal(0), inputs.policy
     share = float(option.saving_usd_per_month / usd) if usd else 0.0
     if (small := small_saving_reason(option, share, policy)) is not None:
         return Gate.SILENT, small
     if (waits := cooldown_reason(inputs.history, policy, inputs.now, option.target.instance_type)) is not None:
         return Gate.SILENT, waits
-    what = "copies of inference components" if option.kind is OptionKind.COPIES else f"{found.kind.value} endpoints"
+    what = (
+        "copies of inference components"
+        if option.kind is OptionKind.COPIES
+        else f"{recommendation.kind.value} endpoints"
+    )
     text = f"needs your approval: {what} are never changed automatically"
     return ask_person(endpoint, Reason(Code.OTHER_KIND, text))

@@ -27,51 +27,53 @@ def judge_component(
     """The finding on one component; what could not be read makes it NotEnoughData, never idle."""
     if isinstance(one, UnreadComponent):
         return ComponentFinding(one.name, None, Finding.NOT_ENOUGH_DATA, one.reason)
-    seen, copies = one.sight, one.sight.current
+    sight, copies = one.sight, one.sight.current
     finding, reason, needed = _finding(one, objective, policy)
     return ComponentFinding(
-        seen.name,
+        sight.name,
         copies,
         finding,
         reason,
         needed=needed,
-        base=seen.base_component,
+        base=sight.base_component,
         days=one.usage.days if isinstance(one.usage, ComponentUsage) else 0.0,
         figures=_figures(one),
         advice=_advice(one, finding, region),
-        withheld=refused.sentence if (refused := copies_refusal(seen, may_be_untagged=False)) is not None else "",
+        withheld=refused.sentence if (refused := copies_refusal(sight, may_be_untagged=False)) is not None else "",
         minimum=one.scaling.minimum if needed is not None and isinstance(one.scaling, ScalableTarget) else None,
         by_day=one.usage.by_day if isinstance(one.usage, ComponentUsage) else (),
     )
 
 
-def _finding(one: Component, objective: LatencyObjective | None, policy: Policy) -> tuple[Finding, Reason, int | None]:
-    seen, usage = one.sight, one.usage
-    if seen.status != SERVING:
-        text = f"it is {seen.status}{f': {seen.failure_reason}' if seen.failure_reason else ''}"
+def _finding(
+    component: Component, objective: LatencyObjective | None, policy: Policy
+) -> tuple[Finding, Reason, int | None]:
+    sight, usage = component.sight, component.usage
+    if sight.status != SERVING:
+        text = f"it is {sight.status}{f': {sight.failure_reason}' if sight.failure_reason else ''}"
         return Finding.NOT_ENOUGH_DATA, Reason(Code.NOT_IN_SERVICE, text), None
     if isinstance(usage, Reason):
         return Finding.NOT_ENOUGH_DATA, usage, None
-    if (little := _too_little(one, usage, policy)) is not None:
+    if (little := _too_little(component, usage, policy)) is not None:
         return Finding.NOT_ENOUGH_DATA, little, None
-    if (short := _shortage(one, usage, objective)) is not None:
+    if (short := _shortage(component, usage, objective)) is not None:
         return Finding.UNDER_PROVISIONED, short, None
-    return _silent(one, usage, policy) if usage.requests <= 0 else _called(one, usage, policy)
+    return _silent(component, usage, policy) if usage.requests <= 0 else _called(component, usage, policy)
 
 
-def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
+def _called(component: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
     """Requests came: whether fewer copies carry the peak, where its copies are nobody else's to move."""
-    seen, copies = one.sight, one.sight.current
-    if seen.base_component:
-        text = f"{usage.requests:,.0f} requests; it shares the copies of {seen.base_component}"
+    sight, copies = component.sight, component.sight.current
+    if sight.base_component:
+        text = f"{usage.requests:,.0f} requests; it shares the copies of {sight.base_component}"
         return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, text), None
     if copies == 0:
         return Finding.OPTIMIZED, Reason(Code.ALREADY_RIGHT, "no copy of it runs now"), None
-    if isinstance(one.scaling, Reason):
-        return Finding.NOT_ENOUGH_DATA, one.scaling, None
-    if one.scaling is not None:
-        return _autoscaled(one, one.scaling, usage, policy)
-    needed = needed_copies(one, usage, policy, copies)
+    if isinstance(component.scaling, Reason):
+        return Finding.NOT_ENOUGH_DATA, component.scaling, None
+    if component.scaling is not None:
+        return _autoscaled(component, component.scaling, usage, policy)
+    needed = needed_copies(component, usage, policy, copies)
     if isinstance(needed, Reason):
         return Finding.OPTIMIZED, needed, None
     if needed < copies:
@@ -82,11 +84,11 @@ def _called(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Find
 
 
 def _autoscaled(
-    one: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy
+    component: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy
 ) -> tuple[Finding, Reason, int | None]:
     """Whether a lower minimum carries the peak: then its autoscaling holds copies that nobody needs."""
     text = f"autoscaling moves it between {scaling.minimum} and {scaling.maximum} copies"
-    least = least_copies(one, scaling, usage, policy)
+    least = least_copies(component, scaling, usage, policy)
     if isinstance(least, Reason):
         return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, f"{text}; {least.sentence}"), None
     if least < scaling.minimum:
@@ -95,28 +97,28 @@ def _autoscaled(
     return Finding.OPTIMIZED, Reason(Code.AUTOSCALED, f"{text}, and its peak takes its minimum"), scaling.minimum
 
 
-def least_copies(one: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy) -> int | Reason:
+def least_copies(component: Component, scaling: ScalableTarget, usage: ComponentUsage, policy: Policy) -> int | Reason:
     """Minimum of its autoscaling that carries its peak, at least 1; why that is not known."""
     if scaling.minimum < 2:
         return Reason(Code.AUTOSCALED, "its minimum is as low as one that serves can be")
     if scaling.scheduled or any(scaling.suspended.values()):
         said = "scheduled actions move its bounds" if scaling.scheduled else "it is suspended"
         return Reason(Code.AUTOSCALED, f"its minimum is not judged: {said}")
-    if one.sight.current != scaling.minimum:
-        return Reason(Code.AUTOSCALED, f"its minimum is not judged: {one.sight.current} run now")
-    kept = _kept_by_policies(one, scaling, usage)
+    if component.sight.current != scaling.minimum:
+        return Reason(Code.AUTOSCALED, f"its minimum is not judged: {component.sight.current} run now")
+    kept = _kept_by_policies(component, scaling, usage)
     if isinstance(kept, Reason) or usage.requests <= 0:
         return kept
     if usage.most_copies is None:
         text = "its minimum is not judged: CloudWatch has no InvocationsPerCopy of it, which shows how many copies ran"
         return Reason(Code.NO_DATAPOINTS, text)
-    needed = needed_copies(one, usage, policy, max(usage.most_copies, float(scaling.minimum)))
+    needed = needed_copies(component, usage, policy, max(usage.most_copies, float(scaling.minimum)))
     if isinstance(needed, Reason):
         return Reason(needed.code, f"its minimum is not judged: {needed.sentence}")
     return max(needed, kept)
 
 
-def _kept_by_policies(one: Component, scaling: ScalableTarget, usage: ComponentUsage) -> int | Reason:
+def _kept_by_policies(component: Component, scaling: ScalableTarget, usage: ComponentUsage) -> int | Reason:
     """Copies that its target tracking keeps at the peak: a lower minimum frees none of them."""
     kept = 1
     for row in scaling.policies:
@@ -126,7 +128,7 @@ def _kept_by_policies(one: Component, scaling: ScalableTarget, usage: ComponentU
             text = f"its minimum is not judged: policy {row.get('PolicyName')} takes no copy away, or follows"
             return Reason(Code.AUTOSCALED, f"{text} another metric than the requests of a copy")
         if kind == CALLS_PER_COPY:
-            peak = (usage.requests_per_copy or 0.0) * max(one.sight.current, 1)
+            peak = (usage.requests_per_copy or 0.0) * max(component.sight.current, 1)
         else:
             peak = (usage.concurrency or 0.0) * (usage.most_copies or 1)
         kept = max(kept, math.ceil(peak / float(config["TargetValue"]) - 1e-9))
@@ -135,49 +137,53 @@ def _kept_by_policies(one: Component, scaling: ScalableTarget, usage: ComponentU
     return kept
 
 
-def _may_sleep(one: Component) -> bool:
+def _may_sleep(component: Component) -> bool:
     """Whether autoscaling takes its last copy: then pauses have no utilisation, and a call that wakes it fails."""
-    return isinstance(one.scaling, ScalableTarget) and one.scaling.minimum == 0
+    return isinstance(component.scaling, ScalableTarget) and component.scaling.minimum == 0
 
 
-def _too_little(one: Component, usage: ComponentUsage, policy: Policy) -> Reason | None:
+def _too_little(component: Component, usage: ComponentUsage, policy: Policy) -> Reason | None:
     if usage.days < policy.confidence_propose:
         text = f"{usage.days:.1f} days of data since it was changed; a judgement takes {policy.confidence_propose:g}"
         return Reason(Code.TOO_FEW_DAYS, text)
-    if usage.valid_share < policy.valid_share and not _may_sleep(one):
+    if usage.valid_share < policy.valid_share and not _may_sleep(component):
         text = f"utilisation was published in {100 * usage.valid_share:.0f} % of the periods"
         return Reason(Code.TOO_MANY_GAPS, f"{text}; a judgement takes {100 * policy.valid_share:g} %")
     return None
 
 
-def _shortage(one: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
+def _shortage(component: Component, usage: ComponentUsage, objective: LatencyObjective | None) -> Reason | None:
     """Its callers wait longer than the endpoint's declared objective, or met no copy although it has one."""
     if objective is not None and usage.p95_s is not None and usage.p95_s > objective.p95_s:
         text = (
             f"its p95 reached {seconds_text(usage.p95_s)}, and {objective.source} says {seconds_text(objective.p95_s)}"
         )
         return Reason(Code.UNDER_PROVISIONED, text)
-    if usage.without_capacity > 0 and one.sight.current > 0 and not _may_sleep(one):
+    if usage.without_capacity > 0 and component.sight.current > 0 and not _may_sleep(component):
         return Reason(Code.UNDER_PROVISIONED, f"{usage.without_capacity:,.0f} requests failed: no copy was there")
     return None
 
 
-def _silent(one: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
+def _silent(component: Component, usage: ComponentUsage, policy: Policy) -> tuple[Finding, Reason, int | None]:
     """No request came: idle after the silent days that make an endpoint idle; one copy stays, so that calls work."""
     least = policy.idle_days * policy.valid_share
     if usage.days < least:
         text = f"no request in {usage.days:.1f} days; {policy.idle_days} silent days make it idle"
         return Finding.NOT_ENOUGH_DATA, Reason(Code.TOO_FEW_DAYS, text), None
-    kept: int | Reason | None = None if one.sight.base_component else min(one.sight.current, 1)
-    if one.scaling is not None:
-        kept = least_copies(one, one.scaling, usage, policy) if isinstance(one.scaling, ScalableTarget) else None
+    kept: int | Reason | None = None if component.sight.base_component else min(component.sight.current, 1)
+    if component.scaling is not None:
+        kept = (
+            least_copies(component, component.scaling, usage, policy)
+            if isinstance(component.scaling, ScalableTarget)
+            else None
+        )
     text = f"no request in {usage.days:.1f} days while utilisation was published"
     return Finding.IDLE, Reason(Code.IDLE, text), None if isinstance(kept, Reason) else kept
 
 
-def needed_copies(one: Component, usage: ComponentUsage, policy: Policy, copies: float) -> int | Reason:
+def needed_copies(component: Component, usage: ComponentUsage, policy: Policy, copies: float) -> int | Reason:
     """Copies that carry the peak of so many with room for growth, at least 1; why that is not known."""
-    needs = one.sight.needs
+    needs = component.sight.needs
     if usage.concurrency is None:
         text = "CloudWatch has no ConcurrentRequestsPerCopy of it, so how many requests came at once is unknown"
         return Reason(Code.NO_DATAPOINTS, text)
@@ -198,25 +204,25 @@ def _peak_text(usage: ComponentUsage) -> str:
     )
 
 
-def _figures(one: Component) -> Mapping[str, str]:
+def _figures(component: Component) -> Mapping[str, str]:
     """What was measured, and what a copy reserves, for people."""
     found: dict[str, str] = {}
-    if (needs := one.sight.needs) is not None:
+    if (needs := component.sight.needs) is not None:
         parts = (
             (needs.cpu_cores, f"{needs.cpu_cores:g} CPU cores"),
             (needs.accelerators, f"{needs.accelerators:g} accelerators"),
             (needs.memory_mb, f"{needs.memory_mb:,.0f} MB of memory"),
         )
         found["a copy reserves"] = ", ".join(text for number, text in parts if number)
-    if one.sight.base_component:
-        found["adapter of"] = one.sight.base_component
-    if isinstance(one.scaling, ScalableTarget):
-        found["autoscaling"] = f"{one.scaling.minimum} to {one.scaling.maximum} copies"
-    elif isinstance(one.scaling, Reason):
-        found["autoscaling"] = f"not read: {one.scaling.sentence}"
-    if isinstance(one.usage, Reason):
+    if component.sight.base_component:
+        found["adapter of"] = component.sight.base_component
+    if isinstance(component.scaling, ScalableTarget):
+        found["autoscaling"] = f"{component.scaling.minimum} to {component.scaling.maximum} copies"
+    elif isinstance(component.scaling, Reason):
+        found["autoscaling"] = f"not read: {component.scaling.sentence}"
+    if isinstance(component.usage, Reason):
         return found
-    usage = one.usage
+    usage = component.usage
     found["requests"] = f"{usage.requests:,.0f} in {usage.days:.1f} days"
     found["busiest five minutes"] = f"{usage.requests_per_copy:,.1f} requests a minute for each copy"
     if usage.concurrency is not None:

@@ -39,20 +39,20 @@ OF_FLEETS = frozenset(
 
 
 def without_tight_fleets(
-    found: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
+    recommendation: Recommendation, endpoint: Endpoint, components: ReadComponents | None, inputs: AccountInputs
 ) -> Recommendation:
     """The recommendation without the fleets that are not known to hold the copies of the endpoint's components."""
-    if components is None or not any(option.kind in OF_FLEETS for option in found.options):
-        return found
+    if components is None or not any(option.kind in OF_FLEETS for option in recommendation.options):
+        return recommendation
     room = components if isinstance(components, Reason) else copy_room(endpoint, components, inputs)
     needs = _needs(components)
-    judged = [(option, _holding(found, option, room, needs, inputs)) for option in found.options]
+    judged = [(option, _holding(recommendation, option, room, needs, inputs)) for option in recommendation.options]
     if all(held is option for option, held in judged):
-        return found
+        return recommendation
     left = tuple(held for _, held in judged if isinstance(held, Option))
     out = [(option, held) for option, held in judged if isinstance(held, Reason)]
     excluded = (Excluded(option.target.instance_type, why, option.kind) for option, why in out)
-    kept = replace(found, options=left, excluded=(*found.excluded, *excluded))
+    kept = replace(recommendation, options=left, excluded=(*recommendation.excluded, *excluded))
     first, held = judged[0]
     if held is first:
         return kept
@@ -60,18 +60,18 @@ def without_tight_fleets(
     if left:
         text = f"{fleet(left[0].target)} would save ${left[0].saving_usd_per_month:,.2f} a month and hold its copies"
         text += f"; performance risk {int(left[0].performance_risk)} of 4"
-        gate, asked = gate_of_components(found, left[0], endpoint, inputs)
-        return replace(kept, reason=Reason(Code.CHEAPER_OPTION, text), gate=gate, gate_reason=asked)
+        gate, reason = gate_of_components(recommendation, left[0], endpoint, inputs)
+        return replace(kept, reason=Reason(Code.CHEAPER_OPTION, text), gate=gate, gate_reason=reason)
     _, why = out[0]
     kept = replace(kept, gate=Gate.SILENT, gate_reason=why)
-    if found.finding is not Finding.OVER_PROVISIONED:
+    if recommendation.finding is not Finding.OVER_PROVISIONED:
         return kept
     text = f"a smaller fleet would carry its load, and not hold its copies: {why.sentence}"
     return replace(kept, finding=Finding.OPTIMIZED, reason=Reason(why.code, text))
 
 
 def _holding(
-    found: Recommendation,
+    recommendation: Recommendation,
     option: Option,
     room: CopyRoom | Reason,
     needs: dict[str, ComputeNeeds],
@@ -85,8 +85,8 @@ def _holding(
     if least <= _least_count(option.target):
         return option
     copies = sum(room.copies.values()) if isinstance(room, CopyRoom) else 0
-    said = f"{count(copies, 'copy', 'copies')} of its components reserve {count(least, 'instance')} of {kind}"
-    usd, policy = found.usd_per_month or Decimal(0), inputs.policy
+    text = f"{count(copies, 'copy', 'copies')} of its components reserve {count(least, 'instance')} of {kind}"
+    usd, policy = recommendation.usd_per_month or Decimal(0), inputs.policy
     cost = cost_of(usd, option.price, least, least, 0.0, inputs.prices.commitment, policy, option.switch_usd > 0)
     larger = replace(
         option,
@@ -95,7 +95,7 @@ def _holding(
         saving_usd_per_month=cost.saving,
         switch_usd=cost.switch_usd,
         payback_days=cost.payback_days,
-        notes=(*option.notes, f"{said}; its load alone takes {option.target.instance_count}"),
+        notes=(*option.notes, f"{text}; its load alone takes {option.target.instance_count}"),
     )
     one_count = option.kind in (OptionKind.INSTANCE_TYPE, OptionKind.TYPE_AND_COUNT, OptionKind.FEWER_GPUS)
     one_count = one_count and inputs.quotas.get(option.target.instance_type, least) >= least
@@ -103,14 +103,14 @@ def _holding(
         share = float(larger.saving_usd_per_month / usd) if usd else 0.0
         if small_saving_reason(larger, share, policy) is None:
             return larger
-    return Reason(Code.NOT_APPLICABLE, f"{said}, and {_least_count(option.target)} would run")
+    return Reason(Code.NOT_APPLICABLE, f"{text}, and {_least_count(option.target)} would run")
 
 
 def _needs(components: ReadComponents) -> dict[str, ComputeNeeds]:
     if isinstance(components, Reason):
         return {}
-    seen = (one.sight for one in components if isinstance(one, Component))
-    return {sight.name: sight.needs for sight in seen if sight.needs is not None}
+    sights = (one.sight for one in components if isinstance(one, Component))
+    return {sight.name: sight.needs for sight in sights if sight.needs is not None}
 
 
 def _least_that_holds(

@@ -16,7 +16,7 @@ USED = ("GPUUtilizationNormalized", "CPUUtilizationNormalized")
 
 
 def component_usage(
-    seen: ComponentSight, autoscaled: bool, window: MetricWindow | NoMetrics, policy: Policy
+    sight: ComponentSight, autoscaled: bool, window: MetricWindow | NoMetrics, policy: Policy
 ) -> ComponentUsage | Reason:
     """The usage of the component; why it is unknown. A window that was read in part is no evidence.
 
@@ -27,7 +27,7 @@ def component_usage(
     if window.notes:
         return window.notes[0]
     size = round((window.end - window.start).total_seconds() / SLOT_S)
-    since = seen.modified_at + timedelta(minutes=policy.mask_minutes)
+    since = sight.modified_at + timedelta(minutes=policy.mask_minutes)
     first = 0 if autoscaled else min(size, max(0, math.ceil((since - window.start).total_seconds() / SLOT_S)))
 
     def values(metric: str, statistic: str) -> list[float]:
@@ -37,7 +37,7 @@ def component_usage(
     busy = [values(metric, "Average") for metric in USED]
     alive = [any(v == v for v in slot) for slot in zip(*busy, strict=True)]
     if not any(alive):
-        text = f"CloudWatch has no utilisation of component {seen.name}; that is unknown, not idle"
+        text = f"CloudWatch has no utilisation of component {sight.name}; that is unknown, not idle"
         return Reason(Code.NO_DATAPOINTS, text)
     began = alive.index(True)
     called = values("Invocations", "Sum")[began:]
@@ -49,7 +49,7 @@ def component_usage(
         days=round(len(alive[began:]) / SLOTS, 2),
         valid_share=round(sum(alive) / len(alive[began:]), 4),
         requests=sum(calls),
-        requests_per_copy=max(calls, default=0.0) / max(seen.current, 1) / (SLOT_S / 60),
+        requests_per_copy=max(calls, default=0.0) / max(sight.current, 1) / (SLOT_S / 60),
         concurrency=max(peaks, default=None),
         without_capacity=sum(_known(values("NoCapacityInvocationFailures", "Sum")[began:])),
         p95_s=quantile(latencies, 0.95) / 1e6 if latencies else None,

@@ -117,8 +117,8 @@ class EvaluationContext:
         """Monthly US dollars above which an option is of no interest."""
         if self.growth_ceiling_usd is not None or not self.is_fleet_too_small:
             return self.growth_ceiling_usd or float(self.usd_per_month)
-        known = self.inputs.prices.find(self.reference.name)
-        fleet = sum(self.reference_counts) / 24 * float(known.usd_per_instance_month if known else 0)
+        price = self.inputs.prices.find(self.reference.name)
+        fleet = sum(self.reference_counts) / 24 * float(price.usd_per_instance_month if price else 0)
         return max(float(self.usd_per_month), fleet) * self.policy.count_factor
 
     @property
@@ -235,8 +235,8 @@ class EvaluationContext:
     @cached_property
     def stream(self) -> Stream:
         """The requests of the most recent days, without the waiting that they met."""
-        known = [d for d in self.days if d.request_count > 0]
-        return stream_of(known, self.service_times, self.policy.replay_requests)
+        days = [d for d in self.days if d.request_count > 0]
+        return stream_of(days, self.service_times, self.policy.replay_requests)
 
     @cached_property
     def workers(self) -> int:

@@ -67,14 +67,14 @@ def daily_usage(window: MetricWindow, setup: VariantSetup) -> tuple[DailyUsage, 
     """
     if SLOT_S % window.period_s:
         raise InputError(f"digests need a period that divides {SLOT_S} s, got {window.period_s} s")
-    found = []
+    days = []
     day = window.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     while day < window.end:
         usage = _Day(window, setup, day).digest()
         if usage is not None:
-            found.append(usage)
+            days.append(usage)
         day += timedelta(days=1)
-    return tuple(found)
+    return tuple(days)
 
 
 class _Day:
@@ -304,14 +304,14 @@ def add_each_gpu(usage: DailyUsage, window: MetricWindow, since: datetime | None
     def cut(series: Series | None) -> list[float]:
         return series.cut(start, size, first) if series is not None else [math.nan] * size
 
-    known = [one for one in _instances(window, cut).values() if len(one.busy) == usage.gpus]
+    instances = [instance for instance in _instances(window, cut).values() if len(instance.busy) == usage.gpus]
     published = {i for i, value in enumerate(cut(window.series.get(AVERAGE))) if value == value}
-    seen = [{i for i in published if one.has_datapoint(i)} for one in known]
+    seen = [{i for i in published if instance.has_datapoint(i)} for instance in instances]
     covered = sorted(set().union(*seen))
     if not published or len(covered) < COVERED * len(published):
         return usage
-    pairs = [(one, slots) for one, slots in zip(known, seen, strict=True) if slots]
-    full = [max(row[i] for one, slots in pairs if i in slots for row in one.memory) for i in covered]
+    pairs = [(instance, slots) for instance, slots in zip(instances, seen, strict=True) if slots]
+    full = [max(row[i] for instance, slots in pairs if i in slots for row in instance.memory) for i in covered]
     fullest, mean = Spread.from_values(full, full, 1), usage.gpu_memory
     higher = fullest is not None and (mean is None or fullest.peak > mean.peak)
     return replace(usage, each_gpu=_each_gpu(pairs), gpu_memory=fullest if higher else mean)
@@ -319,10 +319,10 @@ def add_each_gpu(usage: DailyUsage, window: MetricWindow, since: datetime | None
 
 def _instances(window: MetricWindow, cut: Callable[[Series | None], list[float]]) -> Mapping[str, _Instance]:
     found: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
-    for one in window.gpus:
-        gpus, rows = found.setdefault(one.instance, {}), (cut(one.busy), cut(one.memory))
-        busy, memory = gpus.get(one.gpu, rows)
-        gpus[one.gpu] = _higher_values(busy, rows[0]), _higher_values(memory, rows[1])
+    for gpu_series in window.gpus:
+        gpus, rows = found.setdefault(gpu_series.instance, {}), (cut(gpu_series.busy), cut(gpu_series.memory))
+        busy, memory = gpus.get(gpu_series.gpu, rows)
+        gpus[gpu_series.gpu] = _higher_values(busy, rows[0]), _higher_values(memory, rows[1])
     return {name: _Instance(*zip(*gpus.values(), strict=True)) for name, gpus in found.items()}
 
 
@@ -332,8 +332,10 @@ def _higher_values(one: Sequence[float], other: Sequence[float]) -> list[float]:
 
 
 def _each_gpu(pairs: Sequence[tuple[_Instance, set[int]]]) -> EachGpu:
-    peaks = [_ranked_shares(max(row[i] for i in slots) for row in one.busy) for one, slots in pairs]
-    means = [_ranked_shares(sum(row[i] for i in slots) / len(slots) for row in one.busy) for one, slots in pairs]
+    peaks = [_ranked_shares(max(row[i] for i in slots) for row in instance.busy) for instance, slots in pairs]
+    means = [
+        _ranked_shares(sum(row[i] for i in slots) / len(slots) for row in instance.busy) for instance, slots in pairs
+    ]
     return EachGpu(tuple(max(rank) for rank in zip(*peaks, strict=True)), max(means))
 
 

@@ -28,7 +28,7 @@ def like_last_day(context: EvaluationContext) -> EvaluationContext:
     """The days that run the counts of the last day; all where no schedule by weekdays is in force."""
     last = next((past for past in reversed(context.inputs.history.endpoint) if past.is_in_force), None)
     day = context.days[-1].day.weekday()
-    weekdays = next((one.weekdays for one in last.day_counts if day in one.weekdays), None) if last else None
+    weekdays = next((counts.weekdays for counts in last.day_counts if day in counts.weekdays), None) if last else None
     return on_weekdays(context, weekdays) if weekdays is not None else context
 
 
@@ -54,32 +54,32 @@ def replay_plan(
         copies = context.stream.copies
         return _once(context.replay(fleet), copies), _once(context.reference_replay_at(reference_load), copies)
     then, today = [], []
-    for one in fleet.day_counts:
-        apart = on_weekdays(context, one.weekdays)
-        share = len(one.weekdays) / len(WEEKDAYS)
+    for counts in fleet.day_counts:
+        apart = on_weekdays(context, counts.weekdays)
+        share = len(counts.weekdays) / len(WEEKDAYS)
         if not any(day.request_count > 0 for day in apart.days):
-            then.append(ReplayResult(0, 0, 0.0, mean_instances=share * sum(one.counts) / len(one.counts)))
+            then.append(ReplayResult(0, 0, 0.0, mean_instances=share * sum(counts.counts) / len(counts.counts)))
             continue
         copies = apart.stream.copies
-        plan = apart.replay(replace(fleet, counts=one.counts, day_counts=()))
+        plan = apart.replay(replace(fleet, counts=counts.counts, day_counts=()))
         then.append(replace(_once(plan, copies), mean_instances=share * plan.mean_instances))
         today.append(_once(apart.reference_replay_at(reference_load), copies))
     return _together(then), _together(today)
 
 
-def _once(found: ReplayResult, copies: int) -> ReplayResult:
+def _once(replay: ReplayResult, copies: int) -> ReplayResult:
     """The result without the other chances that few requests were given."""
-    return replace(found, requests=round(found.requests / copies), late=round(found.late / copies))
+    return replace(replay, requests=round(replay.requests / copies), late=round(replay.late / copies))
 
 
-def _together(found: list[ReplayResult]) -> ReplayResult:
+def _together(replays: list[ReplayResult]) -> ReplayResult:
     """The results as one; the latencies are those of the slowest class."""
     return ReplayResult(
-        sum(one.requests for one in found),
-        sum(one.late for one in found),
-        max((one.worst_p95_s for one in found), default=0.0),
-        sum(one.rings_alarm for one in found),
-        sum(one.mean_instances for one in found),
-        sum(one.late_in_backlog for one in found),
-        max((one.p95_s for one in found), default=0.0),
+        sum(replay.requests for replay in replays),
+        sum(replay.late for replay in replays),
+        max((replay.worst_p95_s for replay in replays), default=0.0),
+        sum(replay.rings_alarm for replay in replays),
+        sum(replay.mean_instances for replay in replays),
+        sum(replay.late_in_backlog for replay in replays),
+        max((replay.p95_s for replay in replays), default=0.0),
     )

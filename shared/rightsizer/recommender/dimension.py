@@ -55,8 +55,8 @@ class Offering(Protocol):
         """Why it is not looked at on such an endpoint, whatever it would cost; None where it is."""
         return None
 
-    def offer(self, context: EvaluationContext, found: Recommendation) -> Iterable[OfferAnswer]:
-        """Options of the dimension, or why there are none; `found` is the recommendation without them."""
+    def offer(self, context: EvaluationContext, recommendation: Recommendation) -> Iterable[OfferAnswer]:
+        """Options of the dimension, or why there are none; `recommendation` is the recommendation without them."""
         return ()
 
     def describe(self, option: Option) -> str:
@@ -72,11 +72,13 @@ class Offering(Protocol):
         return self.back
 
 
-def collect_offers(one: Offering, context: EvaluationContext, found: Recommendation) -> Iterator[Option | Excluded]:
+def collect_offers(
+    offering: Offering, context: EvaluationContext, recommendation: Recommendation
+) -> Iterator[Option | Excluded]:
     """Options of a dimension, and exclusions with their reasons."""
-    reason = one.out_of_scope(context)
-    for answer in one.offer(context, found) if reason is None else (reason,):
-        yield Excluded(context.runs.name, answer, one.kinds[0]) if isinstance(answer, Reason) else answer
+    reason = offering.out_of_scope(context)
+    for answer in offering.offer(context, recommendation) if reason is None else (reason,):
+        yield Excluded(context.runs.name, answer, offering.kinds[0]) if isinstance(answer, Reason) else answer
 
 
 def find[D: Offering](dimensions: Sequence[D], kind: OptionKind) -> D:

@@ -114,10 +114,10 @@ def _rung(demand: Demand, past: Sequence[PastChange]) -> str:
     """The best rung of the signal ladder that the recommendation stands on: L0 to L5."""
     if demand.gpu_mean is None and demand.latency is None:
         return "L0"
-    told = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
-    if any(p.ended is not PastEnd.TESTED for p in told):
+    past_changes = [p for p in past if p.latency_ratio is not None or p.realised_slowdown is not None]
+    if any(p.ended is not PastEnd.TESTED for p in past_changes):
         return "L5"
-    if told:
+    if past_changes:
         return "L4"
     if demand.memory.pool is not None:
         return "L3"

@@ -229,14 +229,14 @@ def _per_gpu(usage: DailyUsage, catalogue: Catalogue, fewest: int) -> float:
     """
     if usage.each_gpu is not None:
         return _gib(usage, catalogue)
-    mean, found = _gib(usage, catalogue), catalogue.find(usage.instance_type)
-    card = found.accelerator.usable_gib if found and found.accelerator else mean
+    mean, hardware = _gib(usage, catalogue), catalogue.find(usage.instance_type)
+    card = hardware.accelerator.usable_gib if hardware and hardware.accelerator else mean
     return max(mean, min(mean * max(usage.gpus, 1) / fewest, card))
 
 
 def _gib(usage: DailyUsage, catalogue: Catalogue) -> float:
-    found = catalogue.find(usage.instance_type)
-    listed = found.accelerator.memory_gib if found and found.accelerator else 0.0
+    hardware = catalogue.find(usage.instance_type)
+    listed = hardware.accelerator.memory_gib if hardware and hardware.accelerator else 0.0
     return usage.gpu_memory.peak * listed if usage.gpu_memory else 0.0
 
 

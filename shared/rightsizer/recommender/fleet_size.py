@@ -131,8 +131,8 @@ def _search_fleet(context: EvaluationContext, shape: FleetShape, above: float) -
     """
     constant = shape.hourly and not context.is_schedule_too_small
     shapes = (replace(shape, hourly=False), shape) if constant else (shape,)
-    found = [fleet for one in shapes if (fleet := _search_counts(context, one, above)) is not None]
-    return min(found, key=lambda fleet: sum(fleet.counts), default=None)
+    fleets = [fleet for fleet_shape in shapes if (fleet := _search_counts(context, fleet_shape, above)) is not None]
+    return min(fleets, key=lambda fleet: sum(fleet.counts), default=None)
 
 
 def _search_counts(context: EvaluationContext, shape: FleetShape, above: float) -> Fleet | None:

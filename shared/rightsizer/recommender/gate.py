@@ -369,10 +369,10 @@ def _too_early_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
         )
     mean = _mean_instances(option.target, case.requests)
     if 2 * mean < today:
-        said = f"from {today} to {mean:g} instances"
+        text = f"from {today} to {mean:g} instances"
         if option.target.metric:  # its minimum: how many run follows the load
-            said = f"a minimum of {mean:g} in place of {today} instances"
-        return Gate.PROPOSE, Reason(Code.RISK_TOO_HIGH, f"needs your approval: {said} is more than half in one step")
+            text = f"a minimum of {mean:g} in place of {today} instances"
+        return Gate.PROPOSE, Reason(Code.RISK_TOO_HIGH, f"needs your approval: {text} is more than half in one step")
     if option.payback_days > policy.payback_days:
         return Gate.PROPOSE, Reason(
             Code.PAYBACK_TOO_LONG,

@@ -31,8 +31,8 @@ def recommend_growth(base: Recommendation, context: EvaluationContext, best: Opt
     answers = list(growth_offers(context, need))
     offers = sorted((a for a in answers if isinstance(a, GrowthOffer)), key=_growth_order)[:SHOWN]
     ruled_out = [a for a in answers if isinstance(a, Excluded)]
-    told = {o.option.target.instance_type for o in offers} | {e.instance_type for e in ruled_out}
-    kept = (e for e in base.excluded if e.dimension is not None or e.instance_type not in told)
+    parts = {o.option.target.instance_type for o in offers} | {e.instance_type for e in ruled_out}
+    kept = (e for e in base.excluded if e.dimension is not None or e.instance_type not in parts)
     base = replace(
         base,
         finding=Finding.UNDER_PROVISIONED,

@@ -56,8 +56,8 @@ def recommend_for_idle(
         other = Excluded(runs[0], Reason(Code.NOT_CHEAPER, why), OptionKind.DELETE)
     works = unexplained_work(demand, inputs.policy)
     questions = (*base.not_checked, works) if works else base.not_checked
-    found = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,), not_checked=questions)
-    return _apply_gate(found, option, demand, endpoint, inputs)
+    recommendation = replace(base, finding=Finding.IDLE, reason=quiet, excluded=(other,), not_checked=questions)
+    return _apply_gate(recommendation, option, demand, endpoint, inputs)
 
 
 def _no_sleep_reason(endpoint: Endpoint, saving: Decimal, zero: bool) -> Reason:
@@ -85,42 +85,46 @@ def recommend_without_latency(
     if demand.requests <= 0 and (works := unexplained_work(demand, inputs.policy)):
         text = f"nobody called it in {demand.days:.1f} days, and it is not known {works}"
     reason = Reason(Code.TOO_FEW_REQUESTS, text)
-    found = _first_scale_to_zero(days, demand, endpoint, inputs)
+    idle_time = _first_scale_to_zero(days, demand, endpoint, inputs)
     used = Excluded(price.instance_type, delete_refusal(endpoint, demand, inputs.policy), OptionKind.DELETE)
-    if isinstance(found, Reason):
-        excluded = (Excluded(price.instance_type, found, OptionKind.SCALE_TO_ZERO), used)
+    if isinstance(idle_time, Reason):
+        excluded = (Excluded(price.instance_type, idle_time, OptionKind.SCALE_TO_ZERO), used)
         return replace(base, finding=Finding.NOT_ENOUGH_DATA, reason=reason, gate_reason=reason, excluded=excluded)
     variant = endpoint.variants[0]
     instances = variant.current_count
     in_place = endpoint.kind is EndpointKind.ASYNC
-    usd, awake, plan = monthly_cost(price, instances), instances * (1 - found.asleep_share), inputs.prices.commitment
+    usd, awake, plan = (
+        monthly_cost(price, instances),
+        instances * (1 - idle_time.asleep_share),
+        inputs.prices.commitment,
+    )
     cost = cost_of(usd, price, awake, instances, 0.0, plan, inputs.policy, new_fleet=not in_place)
     option = scale_to_zero_option(
         (price.instance_type, instances),
         price,
         Money(cost.usd_per_month, cost.saving, cost.switch_usd, cost.payback_days),
         demand.days,
-        found.minutes,
-        found.asleep_share,
+        idle_time.minutes,
+        idle_time.asleep_share,
         in_place=in_place,
     )
     option = replace(option, mean_instances=round(awake, 4))
     waits = "rightsizer:cold-start-ok says that callers can wait for a start"
     if in_place:
-        told = wait_sentence(found.cold, found.requests, demand, inputs.history)
+        told = wait_sentence(idle_time.cold, idle_time.requests, demand, inputs.history)
         option = replace(option, notes=(*option.notes, told))
     agreed = "its queue keeps what comes" if in_place else waits
-    why = Reason(Code.CHEAPER_OPTION, f"{_seen_text(demand, found)}, and {agreed}")
+    why = Reason(Code.CHEAPER_OPTION, f"{_seen_text(demand, idle_time)}, and {agreed}")
     base = replace(base, finding=Finding.OVER_PROVISIONED, reason=why, excluded=(used,))
     return _apply_gate(base, option, demand, endpoint, inputs)
 
 
-def _seen_text(demand: Demand, found: IdleTime) -> str:
+def _seen_text(demand: Demand, idle_time: IdleTime) -> str:
     """How much it was used, as far as it is known: of the work of a queue there may be no count."""
     if demand.requests > 0:
         return f"{count(round(demand.requests), 'request')} in {demand.days:.1f} days"
     if demand.backlog or demand.uncounted:
-        return f"nothing waited and nothing worked for {100 * found.asleep_share:.0f} % of {demand.days:.1f} days"
+        return f"nothing waited and nothing worked for {100 * idle_time.asleep_share:.0f} % of {demand.days:.1f} days"
     return f"no request in {demand.days:.1f} days"
 
 

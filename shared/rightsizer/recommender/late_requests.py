@@ -125,7 +125,12 @@ def _failed_fleets(context: EvaluationContext, name: str, slower: float, workers
     rests = [p for p in back if rest_until(p, 1, load, policy, context.inputs.now) is not None]
     alike = {name, context.reference.name} if slower >= NO_FASTER and workers <= context.workers else {name}
     weekdays = {day.day.weekday() for day in context.days}
-    failed = [one for p in rests if p.from_type == p.to_type and p.to_type in alike for one in _fleets_of(p, weekdays)]
+    failed = [
+        failed_fleet
+        for p in rests
+        if p.from_type == p.to_type and p.to_type in alike
+        for failed_fleet in _fleets_of(p, weekdays)
+    ]
     failed += [_FailedFleet(p.from_count) for p in _grown_from(context) if p.from_type in alike]
     returned, least = {p.at.date() for p in back}, sum(context.reference_counts) / 24 - 0.01
     busiest = max((d.request_count for d in context.days[-WEEK:]), default=0.0) * (1 + policy.blacklist_demand)
@@ -192,12 +197,12 @@ def _budget_used(context: EvaluationContext, days: Sequence[DailyUsage], harder:
 def _is_explained(context: EvaluationContext, days: Sequence[DailyUsage]) -> bool:
     """Whether two standard deviations of the owner's uneven days explain the late requests of these."""
     uneven = unevenness(context)
-    found = latency_of(days)
-    if uneven <= 1 or found is None:
+    latency = latency_of(days)
+    if uneven <= 1 or latency is None:
         return False
     total = sum(weight for d in days for _, weight in d.latency)
     usual = share_of_late_requests(context.latency.bins, context.objective.p95_s) * total
-    late = share_of_late_requests(found.bins, context.objective.p95_s) * total
+    late = share_of_late_requests(latency.bins, context.objective.p95_s) * total
     return late - usual <= 2 * math.sqrt(uneven * usual)
 
 

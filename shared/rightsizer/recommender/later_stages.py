@@ -23,19 +23,23 @@ LATER = frozenset({OptionKind.SCHEDULE, OptionKind.AUTOSCALING})
 """What follows: a change of its own each, that deploys nothing."""
 
 
-def with_later_stages(found: Recommendation, context: EvaluationContext) -> Recommendation:
+def with_later_stages(recommendation: Recommendation, context: EvaluationContext) -> Recommendation:
     """The recommendation with the stage that follows a change of type by the same approval, where a person is asked.
 
     None that saves too little for a change of its own, or is riskier than the change and than automatic mode takes.
     """
-    first = found.chosen_option
-    if first is None or found.gate is not Gate.PROPOSE or not _may_begin_a_plan(context, first):
-        return found
+    first = recommendation.chosen_option
+    if first is None or recommendation.gate is not Gate.PROPOSE or not _may_begin_a_plan(context, first):
+        return recommendation
     then = _context_after(context, first)
     later = _option_on_new_type(then, first) if then is not None else None
     if then is None or later is None or later.risk > max(first.risk, context.policy.risk_apply):
-        return found
-    return found if saving_too_small(gate_case(then, later), context.policy) else replace(found, stages=(later,))
+        return recommendation
+    return (
+        recommendation
+        if saving_too_small(gate_case(then, later), context.policy)
+        else replace(recommendation, stages=(later,))
+    )
 
 
 def _may_begin_a_plan(context: EvaluationContext, first: Option) -> bool:

@@ -29,16 +29,26 @@ def with_open_question(context: EvaluationContext, fingerprint: str, sure: Seque
 
     `fingerprint` is that of the endpoint now: a question about another configuration is over.
     """
-    asked = context.inputs.history.asked
-    if asked is None or asked.fingerprint != fingerprint or not _may_stand(context, asked.option):
+    open_question = context.inputs.history.asked
+    if (
+        open_question is None
+        or open_question.fingerprint != fingerprint
+        or not _may_stand(context, open_question.option)
+    ):
         return tuple(sure)
-    alike = (one for one in sure if one.kind is asked.option.kind and one.target == asked.option.target)
+    alike = (
+        option
+        for option in sure
+        if option.kind is open_question.option.kind and option.target == open_question.option.target
+    )
     kept = next(alike, None)
     if kept is None and (context.within_objective or context.endpoint.mode is not Mode.AUTO):
-        kept = _carried_still(context, asked.option)  # what automatic mode may do by itself has to hold every limit
+        kept = _carried_still(
+            context, open_question.option
+        )  # what automatic mode may do by itself has to hold every limit
     if kept is None:
         return tuple(sure)
-    others = tuple(one for one in sure if one is not kept)
+    others = tuple(option for option in sure if option is not kept)
     least = float(context.usd_per_month) * context.policy.minimum_saving_share
     if others and float(others[0].saving_usd_per_month - kept.saving_usd_per_month) >= least:
         return (others[0], kept, *others[1:])
@@ -60,9 +70,9 @@ def _may_stand(context: EvaluationContext, option: Option) -> bool:
     return plain and saves and enough and not context.endpoint.scaling and not context.is_fleet_too_small
 
 
-def _carried_still(context: EvaluationContext, asked: Option) -> Option | None:
+def _carried_still(context: EvaluationContext, option: Option) -> Option | None:
     """The option as it would be made today, where its fleet carries the days within what chance explains."""
-    policy, hardware = context.policy, context.inputs.catalogue.find(asked.target.instance_type)
+    policy, hardware = context.policy, context.inputs.catalogue.find(option.target.instance_type)
     shares = {name: BY_CHANCE * getattr(policy, name) for name in ("excess_share", "grown_share", "late_budget")}
     wider = replace(context.inputs, policy=replace(policy, **shares))
     again = share_results(context, replace(context, inputs=wider, judges_again=True))
@@ -70,14 +80,14 @@ def _carried_still(context: EvaluationContext, asked: Option) -> Option | None:
     if hardware is None or not isinstance(candidate, CandidateType) or not candidate.is_certain:
         return None
     slower = sized_slowdown(again, candidate)
-    fleet = replace(fleet_of_option(again, asked, hardware, slower), load=again.load_margin)
+    fleet = replace(fleet_of_option(again, option, hardware, slower), load=again.load_margin)
     failed = failed_instances(again, hardware.name, slower, candidate.workers)
     if fleet.mean_count <= (1 + policy.failed_room) * failed or replay_if_carried(again, fleet) is None:
         return None
-    priced = price_fleet(context, candidate, fleet, asked.target.routing)
-    priced = replace(priced, notes=tuple(dict.fromkeys((*priced.notes, *asked.notes))))  # what was told with it
+    priced = price_fleet(context, candidate, fleet, option.target.routing)
+    priced = replace(priced, notes=tuple(dict.fromkeys((*priced.notes, *option.notes))))  # what was told with it
     found = check_fleet(context, candidate, priced)
-    if not isinstance(found, Option) or found.saving_usd_per_month <= 0 or found.target != asked.target:
+    if not isinstance(found, Option) or found.saving_usd_per_month <= 0 or found.target != option.target:
         return None
     if not context.within_objective:
         return replace(priced, p95_s=found.p95_s)  # what is late beyond the usual share is chance

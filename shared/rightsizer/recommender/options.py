@@ -76,16 +76,16 @@ def options_for(context: EvaluationContext) -> Options:
         if candidate.least_usd >= best or (len(sure) >= ENOUGH and card in cards):
             later.append(candidate)
             continue
-        found = size_and_price(context, candidate)
-        if isinstance(found, Option):
-            sure.append(found)
+        option = size_and_price(context, candidate)
+        if isinstance(option, Option):
+            sure.append(option)
             cards.add(card)
             if candidate.hardware.name not in context.types_without_capacity:
-                best = min(best, float(found.usd_per_month))
+                best = min(best, float(option.usd_per_month))
         elif len(hopeful) < GUESSED and (less := _assume_faster(context, candidate)) is not None:
             hopeful.append(less)
         else:
-            excluded.append(Excluded(candidate.hardware.name, found))
+            excluded.append(Excluded(candidate.hardware.name, option))
     sure = sorted(sure, key=lambda o: (o.usd_per_month + o.switch_usd, o.target.instance_type))[:ENOUGH]
     excluded += (_dearer_size(c) for c in later if _is_smaller_size(context, c))
     test_candidates = _find_test_candidates(context, candidates, best)
@@ -120,9 +120,9 @@ def _dearer_size(candidate: CandidateType) -> Excluded:
 def stand_ins(context: EvaluationContext, options: Options) -> Iterator[Option]:
     """Options of the types behind the cheapest that save too, for a lack of capacity; a few at most."""
     for candidate in options.later[:SPARE]:
-        found = size_and_price(context, candidate) if candidate.least_usd < context.usd_ceiling else None
-        if isinstance(found, Option):
-            yield found
+        option = size_and_price(context, candidate) if candidate.least_usd < context.usd_ceiling else None
+        if isinstance(option, Option):
+            yield option
 
 
 def _find_test_candidates(
@@ -146,9 +146,9 @@ def _assume_test_passes(context: EvaluationContext, candidate: CandidateType) ->
     ratio = min(candidate.ratio.mid, LIKELY * context.allowed_slowdown)
     quick, chance_of_quick = _ratio_and_chance(context, candidate, QUICK)
     for tried, chance in ((ratio, candidate.fast), (min(quick, ratio), min(candidate.fast, chance_of_quick))):
-        found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
-        if isinstance(found, Option) and _has_gpu_room(context, candidate, found, tried):
-            return test_candidate(context, candidate, found, chance)
+        option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fit=1.0, fast=1.0))
+        if isinstance(option, Option) and _has_gpu_room(context, candidate, option, tried):
+            return test_candidate(context, candidate, option, chance)
         if not candidate.speed.source.is_guess:
             break
     return None
@@ -160,9 +160,9 @@ def _assume_faster(context: EvaluationContext, candidate: CandidateType) -> Shad
     if not open_question or candidate.hardware.name == context.runs.name:
         return None
     for tried, chance in (_ratio_and_chance(context, candidate, share) for share in (MIDDLE, QUICK)):
-        found = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
-        if isinstance(found, Option) and _has_gpu_room(context, candidate, found, tried):
-            return test_candidate(context, candidate, found, chance)
+        option = size_and_price(context, replace(candidate, ratio=Ratio(tried, tried), fast=chance))
+        if isinstance(option, Option) and _has_gpu_room(context, candidate, option, tried):
+            return test_candidate(context, candidate, option, chance)
     return None
 
 
@@ -202,12 +202,12 @@ def _ratio_and_chance(context: EvaluationContext, candidate: CandidateType, shar
 
 def size_and_price(context: EvaluationContext, candidate: CandidateType) -> Option | Reason:
     """The candidate's cheapest fleet as an option, or the reason why it is none."""
-    found = _size_fleet(context, candidate)
-    if isinstance(found, Reason) and _may_save_as_routed(context, candidate):
+    option = _size_fleet(context, candidate)
+    if isinstance(option, Reason) and _may_save_as_routed(context, candidate):
         closed = replace(context.policy, by_itself=context.policy.by_itself - {OptionKind.ROUTING})
         context = share_results(context, replace(context, inputs=replace(context.inputs, policy=closed)))
-        found = _size_fleet(context, candidate)
-    return check_fleet(context, candidate, found) if isinstance(found, Option) else found
+        option = _size_fleet(context, candidate)
+    return check_fleet(context, candidate, option) if isinstance(option, Option) else option
 
 
 def _may_save_as_routed(context: EvaluationContext, candidate: CandidateType) -> bool:

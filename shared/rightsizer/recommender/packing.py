@@ -100,24 +100,34 @@ def packing_reason(needs: Needs, owner: str) -> Reason:
     return Reason(Code.NEEDS_PARTNERS, f"{asks}; the report names the endpoints of {owner} that fit beside it, if any")
 
 
-def find_packs(found: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
+def find_packs(recommendations: Iterable[Recommendation], policy: Policy) -> tuple[Pack, ...]:
     """The groups that save more together than their own options do, the largest saving first.
 
     Partners have one account, Region, named owner and card model; each joins the first group that still holds it,
     the dearest endpoint first. An endpoint is in one group at most.
     """
     shared: dict[tuple[str, ...], list[Recommendation]] = {}
-    for one in found:
-        if one.needs is not None and one.price is not None and one.owner and one.mode is not Mode.OFF:
-            key = (one.ref.account, one.ref.region, one.owner, one.needs.accelerator)
-            shared.setdefault(key, []).append(one)
-    made: list[Pack] = []
+    for recommendation in recommendations:
+        if (
+            recommendation.needs is not None
+            and recommendation.price is not None
+            and recommendation.owner
+            and recommendation.mode is not Mode.OFF
+        ):
+            key = (
+                recommendation.ref.account,
+                recommendation.ref.region,
+                recommendation.owner,
+                recommendation.needs.accelerator,
+            )
+            shared.setdefault(key, []).append(recommendation)
+    packs: list[Pack] = []
     for partners in shared.values():
         for group in _groups(partners, policy):
             pack = _pack(group, policy)
             if pack is not None:
-                made.append(pack)
-    return tuple(sorted(made, key=lambda p: (-p.beyond_usd_per_month, p.endpoints)))
+                packs.append(pack)
+    return tuple(sorted(packs, key=lambda p: (-p.beyond_usd_per_month, p.endpoints)))
 
 
 class _Rooms:
@@ -163,17 +173,28 @@ def _groups(partners: Sequence[Recommendation], policy: Policy) -> list[list[Rec
     """Each endpoint in the first group with room for it, the dearest first; a group is on the card of its first."""
     groups: list[list[Recommendation]] = []
     rooms = _Rooms(len(partners))
-    for one in sorted(partners, key=lambda p: (-_usd(p), p.ref.name)):
-        if one.needs is None:
+    for recommendation in sorted(partners, key=lambda p: (-_usd(p), p.ref.name)):
+        if recommendation.needs is None:
             continue
-        asked = (one.needs.gpu_memory_gib, one.needs.host_memory_gib, one.needs.vcpu, *one.needs.busy)
+        asked = (
+            recommendation.needs.gpu_memory_gib,
+            recommendation.needs.host_memory_gib,
+            recommendation.needs.vcpu,
+            *recommendation.needs.busy,
+        )
         group = rooms.first_with(asked)
         if group is None:
             group = len(groups)
             groups.append([])
-            card = (one.needs.usable_gib, one.needs.type_memory_gib, float(one.needs.type_vcpu))
-            rooms.leave(group, tuple(free + EXACT for free in (*card, *(policy.rho_one for _ in one.needs.busy))))
-        groups[group].append(one)
+            card = (
+                recommendation.needs.usable_gib,
+                recommendation.needs.type_memory_gib,
+                float(recommendation.needs.type_vcpu),
+            )
+            rooms.leave(
+                group, tuple(free + EXACT for free in (*card, *(policy.rho_one for _ in recommendation.needs.busy)))
+            )
+        groups[group].append(recommendation)
         rooms.leave(group, tuple(map(sub, rooms.of(group), asked)))
     return [group for group in groups if len(group) > 1]
 
@@ -183,10 +204,10 @@ def _peak(needs: Sequence[Needs]) -> float:
 
 
 def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
-    first, needs = group[0], [one.needs for one in group if one.needs is not None]
+    first, needs = group[0], [recommendation.needs for recommendation in group if recommendation.needs is not None]
     now, after = sum(map(_usd, group), Decimal(0)), _usd(first)
     saving = now - after
-    beyond = saving - sum((one.identified_usd_per_month for one in group), Decimal(0))
+    beyond = saving - sum((recommendation.identified_usd_per_month for recommendation in group), Decimal(0))
     if first.price is None or beyond < policy.minimum_saving_usd or saving < now * _minimum_share(policy):
         return None
     frameworks = {n.framework for n in needs}
@@ -195,7 +216,7 @@ def _pack(group: Sequence[Recommendation], policy: Policy) -> Pack | None:
     peak = _peak(needs)
     return Pack(
         owner=first.owner,
-        endpoints=tuple(one.ref.name for one in group),
+        endpoints=tuple(recommendation.ref.name for recommendation in group),
         instance_type=first.instance_type,
         price=first.price,
         now_usd=now,
@@ -216,5 +237,5 @@ def _minimum_share(policy: Policy) -> Decimal:
     return Decimal(str(policy.minimum_saving_share))
 
 
-def _usd(one: Recommendation) -> Decimal:
-    return one.usd_per_month or Decimal(0)
+def _usd(recommendation: Recommendation) -> Decimal:
+    return recommendation.usd_per_month or Decimal(0)

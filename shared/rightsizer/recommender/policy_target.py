@@ -25,7 +25,7 @@ HIGHER = 1.1
 """Target over the owner's from which it is another one: a latency that moves by a tenth moves the formula as much."""
 
 
-def policy_target_option(context: EvaluationContext, found: Recommendation) -> Option | None:
+def policy_target_option(context: EvaluationContext, recommendation: Recommendation) -> Option | None:
     """The owner's policy with a higher target, where the replay carries the load with fewer instances than with theirs.
 
     What ran on average shrinks as the replay on the one target does against the replay on the other.
@@ -53,7 +53,7 @@ def policy_target_option(context: EvaluationContext, found: Recommendation) -> O
     today = mean_instances(context, replace(fleet, busy=busy))
     less = max(context.instances * mean_instances(context, fleet) / today, float(own.minimum))
     priced = price_fleet(context, candidate, fleet, None, less)
-    if priced.saving_usd_per_month <= max(found.saving_usd_per_month, Decimal(0)):
+    if priced.saving_usd_per_month <= max(recommendation.saving_usd_per_month, Decimal(0)):
         return None
     return _moved(context, candidate, priced, own, float(config["TargetValue"]), wanted)
 

@@ -59,7 +59,7 @@ def price_fleet(
     if instances is None and not fleet.maximum:
         mean += early_hours(week_of(fleet.day_counts) or fleet.counts) / HOURS
     risks = _risks(context, candidate, fleet)
-    fewest = min((*fleet.counts, *(n for one in fleet.day_counts for n in one.counts)))
+    fewest = min((*fleet.counts, *(n for counts in fleet.day_counts for n in counts.counts)))
     lone, undeclared = policy.lone_instance, context.endpoint.objective.min_instances is None
     mean = mean_while_running(mean, fewest, count, candidate.price)
     alone = fewest == 1 < min(context.reference_counts) and undeclared and lone > Risk.VERY_LOW
@@ -207,7 +207,7 @@ def _schedule_questions(fleet: Fleet) -> tuple[str, ...]:
     """What counts by the hour leave open: the days that they were not sized by."""
     if not fleet.day_counts:
         return WEEKDAYS if min(fleet.counts) != max(fleet.counts) else ()
-    return (HOLIDAYS.format("; ".join(days_text(one.weekdays) for one in fleet.day_counts)),)
+    return (HOLIDAYS.format("; ".join(days_text(counts.weekdays) for counts in fleet.day_counts)),)
 
 
 def _untested_questions(context: EvaluationContext, candidate: InstanceType, unstarted: bool) -> tuple[str, ...]:

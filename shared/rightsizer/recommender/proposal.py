@@ -56,8 +56,8 @@ def permission_for_endpoint(endpoint: Endpoint, *, writes: bool, untagged: bool)
     spelled = endpoint.tags.get(MODE_TAG, endpoint.mode.value) in set(Mode)  # IAM compares it letter by letter
     if endpoint.mode in (Mode.PROPOSE, Mode.AUTO) and (spelled if endpoint.mode_declared else untagged):
         return ChangePermission(True, "")
-    said = (endpoint.tags.get(MODE_TAG) or endpoint.mode.value) if endpoint.mode_declared else "absent"
-    return ChangePermission(False, f"its tag {MODE_TAG} is {said}; its owner lets it be changed with", tag=True)
+    text = (endpoint.tags.get(MODE_TAG) or endpoint.mode.value) if endpoint.mode_declared else "absent"
+    return ChangePermission(False, f"its tag {MODE_TAG} is {text}; its owner lets it be changed with", tag=True)
 
 
 def permission_for_option(option: Option, permission: ChangePermission) -> ChangePermission:
@@ -101,8 +101,10 @@ def withhold_copies(recommendation: Recommendation, permission: ChangePermission
     """Withhold approval of other copies of a component whose own tags do not allow it, and say what would."""
     option = recommendation.chosen_option
     cut = dict(option.target.all_copies) if option is not None else {}
-    said = next((one.withheld for one in recommendation.components if one.name in cut and one.withheld), "")
-    return ChangePermission(False, said) if said and permission.approvable else permission
+    text = next(
+        (finding.withheld for finding in recommendation.components if finding.name in cut and finding.withheld), ""
+    )
+    return ChangePermission(False, text) if text and permission.approvable else permission
 
 
 def proposal_id(recommendation: Recommendation, option: Option) -> str:
@@ -142,8 +144,8 @@ def proposal_key(target: Target) -> str:
         later.append(f"metric={_value(target.metric)}")
     if target.others:
         later.append(_value(tuple((one.name, one.instance_type, one.instance_count) for one in target.others)))
-    for one in target.day_counts:
-        later.append(_record("DayCounts", (("weekdays", one.weekdays), ("counts", one.counts))))
+    for counts in target.day_counts:
+        later.append(_record("DayCounts", (("weekdays", counts.weekdays), ("counts", counts.counts))))
     if target.least_copies:
         later.append(f"least_copies={_value(target.least_copies)}")
     return "|".join((_record("Target", rows), *later))
@@ -354,8 +356,8 @@ def _bounds_lines(today: CurrentFleet, target: Target) -> list[DiffLine]:
 
 def _schedule_lines(hcl: bool, counts: tuple[int, ...]) -> Iterable[str]:
     """One scheduled action for each change of count in the week (UTC)."""
-    for one in scheduled_counts(counts):
-        when, count = one.schedule, one.count
+    for scheduled_count in scheduled_counts(counts):
+        when, count = scheduled_count.schedule, scheduled_count.count
         if hcl:
             yield f'+ schedule = "{when}" scalable_target_action {{ min_capacity = {count}, max_capacity = {count} }}'
         else:

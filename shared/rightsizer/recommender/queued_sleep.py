@@ -33,9 +33,9 @@ def sleeps_already(endpoint: Endpoint) -> bool:
 
 def stay_awake_by_order(endpoint: Endpoint) -> Reason | None:
     """Why its owner's tags keep an asynchronous endpoint awake; None where they say nothing against sleep."""
-    said = endpoint.tags.get(COLD_TAG, "").strip().lower()
-    if said and said != "true":
-        return Reason(Code.NOT_OPTED_IN, f"the tag {COLD_TAG}={said} is not true, so that it stays awake")
+    text = endpoint.tags.get(COLD_TAG, "").strip().lower()
+    if text and text != "true":
+        return Reason(Code.NOT_OPTED_IN, f"the tag {COLD_TAG}={text} is not true, so that it stays awake")
     least = endpoint.objective.min_instances
     if least:
         return Reason(Code.NOT_OPTED_IN, f"the tag rightsizer:min-instances={least} keeps {least} running")
@@ -66,7 +66,7 @@ def unattended_refusal(demand: Demand) -> Reason | None:
 def start_text(history: History) -> str:
     """How long a start from no instance takes: by the endpoint's own wake-ups, the account's, or AWS's samples."""
     for past, whose in ((history.endpoint, "its own wake-ups"), (history.account, "the wake-ups of this account")):
-        seen = [one.wake_s for one in past if one.wake_s]
+        seen = [past_change.wake_s for past_change in past if past_change.wake_s]
         if seen:
             return f"{max(1, round(max(seen) / 60))} minutes (the longest of {whose} that were measured)"
     return f"about {START_S / 60:.0f} minutes"

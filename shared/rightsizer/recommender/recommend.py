@@ -95,14 +95,14 @@ def recommend(
         )
         each = ((v, _share_plan(here, usd_of_variants(v.variants[:1], here.prices), all_usd)) for v in endpoint.views)
         parts = tuple(_recommend_view(view, endpoint, read, mine, dimensions) for view, mine in each)
-        found = join_variants(endpoint, parts, here)
+        recommendation = join_variants(endpoint, parts, here)
     else:
         mine = next(iter(usage.variants), None) if isinstance(usage, EndpointUsage) else usage
-        found = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
-    found = with_components(found, endpoint, components, here)
-    found = without_tight_fleets(found, endpoint, components, here)
-    found = replace(found, environment=read_environment(endpoint, inputs.policy))
-    return add_unread_tags(add_unknown_savings_plans(_add_running_hours(found), inputs.prices), endpoint)
+        recommendation = add_unchanged_policies(_recommend_first_variant(endpoint, mine, here, dimensions), endpoint)
+    recommendation = with_components(recommendation, endpoint, components, here)
+    recommendation = without_tight_fleets(recommendation, endpoint, components, here)
+    recommendation = replace(recommendation, environment=read_environment(endpoint, inputs.policy))
+    return add_unread_tags(add_unknown_savings_plans(_add_running_hours(recommendation), inputs.prices), endpoint)
 
 
 def _recommend_view(
@@ -138,8 +138,12 @@ def _recommend_first_variant(
     if not days:
         since = configuration_start(endpoint, inputs.history, inputs.policy)
         return empty_recommendation(endpoint, inputs, _no_data_reason(since, inputs.policy, inputs.now))
-    found = _recommend(endpoint, hardware, days, inputs, dimensions)
-    return _without_savings(found) if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1 else found
+    recommendation = _recommend(endpoint, hardware, days, inputs, dimensions)
+    return (
+        _without_savings(recommendation)
+        if EndpointKind.RESERVED in endpoint.kinds and len(endpoint.variants) == 1
+        else recommendation
+    )
 
 
 def _add_running_hours(found: Recommendation) -> Recommendation:
@@ -158,12 +162,12 @@ def _share_plan(inputs: AccountInputs, usd: Decimal, of_usd: Decimal | None) -> 
     return replace(inputs, prices=replace(inputs.prices, commitment=plan))
 
 
-def _without_savings(found: Recommendation) -> Recommendation:
+def _without_savings(recommendation: Recommendation) -> Recommendation:
     """The recommendation on reserved capacity: OVER_PROVISIONED and IDLE become OPTIMIZED without options."""
-    if found.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
-        return found
+    if recommendation.finding not in (Finding.OVER_PROVISIONED, Finding.IDLE):
+        return recommendation
     why = Reason(Code.OTHER_KIND, PAID_FOR)
-    kept = replace(found, finding=Finding.OPTIMIZED, reason=why, options=(), excluded=(), replay=None)
+    kept = replace(recommendation, finding=Finding.OPTIMIZED, reason=why, options=(), excluded=(), replay=None)
     return replace(kept, gate=Gate.SILENT, gate_reason=why)
 
 
@@ -175,11 +179,11 @@ def _recommend(
     dimensions: Sequence[Offering],
 ) -> Recommendation:
     policy = inputs.policy
-    seen = analyse_workload(endpoint, hardware, days, inputs)
-    demand = seen.demand
+    analysis = analyse_workload(endpoint, hardware, days, inputs)
+    demand = analysis.demand
     plain = replace(
         empty_recommendation(endpoint, inputs, Reason(Code.ALREADY_RIGHT, "nothing cheaper serves this load")),
-        evidence=evidence_of(days, demand, seen.reference, inputs.history.endpoint, known_until(inputs.now)),
+        evidence=evidence_of(days, demand, analysis.reference, inputs.history.endpoint, known_until(inputs.now)),
         hourly_requests=hourly_requests(days, known_until(inputs.now)),
         peak=peak_of(days),
         finding=Finding.OPTIMIZED,
@@ -201,10 +205,10 @@ def _recommend(
         return replace(plain, finding=Finding.NOT_ENOUGH_DATA, reason=why, gate_reason=why)
     if demand.latency is None:
         return recommend_without_latency(plain, days, demand, plain.price, endpoint, inputs)
-    context = with_accepted_share(seen.evaluation_context(plain.price, demand.latency))
-    found = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
-    found = with_later_stages(found, context)
-    return add_policy_changes(add_alternatives(found, context, dimensions), context.endpoint)
+    context = with_accepted_share(analysis.evaluation_context(plain.price, demand.latency))
+    recommendation = choose_option(replace(plain, usd_per_month=context.usd_per_month), context, dimensions)
+    recommendation = with_later_stages(recommendation, context)
+    return add_policy_changes(add_alternatives(recommendation, context, dimensions), context.endpoint)
 
 
 def configuration_start(endpoint: Endpoint, history: History, policy: Policy) -> datetime | None:
@@ -287,26 +291,26 @@ def _gone_accelerators(endpoint: Endpoint) -> Iterator[Reason]:
         yield Reason(Code.ELASTIC_INFERENCE_GONE, f"{text} {instead}")
 
 
-def add_unknown_savings_plans(found: Recommendation, prices: PriceTable) -> Recommendation:
+def add_unknown_savings_plans(recommendation: Recommendation, prices: PriceTable) -> Recommendation:
     """The recommendation, which says that a Savings Plan may keep a part of its saving where none could be seen."""
-    if prices.commitment.known or not found.options:
-        return found
+    if prices.commitment.known or not recommendation.options:
+        return recommendation
     left = "Savings Plans of the organisation's payer account: use that they cover would go on being billed"
-    return replace(found, not_checked=(*found.not_checked, left))
+    return replace(recommendation, not_checked=(*recommendation.not_checked, left))
 
 
-def add_unread_tags(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+def add_unread_tags(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation, which says that objective, owner and permission are unknown where the tags were not read."""
     if endpoint.tags_unread is None:
-        return found
+        return recommendation
     left = f"its tags (mode, objective, owner, stack) could not be read: {endpoint.tags_unread.sentence}"
-    return replace(found, not_checked=(left, *found.not_checked))
+    return replace(recommendation, not_checked=(left, *recommendation.not_checked))
 
 
 def not_checked_sentences(demand: Demand, days: Sequence[DailyUsage]) -> tuple[str, ...]:
     """Questions that the evidence left open."""
     found = []
-    if not any((seen.day + timedelta(days=1)).month != seen.day.month for seen in days):
+    if not any((day.day + timedelta(days=1)).month != day.day.month for day in days):
         found.append("the load of a month end: none is in the look-back")
     if demand.gpu_s_per_request is None:
         why = "its GPU never worked" if demand.gpu_peak == 0 else "too few requests or no GPU metrics"
@@ -318,20 +322,22 @@ def not_checked_sentences(demand: Demand, days: Sequence[DailyUsage]) -> tuple[s
     return tuple(found)
 
 
-def add_policy_changes(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+def add_policy_changes(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation with re-targeted policies named in each option of another type. Total."""
     mine = tuple(t for t in endpoint.scaling if any(t.policies))
     if not mine:
-        return found
-    return replace(found, options=tuple(_name_policies(option, found, mine) for option in found.options))
+        return recommendation
+    return replace(
+        recommendation, options=tuple(_name_policies(option, recommendation, mine) for option in recommendation.options)
+    )
 
 
-def add_unchanged_policies(found: Recommendation, endpoint: Endpoint) -> Recommendation:
+def add_unchanged_policies(recommendation: Recommendation, endpoint: Endpoint) -> Recommendation:
     """The recommendation with the scaling policies whose targets it left alone, each under what was not checked."""
-    if any(option.kind is OptionKind.AUTOSCALING and option.target.target_value for option in found.options):
-        return found  # offered only where there is one policy, and for that one
+    if any(option.kind is OptionKind.AUTOSCALING and option.target.target_value for option in recommendation.options):
+        return recommendation  # offered only where there is one policy, and for that one
     left = tuple(_unchanged_policy_sentence(policy) for target in endpoint.scaling for policy in target.policies)
-    return replace(found, not_checked=(*found.not_checked, *left)) if left else found
+    return replace(recommendation, not_checked=(*recommendation.not_checked, *left)) if left else recommendation
 
 
 def _unchanged_policy_sentence(policy: Mapping[str, Any]) -> str:
@@ -343,16 +349,16 @@ def _unchanged_policy_sentence(policy: Mapping[str, Any]) -> str:
     return f"another target of the scaling policy {name} ({now}) on the type that runs: it was left alone"
 
 
-def _name_policies(option: Option, found: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
+def _name_policies(option: Option, recommendation: Recommendation, mine: Sequence[ScalableTarget]) -> Option:
     count = option.target.instance_count
-    if not option.in_place or option.target.instance_type == found.instance_type or count < 1:
+    if not option.in_place or option.target.instance_type == recommendation.instance_type or count < 1:
         return option
-    capacity = policies.CapacityExchange(max(1, found.instance_count), count)
+    capacity = policies.CapacityExchange(max(1, recommendation.instance_count), count)
     after = policies.retarget(mine, option.target, capacity)
     pairs = [(p, q) for t, u in zip(mine, after, strict=True) for p, q in zip(t.policies, u.policies, strict=True)]
     ratio = option.target.per_instance or capacity.per_instance
-    said = [_sentence(old, new, ratio, option.target.instance_type) for old, new in pairs]
-    effects = {str(old.get("PolicyName", "")): line for (old, _), line in zip(pairs, said, strict=True)}
+    parts = [_sentence(old, new, ratio, option.target.instance_type) for old, new in pairs]
+    effects = {str(old.get("PolicyName", "")): line for (old, _), line in zip(pairs, parts, strict=True)}
     changes = tuple(PolicyChange(name, line) for name, line in effects.items())
     moved = [new[TRACKING]["TargetValue"] for old, new in pairs if old != new]
     value = moved[0] if len(moved) == 1 else option.target.target_value

@@ -27,7 +27,7 @@ def mark_stopped(days: Sequence[DailyUsage], stopped: Sequence[StoppedTime]) -> 
 
 
 def _marked(usage: DailyUsage, stopped: Sequence[StoppedTime]) -> DailyUsage:
-    slots = {slot for each in stopped for slot in _slots_of(each, usage)}
+    slots = {slot for stop in stopped for slot in _slots_of(stop, usage)}
     away = tuple(s for s in sorted(slots) if usage.busy_s[s] is None and usage.requests[s] is None)
     if not away:
         return usage
@@ -37,11 +37,11 @@ def _marked(usage: DailyUsage, stopped: Sequence[StoppedTime]) -> DailyUsage:
     return replace(usage, stopped=away, instances=counts)
 
 
-def _slots_of(each: StoppedTime, usage: DailyUsage) -> range:
+def _slots_of(stop: StoppedTime, usage: DailyUsage) -> range:
     """Slots of the day that the time touches."""
     begin = datetime.combine(usage.day, time(), UTC)
-    first = math.floor((each.start - begin).total_seconds() / SLOT_S)
-    last = SLOTS if each.end is None else math.ceil((each.end - begin).total_seconds() / SLOT_S)
+    first = math.floor((stop.start - begin).total_seconds() / SLOT_S)
+    last = SLOTS if stop.end is None else math.ceil((stop.end - begin).total_seconds() / SLOT_S)
     return range(max(first, 0), min(last, SLOTS))
 
 

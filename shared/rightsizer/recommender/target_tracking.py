@@ -68,23 +68,23 @@ def too_late_reason(context: EvaluationContext) -> Reason | None:
     if context.endpoint.scaling or context.runs.name != context.reference.name or context.variant.current_count < 2:
         return None
     shape = FleetShape(context.runs.name, 1.0, context.workers, context.is_random_routing, False, context.peak_count)
-    found = _tracked_fleet(context, shape)
-    return found if isinstance(found, Reason) else None
+    fleet = _tracked_fleet(context, shape)
+    return fleet if isinstance(fleet, Reason) else None
 
 
 def _tracked_fleet(context: EvaluationContext, shape: FleetShape) -> Fleet | Reason:
     """The smallest minimum that carries the past days and is left for a part of the day; or why there is none."""
-    found = _smallest_tracked(context, shape)
-    if found is None:
+    fleet = _smallest_tracked(context, shape)
+    if fleet is None:
         text = "no minimum below what runs carries the load in the replay: added instances serve ten minutes late"
         return Reason(Code.NOT_CHEAPER, text)
-    metric, low, mean = _metric_of(context, found), min(found.counts), mean_instances(context, found)
+    metric, low, mean = _metric_of(context, fleet), min(fleet.counts), mean_instances(context, fleet)
     if isinstance(metric, Reason):
         return metric
     if mean < FOLLOWS * low:
         text = f"the policy would hardly act: the load needs {mean:.1f} instances on average, and {low} at the least"
         return Reason(Code.NOT_CHEAPER, text)
-    return found
+    return fleet
 
 
 def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | None:

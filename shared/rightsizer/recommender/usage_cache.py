@@ -94,8 +94,8 @@ def plan_reading(
         or _has_forgotten_days(kept, endpoint, history, first)
     ):
         return ReadPlan(max(_midnight(first), oldest), end, first)
-    known = tuple(d for d in kept.days if first <= d.day < kept.until)
-    return ReadPlan(_midnight(kept.until), end, kept.first, known)
+    days = tuple(d for d in kept.days if first <= d.day < kept.until)
+    return ReadPlan(_midnight(kept.until), end, kept.first, days)
 
 
 def usage_to_keep(endpoint: Endpoint, done: ReadPlan, days: Sequence[DailyUsage], now: datetime) -> KeptUsage:

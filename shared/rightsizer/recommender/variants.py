@@ -47,17 +47,17 @@ type Parts = Sequence[Recommendation]
 def join_variants(endpoint: Endpoint, parts: Parts, inputs: AccountInputs) -> Recommendation:
     """The recommendation of an endpoint from those of its production variants, in their order."""
     options = _options_of_each(endpoint, parts, inputs)
-    found = _choose(endpoint, options, parts, inputs)
+    recommendation = _choose(endpoint, options, parts, inputs)
     rows = tuple(
         _row(v, part, options[part.variant].options, inputs) for v, part in zip(endpoint.variants, parts, strict=True)
     )
     known = [row.usd_per_month for row in rows if row.usd_per_month is not None]
-    beside = tuple(_variant_text(v) for v in endpoint.variants if v.name != found.variant)
+    beside = tuple(_variant_text(v) for v in endpoint.variants if v.name != recommendation.variant)
     return replace(
-        found,
+        recommendation,
         variants=rows,
         usd_per_month=sum(known, Decimal(0)) if known else None,
-        not_checked=(*_open_questions(found, endpoint, parts, rows), *found.not_checked),
+        not_checked=(*_open_questions(recommendation, endpoint, parts, rows), *recommendation.not_checked),
         beside=beside,
         needs=None,
     )
@@ -83,9 +83,9 @@ def _choose(
     if growing:
         return _together(endpoint, growing, inputs)
     wasteful = [p for p in options.values() if p.finding is Finding.OVER_PROVISIONED]
-    asked = [p for p in wasteful if p.options and p.gate in ASKED]
-    if asked or any(p.options for p in wasteful):
-        return _together(endpoint, asked or [p for p in wasteful if p.options], inputs)
+    recommendations = [p for p in wasteful if p.options and p.gate in ASKED]
+    if recommendations or any(p.options for p in wasteful):
+        return _together(endpoint, recommendations or [p for p in wasteful if p.options], inputs)
     first = (wasteful or serving)[0]
     return _named(first, [first])
 
@@ -156,14 +156,14 @@ def _joined(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Recommen
     """The recommendation of the variant that saves most, with an option that changes all of `parts` at once."""
     main, option = parts[0], _joint_option(parts, endpoint, inputs)
     strictest = main if all(p.gate in ASKED for p in parts) else next(p for p in parts if p.gate not in ASKED)
-    found = replace(
+    recommendation = replace(
         main,
         options=(option, *main.options),
         gate=strictest.gate,
         gate_reason=strictest.gate_reason,
         replay=main.replay,
     )
-    return _rested(_named(found, parts), inputs)
+    return _rested(_named(recommendation, parts), inputs)
 
 
 def _joint_option(parts: Parts, endpoint: Endpoint, inputs: AccountInputs) -> Option:
@@ -279,24 +279,24 @@ def _removal(part: Recommendation, endpoint: Endpoint, inputs: AccountInputs) ->
     return replace(part, finding=Finding.OVER_PROVISIONED, options=(option,), excluded=kept)
 
 
-def _rested(found: Recommendation, inputs: AccountInputs) -> Recommendation:
+def _rested(recommendation: Recommendation, inputs: AccountInputs) -> Recommendation:
     """The recommendation, silent while any variant's last change is too young: a deployment moves them all.
 
     What ends a shortage waits for nothing.
     """
-    option = found.chosen_option
-    if option is None or found.gate not in ASKED or option.restores or option.grows:
-        return found
+    option = recommendation.chosen_option
+    if option is None or recommendation.gate not in ASKED or option.restores or option.grows:
+        return recommendation
     waits = cooldown_reason(inputs.history, inputs.policy, inputs.now, option.target.instance_type)
-    return found if waits is None else replace(found, gate=Gate.SILENT, gate_reason=waits)
+    return recommendation if waits is None else replace(recommendation, gate=Gate.SILENT, gate_reason=waits)
 
 
-def _named(found: Recommendation, parts: Parts) -> Recommendation:
+def _named(recommendation: Recommendation, parts: Parts) -> Recommendation:
     """The recommendation whose sentence says which variants it is about."""
-    said = "; ".join(f"variant {p.variant}: {p.reason.sentence}" for p in parts)
-    reason = Reason(found.reason.code, said)
-    why = reason if found.gate_reason == found.reason else found.gate_reason
-    return replace(found, reason=reason, gate_reason=why)
+    text = "; ".join(f"variant {p.variant}: {p.reason.sentence}" for p in parts)
+    reason = Reason(recommendation.reason.code, text)
+    why = reason if recommendation.gate_reason == recommendation.reason else recommendation.gate_reason
+    return replace(recommendation, reason=reason, gate_reason=why)
 
 
 def _row(variant: Variant, part: Recommendation, options: tuple[Option, ...], inputs: AccountInputs) -> VariantFinding:
@@ -317,17 +317,17 @@ def _row(variant: Variant, part: Recommendation, options: tuple[Option, ...], in
 
 
 def _open_questions(
-    found: Recommendation, endpoint: Endpoint, parts: Parts, rows: Sequence[VariantFinding]
+    recommendation: Recommendation, endpoint: Endpoint, parts: Parts, rows: Sequence[VariantFinding]
 ) -> Iterable[str]:
     """Variants that could not be judged, and those whose cost is not known."""
     silent = [
         (v, p)
         for v, p in zip(endpoint.variants, parts, strict=True)
-        if p.finding is Finding.NOT_ENOUGH_DATA and v.name != found.variant
+        if p.finding is Finding.NOT_ENOUGH_DATA and v.name != recommendation.variant
     ]
     if silent:
         each = ", ".join(f"{_variant_text(v)}: {p.reason.sentence}" for v, p in silent)
-        judged = [row.name for row in rows if row.finding is not Finding.NOT_ENOUGH_DATA] or [found.variant]
+        judged = [row.name for row in rows if row.finding is not Finding.NOT_ENOUGH_DATA] or [recommendation.variant]
         yield f"other variants ({each}); every figure is of {' and '.join(judged)} alone but the cost of today"
     unpriced = [row.name for row in rows if row.usd_per_month is None]
     if unpriced:

@@ -82,8 +82,8 @@ def evaluation_context(
     price = inputs.prices.find(hardware.name) if hardware else None
     if not days or hardware is None or hardware.accelerator is None or price is None:
         return None
-    seen = analyse_workload(endpoint, hardware, days, inputs.for_endpoint(endpoint))
-    return seen.evaluation_context(price, seen.demand.latency) if seen.demand.latency else None
+    analysis = analyse_workload(endpoint, hardware, days, inputs.for_endpoint(endpoint))
+    return analysis.evaluation_context(price, analysis.demand.latency) if analysis.demand.latency else None
 
 
 def _reference_days(

@@ -13,13 +13,13 @@ CARE = "Do not run it where a request writes, bills or sends something."
 FOLLOWS = "Where it proves well, the change follows."
 
 
-def offer_text(found: Recommendation) -> str:
+def offer_text(recommendation: Recommendation) -> str:
     """The offered test in one sentence: length, cost, what it tells and does. Empty where none is offered."""
-    option = found.chosen_option
-    if option is None or not found.offers_test:
+    option = recommendation.chosen_option
+    if option is None or not recommendation.offers_test:
         return ""
-    told = f"; it tells {option.test_tells}" if option.test_tells else ""
-    return f"{_length(option)}{told}; {TWICE}, and {effects.TEST_DEPLOYS}"
+    text = f"; it tells {option.test_tells}" if option.test_tells else ""
+    return f"{_length(option)}{text}; {TWICE}, and {effects.TEST_DEPLOYS}"
 
 
 def _length(option: Option) -> str:
@@ -32,23 +32,23 @@ def _length(option: Option) -> str:
 
 def risk_text(option: Option) -> str:
     """Performance risk and a lost zone: ``low (1 of 4) after the test, high (3 of 4) without it``."""
-    said, zone = sentences.risk(option.performance_risk), ", and one Availability Zone in place of two"
+    text, zone = sentences.risk(option.performance_risk), ", and one Availability Zone in place of two"
     if option.untested_risk is not None and option.test_usd:
-        said += f" after the test, {sentences.risk(option.untested_risk)} without it"
-    return said + (zone if option.leaves_one_zone else "")
+        text += f" after the test, {sentences.risk(option.untested_risk)} without it"
+    return text + (zone if option.leaves_one_zone else "")
 
 
-def test_confirmation(found: Recommendation) -> str:
+def test_confirmation(recommendation: Recommendation) -> str:
     """Text that a person confirms before a test is run."""
-    option = found.chosen_option
+    option = recommendation.chosen_option
     done = f"{effects.TEST_DEPLOYS}, and {TWICE}"
     return f"{_length(option)}; {done}. {CARE} {FOLLOWS}" if option is not None else ""
 
 
-def untested_warning(found: Recommendation) -> str:
+def untested_warning(recommendation: Recommendation) -> str:
     """Warning before a change is approved without its test. Empty where none is offered."""
-    option = found.chosen_option
-    if option is None or not found.offers_test or option.untested_risk is None:
+    option = recommendation.chosen_option
+    if option is None or not recommendation.offers_test or option.untested_risk is None:
         return ""
     return f"Without the test the performance risk is {sentences.risk(option.untested_risk)}."
 
@@ -65,6 +65,6 @@ def commands(proposal: Proposal) -> list[tuple[str, str]]:
     if proposal.may_skip_test:
         option = proposal.recommendation.chosen_option
         risk = option.untested_risk if option is not None else None
-        said = f", at performance risk {int(risk)} of 4" if risk is not None else ""
-        found.append((approve, f"the change without the test{said}"))
+        text = f", at performance risk {int(risk)} of 4" if risk is not None else ""
+        found.append((approve, f"the change without the test{text}"))
     return found

@@ -16,11 +16,11 @@ HOW = (
 HEADS = {BillLevel.ENDPOINT: "Endpoint", BillLevel.TYPE: "Instance types", BillLevel.TAG: "Value of the tag"}
 
 
-def not_reconciled(found: Reconciliation | None) -> str:
+def not_reconciled(reconciliation: Reconciliation | None) -> str:
     """Why the report was not compared with a bill; empty where it was."""
-    if found is None:
+    if reconciliation is None:
         return f"not reconciled: {NO_BILL}"
-    return f"not reconciled: {found.reason}" if found.reason else ""
+    return f"not reconciled: {reconciliation.reason}" if reconciliation.reason else ""
 
 
 def bill_text(report: Report) -> str:
@@ -39,10 +39,10 @@ def bill_text(report: Report) -> str:
 
 
 def _saved(row: ReconciledRow) -> str:
-    said = f"{_usd(row.reconciled)} saved against the bill, {_usd(row.realised)} by our prices and hours"
+    text = f"{_usd(row.reconciled)} saved against the bill, {_usd(row.realised)} by our prices and hours"
     if row.promised is None:
-        return said
-    return f"{said}, {_usd(row.promised)} promised ({error_text(row.estimate_error)})"
+        return text
+    return f"{text}, {_usd(row.promised)} promised ({error_text(row.estimate_error)})"
 
 
 def error_text(share: float | None) -> str:
@@ -56,10 +56,10 @@ def error_text(share: float | None) -> str:
 
 def change_cell(report: Report, endpoint: str) -> str:
     """The saving of a changed endpoint against the bill, or why it is not known."""
-    found = report.reconciliation
-    if found is None or found.reason or found.level is not BillLevel.ENDPOINT:
+    reconciliation = report.reconciliation
+    if reconciliation is None or reconciliation.reason or reconciliation.level is not BillLevel.ENDPOINT:
         return "not reconciled"
-    rows = [one for one in found.rows if one.name == endpoint]
+    rows = [one for one in reconciliation.rows if one.name == endpoint]
     if len(rows) != 1:
         why = "no day of it is known to bill and table" if not rows else f"{len(rows)} endpoints have this name"
         return f"not reconciled: {why}"
@@ -89,8 +89,8 @@ def section_content(report: Report) -> Markup:
     return tag("div", sentence, tag("p", HOW, class_="note"), *notes, join(listed, other))
 
 
-def _are_of_several_places(found: Reconciliation) -> bool:
-    return len({(row.account, row.region) for row in found.rows}) > 1
+def _are_of_several_places(reconciliation: Reconciliation) -> bool:
+    return len({(row.account, row.region) for row in reconciliation.rows}) > 1
 
 
 def _row(row: ReconciledRow, place: str) -> list[Cell]:
@@ -121,20 +121,28 @@ def _usd(usd: Decimal) -> str:
 
 def lines(report: Report, most: int = 10) -> list[str]:
     """The rows with the largest differences and what to know of them, for a terminal."""
-    found = report.reconciliation
-    if found is None or found.reason:
+    reconciliation = report.reconciliation
+    if reconciliation is None or reconciliation.reason:
         return []
-    several = _are_of_several_places(found)
-    said = [
+    several = _are_of_several_places(reconciliation)
+    parts = [
         f"  {f'{row.account} {row.region} ' if several else ''}{row.name}: {_usd(row.billed)} billed,"
         f" {_usd(row.spent)} by our prices and hours ({error_text(row.cost_error)})"
         f"{f'; {_saved(row)}' if row.realised else ''}"
-        for row in found.rows[:most]
+        for row in reconciliation.rows[:most]
     ]
-    said += [f"  {len(found.rows) - most} more: --format html, csv or json"] if len(found.rows) > most else []
-    said += [f"  {name}, in no row: {_usd(usd)}" for name, usd in found.aside]
-    said += [f"  endpoint hours of the bill in no row: {_usd(found.unmatched)}"] if found.unmatched else []
-    return [*said, *(f"  {note}" for note in found.notes)]
+    parts += (
+        [f"  {len(reconciliation.rows) - most} more: --format html, csv or json"]
+        if len(reconciliation.rows) > most
+        else []
+    )
+    parts += [f"  {name}, in no row: {_usd(usd)}" for name, usd in reconciliation.aside]
+    parts += (
+        [f"  endpoint hours of the bill in no row: {_usd(reconciliation.unmatched)}"]
+        if reconciliation.unmatched
+        else []
+    )
+    return [*parts, *(f"  {note}" for note in reconciliation.notes)]
 
 
 CSV_HEADS = ("bill_days", "bill_by_our_prices_usd", "billed_usd", "paid_usd", "bill_difference_usd", "reconciled_usd")
@@ -143,16 +151,16 @@ CSV_HEADS = ("bill_days", "bill_by_our_prices_usd", "billed_usd", "paid_usd", "b
 
 def csv_rows(report: Report) -> dict[tuple[str, str, str], ReconciledRow]:
     """The rows by account, Region and endpoint; none where the bill knows no endpoints."""
-    found = report.reconciliation
-    if found is None or found.level is not BillLevel.ENDPOINT:
+    reconciliation = report.reconciliation
+    if reconciliation is None or reconciliation.level is not BillLevel.ENDPOINT:
         return {}
-    return {(row.account or report.account, row.region or report.region, row.name): row for row in found.rows}
+    return {(row.account or report.account, row.region or report.region, row.name): row for row in reconciliation.rows}
 
 
 def csv_groups(report: Report) -> tuple[ReconciledRow, ...]:
     """The rows that are of no single endpoint, and so lines of their own in the CSV."""
-    found = report.reconciliation
-    return found.rows if found is not None and found.level is not BillLevel.ENDPOINT else ()
+    reconciliation = report.reconciliation
+    return reconciliation.rows if reconciliation is not None and reconciliation.level is not BillLevel.ENDPOINT else ()
 
 
 def csv_cells(row: ReconciledRow | None) -> list[object]:

@@ -54,7 +54,7 @@ def section(text: str) -> Block:
 
 def fields(facts: list[tuple[str, str]]) -> Block:
     """Names and what belongs to them, ten at most."""
-    fields = [markdown(f"*{escape(name, 200)}*\n{escape_lines(said, FIELD - 210)}") for name, said in facts[:10]]
+    fields = [markdown(f"*{escape(name, 200)}*\n{escape_lines(text, FIELD - 210)}") for name, text in facts[:10]]
     return {"type": "section", "fields": fields}
 
 
@@ -75,9 +75,9 @@ def escape_lines(text: str, most: int) -> str:
     return _whole("\n".join(escape(line, most) for line in lines), most)
 
 
-def with_mentions(said: str) -> str:
+def with_mentions(text: str) -> str:
     """Escaped text with the Slack users that it names as mentions: only whoever clicked sees it, nobody is called."""
-    return MEMBER.sub(lambda found: mention(found[0]), said)
+    return MEMBER.sub(lambda found: mention(found[0]), text)
 
 
 def code(text: str, most: int) -> str:

@@ -14,35 +14,39 @@ from rightsizer.render.html import facts, page, section, tag
 from rightsizer.render.sentences import time_text
 
 
-def line(asked: CapacityChange) -> str:
+def line(capacity_change: CapacityChange) -> str:
     """One line for the notification."""
-    whole = asked.headline if asked.state is ProposalState.PENDING else f"{asked.headline}. {standing_sentence(asked)}"
+    whole = (
+        capacity_change.headline
+        if capacity_change.state is ProposalState.PENDING
+        else f"{capacity_change.headline}. {standing_sentence(capacity_change)}"
+    )
     return kit.escape(whole, kit.SECTION)
 
 
-def plain(asked: CapacityChange, details: str = "") -> tuple[str, str]:
+def plain(capacity_change: CapacityChange, details: str = "") -> tuple[str, str]:
     """Subject and body of the plain text."""
-    lines = [asked.headline, standing_sentence(asked), "", f"Why:     {asked.reason}"]
-    lines += [f"{name}: {said}" for name, said in _facts(asked)]
-    lines += [f"Not checked: {'; '.join(asked.not_checked)}"] if asked.not_checked else []
-    lines += ["", f"The request: {asked.command}"] if asked.command else []
-    lines += [f"To roll it back: {asked.undo_command}"] if asked.undo_command else []
-    lines += ["", *_answers(asked)] if asked.state is ProposalState.PENDING else []
+    lines = [capacity_change.headline, standing_sentence(capacity_change), "", f"Why:     {capacity_change.reason}"]
+    lines += [f"{name}: {said}" for name, said in _facts(capacity_change)]
+    lines += [f"Not checked: {'; '.join(capacity_change.not_checked)}"] if capacity_change.not_checked else []
+    lines += ["", f"The request: {capacity_change.command}"] if capacity_change.command else []
+    lines += [f"To roll it back: {capacity_change.undo_command}"] if capacity_change.undo_command else []
+    lines += ["", *_answers(capacity_change)] if capacity_change.state is ProposalState.PENDING else []
     lines += text.stored_lines("Details", details)
-    return one_line(f"rightsizer: {asked.headline}"), text.body(lines)
+    return one_line(f"rightsizer: {capacity_change.headline}"), text.body(lines)
 
 
-def html(asked: CapacityChange) -> str:
+def html(capacity_change: CapacityChange) -> str:
     """The details page."""
     return page(
-        asked.headline,
-        tag("h1", asked.headline),
-        tag("p", standing_sentence(asked), class_="soft"),
-        section("Why", tag("p", asked.reason.sentence)),
-        section("Figures", facts(list(_facts(asked)))),
-        section("Not checked", tag("p", "; ".join(asked.not_checked) or "nothing left out")),
-        section("The request", tag("pre", asked.command or "nothing can be sent")),
-        section("Rollback", tag("pre", asked.undo_command or "none is needed")),
+        capacity_change.headline,
+        tag("h1", capacity_change.headline),
+        tag("p", standing_sentence(capacity_change), class_="soft"),
+        section("Why", tag("p", capacity_change.reason.sentence)),
+        section("Figures", facts(list(_facts(capacity_change)))),
+        section("Not checked", tag("p", "; ".join(capacity_change.not_checked) or "nothing left out")),
+        section("The request", tag("pre", capacity_change.command or "nothing can be sent")),
+        section("Rollback", tag("pre", capacity_change.undo_command or "none is needed")),
     )
 
 

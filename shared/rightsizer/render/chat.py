@@ -64,8 +64,8 @@ def _thread(message: Message) -> str:
     match message:
         case ProposalMessage(proposal):
             return proposal.id
-        case CapacityChangeMessage(asked):
-            return asked.id
+        case CapacityChangeMessage(capacity_change):
+            return capacity_change.id
         case _:
             return ""
 

@@ -11,29 +11,29 @@ TITLE = "Inference components"
 HEADS = ("Endpoint", "Component", "Finding", "Copies", "Needed", "Part of the price", "Why")
 
 
-def section_content(found: Sequence[Recommendation]) -> Markup | None:
+def section_content(recommendations: Sequence[Recommendation]) -> Markup | None:
     """Components of all endpoints, the dearest first; None where no endpoint has any."""
     rows = sorted(
-        ((each, one) for each in found for one in each.components),
+        ((recommendation, finding) for recommendation in recommendations for finding in recommendation.components),
         key=lambda row: (-(row[1].usd_per_month or 0), row[0].ref.name, row[1].name),
     )
     if not rows:
         return None
-    packed = [f"{one.ref.name}: {sentences.packing_sentence(one.packing)}." for one in found if one.packing]
-    said = "A month, by what the copies reserve of their instances. " + " ".join(packed[:SHOWN])
-    cells = [_row(each, one) for each, one in rows[:SHOWN]]
-    return tag("div", tag("p", said, class_="note"), table(TITLE, HEADS, cells, ""))
+    packed = [f"{one.ref.name}: {sentences.packing_sentence(one.packing)}." for one in recommendations if one.packing]
+    text = "A month, by what the copies reserve of their instances. " + " ".join(packed[:SHOWN])
+    cells = [_row(recommendation, finding) for recommendation, finding in rows[:SHOWN]]
+    return tag("div", tag("p", text, class_="note"), table(TITLE, HEADS, cells, ""))
 
 
-def _row(found: Recommendation, one: ComponentFinding) -> list[Cell]:
-    usd = one.usd_per_month
-    cost = "of its base" if one.base else "not known" if usd is None else sentences.exact_money(usd)
+def _row(recommendation: Recommendation, finding: ComponentFinding) -> list[Cell]:
+    usd = finding.usd_per_month
+    cost = "of its base" if finding.base else "not known" if usd is None else sentences.exact_money(usd)
     return [
-        Cell(found.ref.name, found.ref.name),
-        Cell(one.name, one.name),
-        Cell(badge(sentences.FINDINGS[one.finding], "")),
-        Cell("not read" if one.copies is None else f"{one.copies}", one.copies or 0, "n"),
-        Cell("" if one.needed is None else f"{one.needed}", one.needed or 0, "n"),
+        Cell(recommendation.ref.name, recommendation.ref.name),
+        Cell(finding.name, finding.name),
+        Cell(badge(sentences.FINDINGS[finding.finding], "")),
+        Cell("not read" if finding.copies is None else f"{finding.copies}", finding.copies or 0, "n"),
+        Cell("" if finding.needed is None else f"{finding.needed}", finding.needed or 0, "n"),
         Cell(cost, float(usd or 0), "n"),
-        Cell(one.reason.sentence, look="why"),
+        Cell(finding.reason.sentence, look="why"),
     ]

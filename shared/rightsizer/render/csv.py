@@ -39,8 +39,11 @@ def report(report: Report) -> str:
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(HEADS)
-    asked = {one.id: one.recommendation for one in report.proposals}
-    latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
+    asked = {proposal.id: proposal.recommendation for proposal in report.proposals}
+    latest = {
+        (recommendation.ref.account, recommendation.ref.region, recommendation.ref.name): recommendation
+        for recommendation in report.recommendations
+    }
     money = {row.key: row for row in report.money.rows}
     billed = bill.csv_rows(report)
     counted: set[tuple[str, str, str]] = set()
@@ -92,20 +95,29 @@ def _money_cells(row: MoneyRow | None) -> list[object]:
     return [safe_cell(row.environment), *("" if usd is None else usd for usd in amounts)]
 
 
-def _row(one: Recommendation, number: int = 1, again: bool = False) -> list[object]:
+def _row(recommendation: Recommendation, number: int = 1, again: bool = False) -> list[object]:
     """The cells of a recommendation and of the change of that number in its plan.
 
     `again`: without today's cost, which stands in an earlier row of the endpoint.
     """
-    ref, option = one.ref, one.chosen_option if number == 1 else one.stages[number - 2]
-    named = (ref.account, ref.region, ref.name, one.owner, one.mode, one.finding, one.reason.code, one.reason)
-    cost = "" if one.usd_per_month is None or again else one.usd_per_month
-    today = [safe_cell(one.instance_type), one.instance_count, cost]
+    ref, option = recommendation.ref, recommendation.chosen_option if number == 1 else recommendation.stages[number - 2]
+    named = (
+        ref.account,
+        ref.region,
+        ref.name,
+        recommendation.owner,
+        recommendation.mode,
+        recommendation.finding,
+        recommendation.reason.code,
+        recommendation.reason,
+    )
+    cost = "" if recommendation.usd_per_month is None or again else recommendation.usd_per_month
+    today = [safe_cell(recommendation.instance_type), recommendation.instance_count, cost]
     return [
         *(safe_cell(str(part)) for part in named),
         *today,
         *_target_cells(option),
-        one.evaluated_at.isoformat(),
+        recommendation.evaluated_at.isoformat(),
     ]
 
 

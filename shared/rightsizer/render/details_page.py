@@ -14,28 +14,28 @@ from rightsizer.render.target import later_text, target_facts
 
 def details_page(proposal: Proposal) -> str:
     """The page of a proposal as it stands."""
-    found = proposal.recommendation
+    recommendation = proposal.recommendation
     return page(
-        sentences.headline(found),
-        tag("h1", sentences.headline(found)),
+        sentences.headline(recommendation),
+        tag("h1", sentences.headline(recommendation)),
         tag("p", sentences.standing_sentence(proposal), class_="soft"),
-        _cards(found),
-        section("Why", tag("p", found.reason.sentence), _notes(found)),
-        _variants(found),
-        _components(found),
-        _weeks(found),
-        section("Evidence", _evidence(found)),
+        _cards(recommendation),
+        section("Why", tag("p", recommendation.reason.sentence), _notes(recommendation)),
+        _variants(recommendation),
+        _components(recommendation),
+        _weeks(recommendation),
+        section("Evidence", _evidence(recommendation)),
         section("Options, best first", _options(proposal)),
-        section("Ruled out", _exclusions(found)),
-        section("Not checked", _open_questions(found)),
+        section("Ruled out", _exclusions(recommendation)),
+        section("Not checked", _open_questions(recommendation)),
         section("Answer", _answer(proposal)),
-        _source(found),
+        _source(recommendation),
     )
 
 
-def _cards(found: Recommendation) -> HtmlNode:
-    option = found.chosen_option
-    today = card(f"a month today: {sentences.today(found)}", _usd(found.usd_per_month))
+def _cards(recommendation: Recommendation) -> HtmlNode:
+    option = recommendation.chosen_option
+    today = card(f"a month today: {sentences.today(recommendation)}", _usd(recommendation.usd_per_month))
     if option is None:
         return tag("div", today, class_="cards")
     then = fleet(option.target)
@@ -57,37 +57,39 @@ def _usd(amount: Decimal | None) -> str:
     return "not known" if amount is None else sentences.money(amount)
 
 
-def _variants(found: Recommendation) -> HtmlNode:
+def _variants(recommendation: Recommendation) -> HtmlNode:
     """Each of several variants with its cost and its finding; nothing where there is one."""
-    if not found.variants:
+    if not recommendation.variants:
         return ""
     panels = [
         tag(
             "div",
-            tag("h3", one.name),
-            facts([(name[0].upper() + name[1:], said) for name, said in pairs]),
+            tag("h3", finding.name),
+            facts([(name[0].upper() + name[1:], text) for name, text in pairs]),
             class_="panel",
         )
-        for one in found.variants
-        if (pairs := sentences.variant_facts(one))
+        for finding in recommendation.variants
+        if (pairs := sentences.variant_facts(finding))
     ]
     return section("Variants", *panels)
 
 
-def _components(found: Recommendation) -> HtmlNode:
+def _components(recommendation: Recommendation) -> HtmlNode:
     """Each inference component with its finding and figures, and how their copies pack; nothing without any."""
-    if not found.components:
+    if not recommendation.components:
         return ""
     panels = [
         tag(
             "div",
-            tag("h3", one.name),
-            facts([(name[0].upper() + name[1:], said) for name, said in sentences.component_facts(one)]),
+            tag("h3", finding.name),
+            facts([(name[0].upper() + name[1:], text) for name, text in sentences.component_facts(finding)]),
             class_="panel",
         )
-        for one in found.components
+        for finding in recommendation.components
     ]
-    packed = [tag("p", sentences.packing_sentence(found.packing), class_="note")] if found.packing else []
+    packed = (
+        [tag("p", sentences.packing_sentence(recommendation.packing), class_="note")] if recommendation.packing else []
+    )
     return section("Inference components", *packed, *panels)
 
 
@@ -127,18 +129,18 @@ def _evidence(found: Recommendation) -> Markup:
 
 
 def _options(proposal: Proposal) -> Markup:
-    found = proposal.recommendation
-    ours = proposal.approvable and not found.owned_by
-    rows = [_option(number, option, ours) for number, option in enumerate(found.options, 1)]
+    recommendation = proposal.recommendation
+    ours = proposal.approvable and not recommendation.owned_by
+    rows = [_option(number, option, ours) for number, option in enumerate(recommendation.options, 1)]
     heads = ("", "Change", "Saving a month", "Then a month", "One-off", "Risk", "Effort", "For callers")
-    later = later_text(found)
-    told = table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
-    return join(told, tag("p", f"Later: {later}", class_="note")) if later else told
+    later = later_text(recommendation)
+    markup = table("Options", heads, rows, "There is no option: the endpoint stays as it is.")
+    return join(markup, tag("p", f"Later: {later}", class_="note")) if later else markup
 
 
 def _option(number: int, option: Option, ours: bool) -> list[Cell]:
     risks = ", ".join(f"{name} {sentences.RISKS[level]}" for name, level in option.risks.items())
-    notes = (*(f"{name}: {said}" for name, said in target_facts(option.target)), *option.notes)
+    notes = (*(f"{name}: {text}" for name, text in target_facts(option.target)), *option.notes)
     return [
         Cell(number, number),
         Cell(
@@ -167,22 +169,28 @@ def _one_time_cost(option: Option) -> HtmlNode:
     return join(switch, tag("div", f"and {sentences.money(option.test_usd)} for the test first", class_="note"))
 
 
-def _exclusions(found: Recommendation) -> Markup:
+def _exclusions(recommendation: Recommendation) -> Markup:
     rows = [
-        [Cell(one.title, look="nowrap"), Cell(badge(one.reason.code)), Cell(one.reason.sentence, look="why")]
-        for one in found.excluded
+        [
+            Cell(exclusion.title, look="nowrap"),
+            Cell(badge(exclusion.reason.code)),
+            Cell(exclusion.reason.sentence, look="why"),
+        ]
+        for exclusion in recommendation.excluded
     ]
     return table("Ruled out", ("Candidate", "Reason", "Why"), rows, "No candidate had to be ruled out.")
 
 
-def _open_questions(found: Recommendation) -> Markup:
-    if not found.open_questions:
+def _open_questions(recommendation: Recommendation) -> Markup:
+    if not recommendation.open_questions:
         return tag("p", "Nothing is known to be unchecked.", class_="soft")
-    return tag("ul", *(tag("li", one) for one in found.open_questions))
+    return tag("ul", *(tag("li", one) for one in recommendation.open_questions))
 
 
-def _notes(found: Recommendation) -> Markup:
-    return join(*(tag("p", note.sentence, class_="note") for note in (found.gate_reason, *found.notes)))
+def _notes(recommendation: Recommendation) -> Markup:
+    return join(
+        *(tag("p", note.sentence, class_="note") for note in (recommendation.gate_reason, *recommendation.notes))
+    )
 
 
 def _answer(proposal: Proposal) -> Markup:

@@ -40,66 +40,76 @@ def proposal_view(proposal: Proposal) -> Block:
     return modal("Details", details_blocks(proposal))
 
 
-def capacity_view(asked: CapacityChange) -> Block:
+def capacity_view(capacity_change: CapacityChange) -> Block:
     """The modal of a capacity change."""
-    told = [(one_line(name), one_line(said)) for name, said in asked.facts]
-    blocks = [section(f"*{escape(asked.headline, SECTION)}*"), section(escape(asked.reason.sentence, SECTION))]
+    told = [(one_line(name), one_line(text)) for name, text in capacity_change.facts]
+    blocks = [
+        section(f"*{escape(capacity_change.headline, SECTION)}*"),
+        section(escape(capacity_change.reason.sentence, SECTION)),
+    ]
     blocks += [fields(told[at : at + 10]) for at in range(0, len(told), 10)]
-    if asked.not_checked:
-        blocks.append(context([escape(f"not checked: {'; '.join(asked.not_checked)}", FIELD)]))
+    if capacity_change.not_checked:
+        blocks.append(context([escape(f"not checked: {'; '.join(capacity_change.not_checked)}", FIELD)]))
     return modal("Details", blocks)
 
 
 def details_blocks(proposal: Proposal) -> list[Block]:
     """Everything that the message has no room for, in the order in which it is asked for."""
-    found, option = proposal.recommendation, proposal.recommendation.chosen_option
-    blocks = [section(f"*{escape(sentences.headline(found), SECTION)}*"), section(_text(found.reason.sentence))]
+    recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
+    blocks = [
+        section(f"*{escape(sentences.headline(recommendation), SECTION)}*"),
+        section(_text(recommendation.reason.sentence)),
+    ]
     if option is not None:
         blocks += _in_tens(_facts(proposal, option))
-    blocks += [header("Evidence"), *_evidence(found)]
-    if found.components:
-        blocks += [header("Inference components"), section(_text("\n".join(component_lines(found))))]
+    blocks += [header("Evidence"), *_evidence(recommendation)]
+    if recommendation.components:
+        blocks += [header("Inference components"), section(_text("\n".join(component_lines(recommendation))))]
     blocks += [header("Options, best first"), *_options(proposal)]
-    blocks += [header("Why not the same GPU in another size?"), section(_text("\n".join(other_sizes(found))))]
-    if found.open_questions:
-        blocks.append(context([escape(f"not checked: {'; '.join(found.open_questions)}", FIELD)]))
-    said = " · ".join(f"`{line}`" for line in _commands(proposal))
-    return [*blocks, context([f"At a terminal: {said}"])]
+    blocks += [header("Why not the same GPU in another size?"), section(_text("\n".join(other_sizes(recommendation))))]
+    if recommendation.open_questions:
+        blocks.append(context([escape(f"not checked: {'; '.join(recommendation.open_questions)}", FIELD)]))
+    text = " · ".join(f"`{line}`" for line in _commands(proposal))
+    return [*blocks, context([f"At a terminal: {text}"])]
 
 
-def other_sizes(found: Recommendation) -> list[str]:
+def other_sizes(recommendation: Recommendation) -> list[str]:
     """Why not the same GPU in another size: a line for each size of today's family that was looked at."""
-    family = _family(found.instance_type)
+    family = _family(recommendation.instance_type)
     if not family:
         return ["It runs on no instance type of its own."]
-    option = found.chosen_option
+    option = recommendation.chosen_option
     if option is not None and _family(option.target.instance_type) == family:
         size = option.target.instance_type
-        first = [f"It is the recommended one: {size}."] if size != found.instance_type else []
+        first = [f"It is the recommended one: {size}."] if size != recommendation.instance_type else []
     else:
         first = []
-    sizes = [one for one in found.options[1:] if _family(one.target.instance_type) == family]
+    sizes = [one for one in recommendation.options[1:] if _family(one.target.instance_type) == family]
     lines = [
         f"{one.target.instance_type} is an option: saves {sentences.monthly_price(one.saving_usd_per_month)},"
         f" {sentences.RISKS[one.risk]} risk."
         for one in sizes
-        if one.target.instance_type != found.instance_type
+        if one.target.instance_type != recommendation.instance_type
     ]
-    out = [one for one in found.excluded if one.dimension is None and _family(one.instance_type) == family]
-    lines += [f"{one.instance_type}: {one.reason.sentence}" for one in out]
+    out = [
+        exclusion
+        for exclusion in recommendation.excluded
+        if exclusion.dimension is None and _family(exclusion.instance_type) == family
+    ]
+    lines += [f"{exclusion.instance_type}: {exclusion.reason.sentence}" for exclusion in out]
     return [*first, *lines][:MOST_EXCLUDED] or [
         f"No other size of {family} was looked at: none is listed with a price."
     ]
 
 
-def component_lines(found: Recommendation) -> list[str]:
+def component_lines(recommendation: Recommendation) -> list[str]:
     """How the copies pack, and a line for each component; the page has all of them and their figures."""
-    packed = [sentences.packing_sentence(found.packing)] if found.packing is not None else []
+    packed = [sentences.packing_sentence(recommendation.packing)] if recommendation.packing is not None else []
     each = [
-        f"{one.name}: {sentences.FINDINGS[one.finding].lower()}, {one.reason.sentence}"
-        for one in found.components[:MOST_PARTS]
+        f"{finding.name}: {sentences.FINDINGS[finding.finding].lower()}, {finding.reason.sentence}"
+        for finding in recommendation.components[:MOST_PARTS]
     ]
-    more = len(found.components) - MOST_PARTS
+    more = len(recommendation.components) - MOST_PARTS
     return [*packed, *each, *([f"and {more} more on the page"] if more > 0 else [])]
 
 
@@ -117,60 +127,62 @@ def _in_tens(facts: list[tuple[str, str]]) -> list[Block]:
 
 
 def _facts(proposal: Proposal, option: Option) -> list[tuple[str, str]]:
-    found, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
+    recommendation, label = proposal.recommendation, "Before" if proposal.change_id else "Today"
     facts = [
-        (label, f"{sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}"),
+        (label, f"{sentences.today(recommendation)}, {sentences.monthly_price(recommendation.usd_per_month)}"),
         ("The endpoint can", f"{sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}"),
         *target_facts(option.target),
-        *((("Later", later),) if (later := later_text(found)) else ()),
+        *((("Later", later),) if (later := later_text(recommendation)) else ()),
         ("Performance risk", asked_test.risk_text(option)),
-        *((("Shadow test", offered),) if (offered := asked_test.offer_text(found)) else ()),
-        ("Restart", effects.restart_of(found)),
-        ("Rollback", effects.way_back_of(found, proposal.approvable)),
-        ("Owner", one_line(found.owner) or "nobody is named (tag rightsizer:owner)"),
+        *((("Shadow test", offered),) if (offered := asked_test.offer_text(recommendation)) else ()),
+        ("Restart", effects.restart_of(recommendation)),
+        ("Rollback", effects.way_back_of(recommendation, proposal.approvable)),
+        ("Owner", one_line(recommendation.owner) or "nobody is named (tag rightsizer:owner)"),
     ]
     if option.p95_s is not None:
         facts.append(("p95 latency then", sentences.seconds(option.p95_s)))
     if callers := effects.callers_text(option):
         facts.append(("For callers", one_line(callers)))
     changes = with_older_facts(option).policy_changes
-    return [*facts, *((one.title, one_line(one.effect)) for one in changes)]
+    return [*facts, *((policy_change.title, one_line(policy_change.effect)) for policy_change in changes)]
 
 
-def _evidence(found: Recommendation) -> Iterator[Block]:
-    seen = found.evidence
-    price = found.price
+def _evidence(recommendation: Recommendation) -> Iterator[Block]:
+    evidence = recommendation.evidence
+    price = recommendation.price
     source = f"price {price.source}, {price.basis}, {price.as_of}" if price else "price not known"
-    if seen is None:
+    if evidence is None:
         yield section("Nothing was measured.")
     else:
         told = [
-            ("Seen", f"{sentences.count(seen.requests, 'request')} in {seen.days:.0f} days"),
-            ("Periods with data", sentences.percent(seen.valid_share)),
-            *sentences.figures(seen),
+            ("Seen", f"{sentences.count(evidence.requests, 'request')} in {evidence.days:.0f} days"),
+            ("Periods with data", sentences.percent(evidence.valid_share)),
+            *sentences.figures(evidence),
         ]
         yield from _in_tens(told[:20])
-    if found.replay:
-        figures = (f"{name}: {said}" for name, said in sentences.replay_figures(found))
-        yield section(f"*{escape(sentences.replay_heading(found), 500)}*\n{_text(chr(10).join(figures))[:2000]}")
+    if recommendation.replay:
+        figures = (f"{name}: {text}" for name, text in sentences.replay_figures(recommendation))
+        yield section(
+            f"*{escape(sentences.replay_heading(recommendation), 500)}*\n{_text(chr(10).join(figures))[:2000]}"
+        )
     yield context([escape(source, FIELD)])
 
 
 def _options(proposal: Proposal) -> Iterator[Block]:
-    found = proposal.recommendation
-    if not found.options:
+    recommendation = proposal.recommendation
+    if not recommendation.options:
         yield section("There is none: the endpoint stays as it is.")
-    for place, option in enumerate(found.options[:MOST_OPTIONS]):
+    for place, option in enumerate(recommendation.options[:MOST_OPTIONS]):
         money = sentences.monthly_price(abs(option.saving_usd_per_month))
         saves = f"saves {money}" if option.saving_usd_per_month >= 0 else f"costs {money} more"
         where = "" if option.in_place else "; its owner carries it out"
-        said = f"{place + 1}. {one_line(sentences.change(option), 300)}: {saves}, {asked_test.risk_text(option)}{where}"
-        block = section(escape(said, SECTION))
+        text = f"{place + 1}. {one_line(sentences.change(option), 300)}: {saves}, {asked_test.risk_text(option)}{where}"
+        block = section(escape(text, SECTION))
         if place and _may_be_taken(proposal, option):
             block["accessory"] = _take_button(proposal, option, place)
         yield block
-    if len(found.options) > MOST_OPTIONS:
-        yield context([f"{len(found.options) - MOST_OPTIONS} more are on the page"])
+    if len(recommendation.options) > MOST_OPTIONS:
+        yield context([f"{len(recommendation.options) - MOST_OPTIONS} more are on the page"])
 
 
 def _may_be_taken(proposal: Proposal, option: Option) -> bool:

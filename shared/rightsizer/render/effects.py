@@ -56,27 +56,33 @@ def effect_note(option: Option, ours: bool = True) -> str:
     return f"{test}{restart_text(option)}; {rollback_text(option, ours)}"
 
 
-def restart_of(found: Recommendation) -> str:
+def restart_of(recommendation: Recommendation) -> str:
     """Restart that an approval causes; a shadow test redeploys all variants, though it changes none."""
-    if found.gate is Gate.TEST:
+    if recommendation.gate is Gate.TEST:
         return TEST_DEPLOYS
-    return restart_text(found.chosen_option) if found.chosen_option is not None else "nothing restarts"
+    return (
+        restart_text(recommendation.chosen_option) if recommendation.chosen_option is not None else "nothing restarts"
+    )
 
 
-def way_back_of(found: Recommendation, approvable: bool = True) -> str:
+def way_back_of(recommendation: Recommendation, approvable: bool = True) -> str:
     """How what is recommended is undone; a shadow test changes nothing that would have to be."""
-    if found.gate is Gate.TEST:
+    if recommendation.gate is Gate.TEST:
         return TEST_ENDS
-    ours = approvable and not found.owned_by
-    return rollback_text(found.chosen_option, ours) if found.chosen_option is not None else "nothing is changed"
+    ours = approvable and not recommendation.owned_by
+    return (
+        rollback_text(recommendation.chosen_option, ours)
+        if recommendation.chosen_option is not None
+        else "nothing is changed"
+    )
 
 
-def guard_sentence(found: Recommendation) -> str:
+def guard_sentence(recommendation: Recommendation) -> str:
     """Automatic steps after an approval, as a sentence; empty where nothing is changed."""
-    option = found.chosen_option
+    option = recommendation.chosen_option
     if option is None:
         return ""
-    if found.gate is Gate.TEST:
+    if recommendation.gate is Gate.TEST:
         shadow = "A shadow gets copies of the requests, and is removed when the test ends or its alarms say so."
         return f"{shadow} For that {TEST_DEPLOYS}."
     if option.kind is OptionKind.DELETE:
@@ -85,7 +91,7 @@ def guard_sentence(found: Recommendation) -> str:
         return "It stays, also where requests are still slow; whoever approved it can roll it back."
     alarms = dimension_of(option.kind).is_watched(option.kind) or dimension_of(option.kind).is_deployed(option)
     watches = "its alarms or requests say" if alarms else "the requests that it serves say"
-    return f"It goes back by itself when {watches} so. {approval_note(found)}".strip()
+    return f"It goes back by itself when {watches} so. {approval_note(recommendation)}".strip()
 
 
 def approval_note(found: Recommendation) -> str:

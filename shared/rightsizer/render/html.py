@@ -235,8 +235,8 @@ def bars(rows: Sequence[tuple[str, float, str]], label: str) -> Markup:
     """Horizontal bars: name, length, and what is written behind it. `label` is for screen readers."""
     top = max((value for _, value, _ in rows), default=0.0)
     drawn = [
-        join(tag("span", name), tag("i", style=f"width:{_share(value, top):.1f}%"), tag("b", said))
-        for name, value, said in rows
+        join(tag("span", name), tag("i", style=f"width:{_share(value, top):.1f}%"), tag("b", text))
+        for name, value, text in rows
     ]
     return tag("div", *drawn, class_="bars", role="img", aria_label=label)
 

@@ -145,8 +145,8 @@ def misread_line(misread: Sequence[str]) -> str:
     """The same in plain text. Sentences about the policy document say themselves what holds until then."""
     of_document = [each for each in misread if each.startswith(POLICY_DOCUMENT)]
     of_stack = [each for each in misread if not each.startswith(POLICY_DOCUMENT)]
-    told = [f"{LEAD}: {'. '.join(of_stack)}."] if of_stack else []
+    parts = [f"{LEAD}: {'. '.join(of_stack)}."] if of_stack else []
     if of_document:
         more = f". {len(of_document) - SHOWN} more: rightsizer policy check" if len(of_document) > SHOWN else ""
-        told.append(f"{LEAD_OF_DOCUMENT}: {'. '.join(of_document[:SHOWN])}{more}.")
-    return " ".join(told)
+        parts.append(f"{LEAD_OF_DOCUMENT}: {'. '.join(of_document[:SHOWN])}{more}.")
+    return " ".join(parts)

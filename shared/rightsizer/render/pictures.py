@@ -155,8 +155,8 @@ def _draw_panel(axis: Any, panel: Panel, hours: int) -> None:
     top = max(known, default=1.0) or 1.0
     axis.set_xlim(-0.5, hours - 0.5)
     axis.set_ylim(0, top * 1.12)
-    said = panel.title if any(one is not None for one in panel.today) else f"{panel.title}: {panel.missing}"
-    axis.set_title(said, loc="left", fontsize=LETTERS, color=INK, pad=6, y=1.0)
+    text = panel.title if any(one is not None for one in panel.today) else f"{panel.title}: {panel.missing}"
+    axis.set_title(text, loc="left", fontsize=LETTERS, color=INK, pad=6, y=1.0)
     for side in (axis.xaxis, axis.yaxis):
         side.set_label_coords(0.5, 0.0)  # no axis has a label, and looking for its place takes time
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g} {panel.unit}")

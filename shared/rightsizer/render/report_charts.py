@@ -31,9 +31,9 @@ METHOD = (
 
 def figure(caption: str, drawn: HtmlNode, behind: HtmlNode, note: str = "") -> Markup:
     """A picture with its caption, and the table behind it, folded."""
-    said = tag("figcaption", caption, tag("div", note, class_="note") if note else None)
+    markup = tag("figcaption", caption, tag("div", note, class_="note") if note else None)
     folded = tag("details", tag("summary", "The figures"), behind)
-    return tag("figure", said, drawn, folded, class_="panel")
+    return tag("figure", markup, drawn, folded, class_="panel")
 
 
 def spend_by_day(days: Sequence[DayMoney]) -> Markup:
@@ -80,9 +80,9 @@ def _day(day: DayMoney, top: Decimal, is_labelled: bool) -> Markup:
             title=f"{day.start:%d %b}: {report_tables.UNKNOWN}",
         )
     saved = day.would_have_cost - day.spent
-    said = f"{day.start:%d %b}: {sentences.money(day.spent)} spent, {sentences.money(saved)} saved"
+    text = f"{day.start:%d %b}: {sentences.money(day.spent)} spent, {sentences.money(saved)} saved"
     parts = [tag("i", class_=look, style=f"height:{_share(usd, top)}%") for look, usd in _stack(saved, day.spent)]
-    return tag("div", *parts, label, title=said)
+    return tag("div", *parts, label, title=text)
 
 
 def _stack(saved: Decimal, spent: Decimal) -> list[tuple[str, Decimal]]:
@@ -158,15 +158,15 @@ def hours_of_week(week: Sequence[WeekHour]) -> Markup:
     return figure("When the capacity works", join(legend, picture), listed, note)
 
 
-def _hour(one: WeekHour) -> Markup:
-    said = f"{DAYS[one.weekday]} {one.hour:02d}:00 UTC: {_load(one)}"
-    if one.load is None:
-        return tag("i", class_="gap", title=said)
-    return tag("i", style=f"--load:{100 * one.load:.0f}%", title=said)
+def _hour(hour: WeekHour) -> Markup:
+    text = f"{DAYS[hour.weekday]} {hour.hour:02d}:00 UTC: {_load(hour)}"
+    if hour.load is None:
+        return tag("i", class_="gap", title=text)
+    return tag("i", style=f"--load:{100 * hour.load:.0f}%", title=text)
 
 
-def _load(one: WeekHour) -> str:
-    return report_tables.UNKNOWN if one.load is None else sentences.percent(one.load)
+def _load(hour: WeekHour) -> str:
+    return report_tables.UNKNOWN if hour.load is None else sentences.percent(hour.load)
 
 
 def funnel(totals: Totals) -> Markup:

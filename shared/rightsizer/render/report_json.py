@@ -20,9 +20,9 @@ def report(report: Report) -> str:
     return _printable(wire.dumps(report_tables.cut_report(report), left_out=_REPORT))
 
 
-def line(found: Recommendation) -> str:
+def line(recommendation: Recommendation) -> str:
     """One recommendation as JSON in one line, in printable characters."""
-    return _printable(wire.dumps(found, left_out=_OPTIONS))
+    return _printable(wire.dumps(recommendation, left_out=_OPTIONS))
 
 
 def _printable(text: str) -> str:

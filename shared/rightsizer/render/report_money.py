@@ -43,13 +43,13 @@ def waits(report: Report) -> Markup:
     """Who has not answered, and what that costs a day."""
     rows = [
         [
-            Cell(one.owner or NOBODY, look="name"),
-            Cell(one.proposals, one.proposals, "n"),
-            _usd(one.usd_per_month),
-            _usd(one.usd_per_day),
-            Cell(sentences.day_text(one.since), one.since.timestamp(), "nowrap"),
+            Cell(wait.owner or NOBODY, look="name"),
+            Cell(wait.proposals, wait.proposals, "n"),
+            _usd(wait.usd_per_month),
+            _usd(wait.usd_per_day),
+            Cell(sentences.day_text(wait.since), wait.since.timestamp(), "nowrap"),
         ]
-        for one in report.money.waits
+        for wait in report.money.waits
     ]
     heads = ("Owner", "Proposals", "Saving a month", "Waiting costs a day", "Oldest asked on")
     return table("Who is waited for", heads, rows, "Nobody: every proposal is answered.", FIRST)
@@ -58,22 +58,24 @@ def waits(report: Report) -> Markup:
 def groups(report: Report) -> Markup:
     """The money by owner, and folded by environment, Region and account."""
     first, *others = GROUPS
-    made = [folded(f"By {what if what != 'region' else 'Region'}", _group(report, what, name)) for what, name in others]
-    return tag("div", _group(report, *first), *made)
+    markups = [
+        folded(f"By {what if what != 'region' else 'Region'}", _group(report, what, name)) for what, name in others
+    ]
+    return tag("div", _group(report, *first), *markups)
 
 
 def _group(report: Report, what: GroupedBy, name: str) -> Markup:
     rows = [
         [
             Cell(group, look="name"),
-            Cell(one.endpoints, one.endpoints, "n"),
-            _usd(one.spend),
-            _usd(one.wasted),
-            _usd(one.open),
-            _usd(one.proven),
-            _usd(one.realised),
+            Cell(totals.endpoints, totals.endpoints, "n"),
+            _usd(totals.spend),
+            _usd(totals.wasted),
+            _usd(totals.open),
+            _usd(totals.proven),
+            _usd(totals.realised),
         ]
-        for group, one in report.money.by(what).items()
+        for group, totals in report.money.by(what).items()
     ]
     heads = (name, "Endpoints", "Spend a month", "Wasted", "Could still be saved", "Proven", "Saved in this window")
     return table(f"By {what}", heads, rows, "No endpoint was found.", FIRST)
@@ -99,8 +101,8 @@ def since_last(report: Report) -> HtmlNode:
         ("Gone", before.gone),
         ("Cost another price now", tuple(f"{name} ({_signed(usd)})" for name, usd in before.moved)),
     ]
-    told = [tag("p", tag("b", f"{name}: "), _listed(names)) for name, names in moves if names]
-    return join(table("Since the last report", heads, rows, ""), *told)
+    markups = [tag("p", tag("b", f"{name}: "), _listed(names)) for name, names in moves if names]
+    return join(table("Since the last report", heads, rows, ""), *markups)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -39,8 +39,8 @@ def report(report: Report) -> str:
     window = f"{sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     saves = report_tables.could_be_saved(report)
     short = report_tables.shortages(report)
-    open_ones = {one.ref for one in (*saves, *short)}
-    left = [one for one in report.recommendations if one.ref not in open_ones]
+    open_ones = {recommendation.ref for recommendation in (*saves, *short)}
+    left = [recommendation for recommendation in report.recommendations if recommendation.ref not in open_ones]
     steps = rest_of_bill.steps_content(report.account_findings)
     return page(
         f"GPU endpoints, {window}",
@@ -88,61 +88,70 @@ def _evidence(report: Report, left: list[Recommendation]) -> list[HtmlNode]:
 def _office_hours(report: Report) -> Markup:
     rows = [
         [
-            Cell(join(one.endpoint, tag("div", one.owner, class_="note") if one.owner else None), one.endpoint),
-            Cell(f"{one.stopped_hours:,.1f}", one.stopped_hours, "n"),
-            Cell("not known" if one.usd is None else sentences.exact_money(one.usd), float(one.usd or 0), "n"),
-            Cell(f"{one.ran_hours:,.1f}", one.ran_hours, "n"),
             Cell(
-                "not known" if one.ran_usd is None else sentences.exact_money(one.ran_usd), float(one.ran_usd or 0), "n"
+                join(saving.endpoint, tag("div", saving.owner, class_="note") if saving.owner else None),
+                saving.endpoint,
             ),
-            Cell(one.priced_by or "no price is known", look="why"),
+            Cell(f"{saving.stopped_hours:,.1f}", saving.stopped_hours, "n"),
+            Cell("not known" if saving.usd is None else sentences.exact_money(saving.usd), float(saving.usd or 0), "n"),
+            Cell(f"{saving.ran_hours:,.1f}", saving.ran_hours, "n"),
+            Cell(
+                "not known" if saving.ran_usd is None else sentences.exact_money(saving.ran_usd),
+                float(saving.ran_usd or 0),
+                "n",
+            ),
+            Cell(saving.priced_by or "no price is known", look="why"),
         ]
-        for one in report.office_hours
+        for saving in report.office_hours
     ]
     heads = ("Endpoint", "Hours stopped", "Saved", "Hours that ran", "They cost", "Priced by")
-    said = "Against always running what ran right before each stop; before commitments, and in no other sum."
-    return tag("div", tag("p", said, class_="note"), table("Stopped by office hours", heads, rows, ""))
+    text = "Against always running what ran right before each stop; before commitments, and in no other sum."
+    return tag("div", tag("p", text, class_="note"), table("Stopped by office hours", heads, rows, ""))
 
 
-def _shortages(found: list[Recommendation]) -> Markup:
+def _shortages(recommendations: list[Recommendation]) -> Markup:
     rows = [
         [
-            _name(one),
-            Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-            Cell(_change(one), look="why"),
-            Cell(sentences.money(-one.saving_usd_per_month), float(-one.saving_usd_per_month), "n")
-            if one.chosen_option
+            _name(recommendation),
+            Cell(badge(sentences.FINDINGS[recommendation.finding], LOOKS.get(recommendation.finding, ""))),
+            Cell(_change(recommendation), look="why"),
+            Cell(
+                sentences.money(-recommendation.saving_usd_per_month), float(-recommendation.saving_usd_per_month), "n"
+            )
+            if recommendation.chosen_option
             else Cell("no option is known", 0.0, "n"),
-            Cell(_reason_cell(one), look="why"),
+            Cell(_reason_cell(recommendation), look="why"),
         ]
-        for one in found[:SHOWN]
+        for recommendation in recommendations[:SHOWN]
     ]
     heads = ("Endpoint", "Finding", "Change", "Costs more a month", "Why")
-    return _cut_table("Needs more than it has", heads, rows, "", len(found))
+    return _cut_table("Needs more than it has", heads, rows, "", len(recommendations))
 
 
-def _change(one: Recommendation) -> HtmlNode:
-    return join(tag("div", f"from {sentences.today(one)}", class_="note"), *_stages(one))
+def _change(recommendation: Recommendation) -> HtmlNode:
+    return join(tag("div", f"from {sentences.today(recommendation)}", class_="note"), *_stages(recommendation))
 
 
-def _stages(one: Recommendation) -> Iterator[HtmlNode]:
+def _stages(recommendation: Recommendation) -> Iterator[HtmlNode]:
     """The recommended change, and each later one that the same approval covers."""
-    if one.chosen_option is not None:
-        yield sentences.change(one.chosen_option)
-    for stage in one.stages:
+    if recommendation.chosen_option is not None:
+        yield sentences.change(recommendation.chosen_option)
+    for stage in recommendation.stages:
         yield tag("div", f"then {sentences.change(stage)}")
 
 
-def _saving(one: Recommendation) -> Cell:
+def _saving(recommendation: Recommendation) -> Cell:
     """What all stages of the change save, as the message names it."""
-    return Cell(sentences.money(one.approval_usd_per_month), float(one.approval_usd_per_month), "n")
+    return Cell(
+        sentences.money(recommendation.approval_usd_per_month), float(recommendation.approval_usd_per_month), "n"
+    )
 
 
-def _recommendations(found: list[Recommendation]) -> Markup:
+def _recommendations(recommendations: list[Recommendation]) -> Markup:
     heads = ("Endpoint", "Finding", "Change", "Saving a month", "Risk", "Requests", "Why")
     empty = "Nothing: every endpoint runs as it should."
-    rows = [_row(one) for one in found[:SHOWN]]
-    return _cut_table("What could still be saved", heads, rows, empty, len(found), first=FIRST_SAVINGS)
+    rows = [_row(recommendation) for recommendation in recommendations[:SHOWN]]
+    return _cut_table("What could still be saved", heads, rows, empty, len(recommendations), first=FIRST_SAVINGS)
 
 
 def _cut_table(
@@ -178,73 +187,87 @@ def _packs(report: Report) -> Markup:
     return _cut_table("Packing", heads, rows, PACKLESS, len(report.packs))
 
 
-def _row(one: Recommendation) -> list[Cell]:
-    option = one.chosen_option
-    label = f"Requests of {one.ref.name} in the look-back period"
-    drawn: HtmlNode = charts.line_chart(one.hourly_requests, label, 150, 32) if one.hourly_requests else "not known"
+def _row(recommendation: Recommendation) -> list[Cell]:
+    option = recommendation.chosen_option
+    label = f"Requests of {recommendation.ref.name} in the look-back period"
+    drawn: HtmlNode = (
+        charts.line_chart(recommendation.hourly_requests, label, 150, 32)
+        if recommendation.hourly_requests
+        else "not known"
+    )
     return [
-        _name(one),
-        Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-        Cell(_change(one), look="why"),
-        _saving(one),
+        _name(recommendation),
+        Cell(badge(sentences.FINDINGS[recommendation.finding], LOOKS.get(recommendation.finding, ""))),
+        Cell(_change(recommendation), look="why"),
+        _saving(recommendation),
         Cell(sentences.RISKS[option.risk] if option else "", int(option.risk) if option else -1),
-        Cell(drawn, sum(value or 0.0 for value in one.hourly_requests)),
-        Cell(_reason_cell(one), look="why"),
+        Cell(drawn, sum(value or 0.0 for value in recommendation.hourly_requests)),
+        Cell(_reason_cell(recommendation), look="why"),
     ]
 
 
-def _reason_cell(one: Recommendation) -> HtmlNode:
+def _reason_cell(recommendation: Recommendation) -> HtmlNode:
     """The reason, why it is not asked where it is not, and what the past days would have been on it.
 
     That a cheaper option serves the load is said by the columns beside it: the sentence is folded with the replay.
     """
-    twice = one.gate_reason.sentence == one.reason.sentence
-    silent = tag("div", one.gate_reason.sentence, class_="note") if one.gate is Gate.SILENT and not twice else None
-    told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(one))
-    replay = tag("div", f"{sentences.replay_heading(one)}: {told}", class_="note") if told else None
-    if one.reason.code is Code.CHEAPER_OPTION and one.chosen_option is not None:
-        return join(silent, folded("Evidence", tag("div", one.reason.sentence), replay))
-    return join(one.reason.sentence, silent, folded("Evidence", replay) if replay else None)
+    twice = recommendation.gate_reason.sentence == recommendation.reason.sentence
+    silent = (
+        tag("div", recommendation.gate_reason.sentence, class_="note")
+        if recommendation.gate is Gate.SILENT and not twice
+        else None
+    )
+    told = "; ".join(f"{name} {text}" for name, text in sentences.replay_figures(recommendation))
+    replay = tag("div", f"{sentences.replay_heading(recommendation)}: {told}", class_="note") if told else None
+    if recommendation.reason.code is Code.CHEAPER_OPTION and recommendation.chosen_option is not None:
+        return join(silent, folded("Evidence", tag("div", recommendation.reason.sentence), replay))
+    return join(recommendation.reason.sentence, silent, folded("Evidence", replay) if replay else None)
 
 
-def _name(one: Recommendation) -> Cell:
-    owner = tag("div", one.owner or NOBODY, class_="note")
-    return Cell(join(tag("b", one.ref.name), owner), one.ref.name, "name")
+def _name(recommendation: Recommendation) -> Cell:
+    owner = tag("div", recommendation.owner or NOBODY, class_="note")
+    return Cell(join(tag("b", recommendation.ref.name), owner), recommendation.ref.name, "name")
 
 
 def _proposals(report: Report) -> Markup:
     heads = ("Endpoint", "State", "Change", "Saving a month", "Asked", "Decided by", "How it went")
-    largest = sorted(report.proposals, key=lambda one: one.recommendation.identified_usd_per_month, reverse=True)[
-        :SHOWN
+    largest = sorted(
+        report.proposals, key=lambda proposal: proposal.recommendation.identified_usd_per_month, reverse=True
+    )[:SHOWN]
+    rows = [
+        _proposal_row(proposal) for proposal in sorted(largest, key=lambda proposal: proposal.created_at, reverse=True)
     ]
-    rows = [_proposal_row(one) for one in sorted(largest, key=lambda one: one.created_at, reverse=True)]
     return _cut_table("Proposals", heads, rows, "Nothing was asked in this window.", len(report.proposals))
 
 
-def _proposal_row(one: Proposal) -> list[Cell]:
-    waits = one.state is ProposalState.PENDING and not one.approvable
-    said = one.outcome or (one.decision.comment if one.decision else "") or sentences.standing_sentence(one)
+def _proposal_row(proposal: Proposal) -> list[Cell]:
+    waits = proposal.state is ProposalState.PENDING and not proposal.approvable
+    text = (
+        proposal.outcome
+        or (proposal.decision.comment if proposal.decision else "")
+        or sentences.standing_sentence(proposal)
+    )
     return [
-        Cell(tag("b", one.ref.name), one.ref.name, "name"),
-        Cell(badge(one.state, STATES.get(one.state, ""))),
-        Cell(join(*_stages(one.recommendation))),
-        _saving(one.recommendation),
-        Cell(sentences.day_text(one.created_at), one.created_at.timestamp(), "nowrap"),
-        Cell(decider_name(one.decision.by) if one.decision else "", look="name"),
-        Cell(join(said, tag("pre", one.enable) if waits and one.enable else None), look="why"),
+        Cell(tag("b", proposal.ref.name), proposal.ref.name, "name"),
+        Cell(badge(proposal.state, STATES.get(proposal.state, ""))),
+        Cell(join(*_stages(proposal.recommendation))),
+        _saving(proposal.recommendation),
+        Cell(sentences.day_text(proposal.created_at), proposal.created_at.timestamp(), "nowrap"),
+        Cell(decider_name(proposal.decision.by) if proposal.decision else "", look="name"),
+        Cell(join(text, tag("pre", proposal.enable) if waits and proposal.enable else None), look="why"),
     ]
 
 
 def _weeks(report: Report) -> Markup:
     rows = [
         [
-            Cell(one.label, look="nowrap"),
-            Cell(one.asked, one.asked, "n"),
-            Cell(one.approved, one.approved, "n"),
-            Cell(one.rejected, one.rejected, "n"),
-            Cell(sentences.money(one.saved), float(one.saved), "n"),
+            Cell(week.label, look="nowrap"),
+            Cell(week.asked, week.asked, "n"),
+            Cell(week.approved, week.approved, "n"),
+            Cell(week.rejected, week.rejected, "n"),
+            Cell(sentences.money(week.saved), float(week.saved), "n"),
         ]
-        for one in report_tables.by_week(report)
+        for week in report_tables.by_week(report)
     ]
     heads = ("Week", "Asked", "Approved", "Rejected", "Saved")
     return table("By week", heads, rows, "The window holds no week with anything in it.")
@@ -253,30 +276,32 @@ def _weeks(report: Report) -> Markup:
 def _occurrences(report: Report) -> Markup:
     rows = [
         [
-            Cell(sentences.time_text(one.at), one.at.timestamp(), "nowrap"),
-            Cell(badge(one.kind)),
-            Cell(one.subject, look="nowrap"),
-            Cell(one.text, look="why"),
+            Cell(sentences.time_text(occurrence.at), occurrence.at.timestamp(), "nowrap"),
+            Cell(badge(occurrence.kind)),
+            Cell(occurrence.subject, look="nowrap"),
+            Cell(occurrence.text, look="why"),
         ]
-        for one in report.occurrences[-SHOWN:]
+        for occurrence in report.occurrences[-SHOWN:]
     ]
     heads = ("When", "What", "About", "In words")
     return _cut_table("What happened", heads, rows, "Nothing out of the ordinary.", len(report.occurrences))
 
 
-def _unobserved(found: list[Recommendation]) -> Markup:
+def _unobserved(recommendations: list[Recommendation]) -> Markup:
     rows = [
         [
-            _name(one),
-            Cell(badge(sentences.FINDINGS[one.finding], LOOKS.get(one.finding, ""))),
-            Cell(sentences.today(one), look="nowrap"),
-            Cell(sentences.monthly_price(one.usd_per_month), float(one.usd_per_month or 0), "n"),
-            Cell(_reason_cell(one), look="why"),
+            _name(recommendation),
+            Cell(badge(sentences.FINDINGS[recommendation.finding], LOOKS.get(recommendation.finding, ""))),
+            Cell(sentences.today(recommendation), look="nowrap"),
+            Cell(sentences.monthly_price(recommendation.usd_per_month), float(recommendation.usd_per_month or 0), "n"),
+            Cell(_reason_cell(recommendation), look="why"),
         ]
-        for one in sorted(found, key=lambda one: one.usd_per_month or Decimal(0), reverse=True)[:SHOWN]
+        for recommendation in sorted(
+            recommendations, key=lambda recommendation: recommendation.usd_per_month or Decimal(0), reverse=True
+        )[:SHOWN]
     ]
     heads = ("Endpoint", "Finding", "Today", "Spend", "Why")
-    return _cut_table("Left alone", heads, rows, "No endpoint was left alone.", len(found))
+    return _cut_table("Left alone", heads, rows, "No endpoint was left alone.", len(recommendations))
 
 
 def _unread(report: Report) -> Markup:
@@ -284,7 +309,9 @@ def _unread(report: Report) -> Markup:
         [Cell(ref.name), Cell(badge(reason.code)), Cell(reason.sentence, look="why")]
         for ref, reason in report.unobserved
     ]
-    rows += [[Cell(one.key), Cell(badge(Code.READ_FAILED)), Cell(one.cause, look="why")] for one in report.unread]
+    rows += [
+        [Cell(unread.key), Cell(badge(Code.READ_FAILED)), Cell(unread.cause, look="why")] for unread in report.unread
+    ]
     heads = ("Endpoint or stored row", "Reason", "Why")
     listed = table("Could not be read", heads, rows, "Every endpoint and every stored row could be read.")
     lost = report_tables.unread_text(report.unread)

@@ -39,13 +39,13 @@ def savings_section(report: Report) -> Markup:
     """Dollars, by change."""
     rows = [
         [
-            Cell(tag("b", one.endpoint), one.endpoint, "nowrap"),
-            Cell(one.change_id, look="nowrap"),
-            Cell(sentences.money(one.promised), float(one.promised), "n"),
-            Cell(sentences.money(one.realised), float(one.realised), "n"),
-            Cell(bill.change_cell(report, one.endpoint)),
+            Cell(tag("b", kept_promise.endpoint), kept_promise.endpoint, "nowrap"),
+            Cell(kept_promise.change_id, look="nowrap"),
+            Cell(sentences.money(kept_promise.promised), float(kept_promise.promised), "n"),
+            Cell(sentences.money(kept_promise.realised), float(kept_promise.realised), "n"),
+            Cell(bill.change_cell(report, kept_promise.endpoint)),
         ]
-        for one in report_tables.kept_promises(report)
+        for kept_promise in report_tables.kept_promises(report)
     ]
     heads = ("Endpoint", "Change", "Promised for the hours", "Saved by price and hours", "Against the bill")
     return table("Promised and kept", heads, rows, "No change has been billed in this window yet.")
@@ -55,14 +55,14 @@ def slowdowns_section(record: TrackRecord | None) -> Markup:
     """Slowdowns: in a sentence, by framework, by endpoint, and by change or test."""
     if record is None:
         return tag("p", UNREAD, class_="soft")
-    said = tag("p", slowdown_text(record))
+    markup = tag("p", slowdown_text(record))
     if not record.outcomes:
-        return said
+        return markup
     groups = [_groups("Framework", record.frameworks), _groups("Endpoint", record.endpoints)]
     listed = [part for part in groups if part is not None]
-    each = table("Slowdown by change", EACH, [_outcome(one) for one in record.outcomes], "")
+    each = table("Slowdown by change", EACH, [_outcome(outcome) for outcome in record.outcomes], "")
     spaced = [tag("div", part, style="margin-top:12px") for part in (*listed, each)]
-    return tag("div", said, tag("p", HOW, class_="note"), *spaced)
+    return tag("div", markup, tag("p", HOW, class_="note"), *spaced)
 
 
 EACH = (
@@ -78,18 +78,18 @@ EACH = (
 )
 
 
-def _outcome(one: SpeedOutcome) -> list[Cell]:
-    beyond = tag("div", "beyond the limit", class_="note") if one.beyond else None
+def _outcome(outcome: SpeedOutcome) -> list[Cell]:
+    beyond = tag("div", "beyond the limit", class_="note") if outcome.beyond else None
     return [
-        Cell(join(tag("b", one.endpoint), tag("div", one.change_id, class_="note")), one.endpoint, "name"),
-        Cell(badge(ENDED[one.ended]), ENDED[one.ended]),
-        Cell(join(tag("div", f"from {one.from_type}", class_="note"), one.to_type), one.to_type, "nowrap"),
-        Cell(one.framework or UNKNOWN),
-        _factor(one.promised),
-        _factor(one.bound),
-        Cell(join(factor(one.measured), beyond), one.measured, "n"),
-        Cell("not defined" if one.ratio is None else factor(one.ratio), one.ratio or -1.0, "n"),
-        _factor(one.latency_ratio),
+        Cell(join(tag("b", outcome.endpoint), tag("div", outcome.change_id, class_="note")), outcome.endpoint, "name"),
+        Cell(badge(ENDED[outcome.ended]), ENDED[outcome.ended]),
+        Cell(join(tag("div", f"from {outcome.from_type}", class_="note"), outcome.to_type), outcome.to_type, "nowrap"),
+        Cell(outcome.framework or UNKNOWN),
+        _factor(outcome.promised),
+        _factor(outcome.bound),
+        Cell(join(factor(outcome.measured), beyond), outcome.measured, "n"),
+        Cell("not defined" if outcome.ratio is None else factor(outcome.ratio), outcome.ratio or -1.0, "n"),
+        _factor(outcome.latency_ratio),
     ]
 
 
@@ -97,13 +97,21 @@ def _groups(what: str, groups: Sequence[SpeedSummary]) -> Markup | None:
     heads = (what, "Outcomes", "Measured over promised", "Spread, a factor of", "Beyond the limit")
     rows = [
         [
-            Cell(one.name or UNKNOWN, look="name"),
-            Cell(one.n, one.n, "n"),
-            _factor(one.bias),
-            Cell("one outcome has none" if one.spread is None else f"{one.spread:.2f}", one.spread or 0.0, "n"),
-            Cell(f"{one.beyond} of {one.bounded}" if one.bounded else "no limit recorded", one.beyond, "n"),
+            Cell(summary.name or UNKNOWN, look="name"),
+            Cell(summary.n, summary.n, "n"),
+            _factor(summary.bias),
+            Cell(
+                "one outcome has none" if summary.spread is None else f"{summary.spread:.2f}",
+                summary.spread or 0.0,
+                "n",
+            ),
+            Cell(
+                f"{summary.beyond} of {summary.bounded}" if summary.bounded else "no limit recorded",
+                summary.beyond,
+                "n",
+            ),
         ]
-        for one in groups
+        for summary in groups
     ]
     return table(f"Slowdown by {what.lower()}", heads, rows, "") if rows else None
 
@@ -116,9 +124,9 @@ def risks_section(record: TrackRecord | None) -> Markup:
     """Outcomes of changes by their stated performance risk."""
     if record is None:
         return tag("p", UNREAD, class_="soft")
-    said = tag("p", risk_text(record))
+    markup = tag("p", risk_text(record))
     if not record.levels:
-        return said
+        return markup
     rows = [
         [
             Cell(sentences.risk(Risk(level.risk)), level.risk),
@@ -129,7 +137,7 @@ def risks_section(record: TrackRecord | None) -> Markup:
         for level in record.levels
     ]
     heads = ("Stated risk", "Stated chance of a rollback", "Rolled back", "Against what was stated")
-    return tag("div", said, tag("p", WENT_BACK, class_="note"), table("Stated risk", heads, rows, ""))
+    return tag("div", markup, tag("p", WENT_BACK, class_="note"), table("Stated risk", heads, rows, ""))
 
 
 def factor(value: float) -> str:
@@ -151,8 +159,8 @@ def slowdown_text(record: TrackRecord) -> str:
     if every.bias is None:
         return f"{ended}, {measured} showed how fast the new type is, and none of them was promised a speed."
     pace = f"It ran {_pace(every.bias)}" if every.n == 1 else f"They ran {_pace(every.bias)} on average"
-    said = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound_text(every)}."
-    return f"{said} One outcome tells nothing about the next." if every.spread is None else said
+    text = f"{ended}, {every.n} showed how fast the new type is. {pace}; {bound_text(every)}."
+    return f"{text} One outcome tells nothing about the next." if every.spread is None else text
 
 
 def _pace(ratio: float) -> str:
@@ -169,10 +177,10 @@ def bound_text(group: SpeedSummary) -> str:
         return "no limit was promised"
     number = group.beyond or "none"
     was = "was" if group.beyond <= 1 else "were"
-    told = f"{number} of {group.bounded} {was} slower than the limit that was promised"
+    text = f"{number} of {group.bounded} {was} slower than the limit that was promised"
     if group.bounded >= CONFORMAL:
-        return told
-    return f"{told} (it takes {CONFORMAL} outcomes to see whether 97.5 % stay within it)"
+        return text
+    return f"{text} (it takes {CONFORMAL} outcomes to see whether 97.5 % stay within it)"
 
 
 def risk_text(record: TrackRecord) -> str:
@@ -188,12 +196,12 @@ def risk_text(record: TrackRecord) -> str:
     it = "it" if back == 1 else "they"
     parts = [f"{stood} proven"] * bool(stood) + [f"{back} rolled back for how {it} served"] * bool(back)
     tell = "tells" if record.rated_changes == 1 else "tell"
-    said = f"{ended}; {record.rated_changes} {tell} whether the stated risk was right: {', '.join(parts)}."
+    text = f"{ended}; {record.rated_changes} {tell} whether the stated risk was right: {', '.join(parts)}."
     if all(level.missing for level in record.levels):
         least = min(level.missing for level in record.levels)
-        return f"{said} That is too few to say anything of the stated risk: at least {least} more are needed."
+        return f"{text} That is too few to say anything of the stated risk: at least {least} more are needed."
     score = f"Brier score {record.brier:.3f} (0 is best; calling each harmless: {record.brier_without:.3f})."
-    return f"{said} {score}"
+    return f"{text} {score}"
 
 
 def _window_text(record: TrackRecord) -> str:

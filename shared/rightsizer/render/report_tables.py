@@ -55,7 +55,7 @@ def lead_text(report: Report) -> str:
     proven = f"{_whole_usd(totals.proven)} a month is proven saved."
     if not totals.waiting:
         return f"{paid} {proven} Nothing waits for an answer."
-    named = sum(1 for one in waits if one.owner)
+    named = sum(1 for wait in waits if wait.owner)
     people = sentences.count(named, "owner") if named else "somebody: no owner is named"
     if 0 < named < len(waits):
         people += ", and for endpoints without an owner,"
@@ -66,9 +66,9 @@ def lead_text(report: Report) -> str:
 def wait_lines(report: Report) -> list[str]:
     """Who is waited for and what that costs a day, a line each; the largest first."""
     return [
-        f"Waits for {one.owner or NOBODY}: {sentences.count(one.proposals, 'proposal')},"
-        f" {sentences.exact_money(one.usd_per_month)} a month, {sentences.exact_money(one.usd_per_day)} a day"
-        for one in report.money.waits[:MOST_WAITS]
+        f"Waits for {wait.owner or NOBODY}: {sentences.count(wait.proposals, 'proposal')},"
+        f" {sentences.exact_money(wait.usd_per_month)} a month, {sentences.exact_money(wait.usd_per_day)} a day"
+        for wait in report.money.waits[:MOST_WAITS]
     ]
 
 
@@ -83,8 +83,15 @@ def growth_added(totals: Totals) -> list[tuple[str, Decimal]]:
 
 def shortages(report: Report) -> list[Recommendation]:
     """The endpoints that need more than they have: those with a way to grow first, then by cost."""
-    found = [one for one in report.recommendations if one.is_short]
-    return sorted(found, key=lambda one: (not one.grows, -(one.usd_per_month or Decimal(0)), one.ref.name))
+    recommendations = [recommendation for recommendation in report.recommendations if recommendation.is_short]
+    return sorted(
+        recommendations,
+        key=lambda recommendation: (
+            not recommendation.grows,
+            -(recommendation.usd_per_month or Decimal(0)),
+            recommendation.ref.name,
+        ),
+    )
 
 
 def short_text(report: Report) -> str:
@@ -102,55 +109,58 @@ def shortage_text(number: int) -> str:
 
 def could_be_saved(report: Report) -> list[Recommendation]:
     """The recommendations behind what could still be saved, the largest saving first."""
-    asked = {one.id: one.recommendation for one in report.proposals}
-    latest = {(one.ref.account, one.ref.region, one.ref.name): one for one in report.recommendations}
-    still = [one for one in report.funnel if one.stage in OPEN]
+    asked = {proposal.id: proposal.recommendation for proposal in report.proposals}
+    latest = {
+        (recommendation.ref.account, recommendation.ref.region, recommendation.ref.name): recommendation
+        for recommendation in report.recommendations
+    }
+    still = [saving for saving in report.funnel if saving.stage in OPEN]
     begins: dict[tuple[str, tuple[str, str, str]], Saving] = {}
-    for one in still:  # of a plan the first stage that is open names it
-        known = begins.setdefault((one.proposal_id, one.key), one)
-        if one.number < known.number:
-            begins[one.proposal_id, one.key] = one
-    found = (_recommendation_behind(one, asked, latest) for one in begins.values())
-    return [one for one in found if one is not None]
+    for saving in still:  # of a plan the first stage that is open names it
+        known = begins.setdefault((saving.proposal_id, saving.key), saving)
+        if saving.number < known.number:
+            begins[saving.proposal_id, saving.key] = saving
+    found = (_recommendation_behind(saving, asked, latest) for saving in begins.values())
+    return [recommendation for recommendation in found if recommendation is not None]
 
 
 def _recommendation_behind(
     saving: Saving, asked: Mapping[str, Recommendation], latest: Mapping[tuple[str, str, str], Recommendation]
 ) -> Recommendation | None:
     """The recommendation that promises the saving; of a later stage as what is left of the plan."""
-    found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
-    if found is None or saving.number == 1:
-        return found
-    left = found.stages[saving.number - 2 :]
-    return replace(found, options=left[:1], stages=left[1:])
+    recommendation = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
+    if recommendation is None or saving.number == 1:
+        return recommendation
+    left = recommendation.stages[saving.number - 2 :]
+    return replace(recommendation, options=left[:1], stages=left[1:])
 
 
 def cut_report(report: Report) -> Report:
     """The report as the JSON has it: of each kind of row the largest, and how many are left out."""
 
-    def worth(one: Recommendation) -> tuple[Decimal, Decimal]:
-        return one.identified_usd_per_month, one.usd_per_month or Decimal(0)
+    def worth(recommendation: Recommendation) -> tuple[Decimal, Decimal]:
+        return recommendation.identified_usd_per_month, recommendation.usd_per_month or Decimal(0)
 
     report = replace(report, money=cut_money(report.money), reconciliation=_cut_bill(report.reconciliation))
     if len(report.recommendations) <= SHOWN and len(report.proposals) <= SHOWN:
         return report
     largest = sorted(report.recommendations, key=worth, reverse=True)[:SHOWN]
-    asked = sorted(report.proposals, key=lambda one: worth(one.recommendation), reverse=True)[:SHOWN]
+    proposals = sorted(report.proposals, key=lambda proposal: worth(proposal.recommendation), reverse=True)[:SHOWN]
     every = len(report.recommendations) + len(report.proposals)
     return replace(
         report,
-        recommendations=tuple(sorted(largest, key=lambda one: one.ref.name)),
-        proposals=tuple(sorted(asked, key=lambda one: one.created_at, reverse=True)),
-        not_shown=every - len(largest) - len(asked),
+        recommendations=tuple(sorted(largest, key=lambda recommendation: recommendation.ref.name)),
+        proposals=tuple(sorted(proposals, key=lambda proposal: proposal.created_at, reverse=True)),
+        not_shown=every - len(largest) - len(proposals),
     )
 
 
-def _cut_bill(found: Reconciliation | None) -> Reconciliation | None:
+def _cut_bill(reconciliation: Reconciliation | None) -> Reconciliation | None:
     """The comparison with its largest differences, and the sum of the other rows as one."""
-    if found is None or len(found.rows) <= SHOWN:
-        return found
-    others = replace(add_rows(found.rows[SHOWN:]), name="(all others)")
-    return replace(found, rows=(*found.rows[:SHOWN], others))
+    if reconciliation is None or len(reconciliation.rows) <= SHOWN:
+        return reconciliation
+    others = replace(add_rows(reconciliation.rows[SHOWN:]), name="(all others)")
+    return replace(reconciliation, rows=(*reconciliation.rows[:SHOWN], others))
 
 
 def cut_money(money: MoneyTable) -> MoneyTable:
@@ -168,13 +178,13 @@ def by_week(report: Report) -> list[Week]:
     """The weeks of the window with anything in them, oldest first; a week begins on Monday, UTC."""
     asked, approved, rejected = (defaultdict[datetime, int](int) for _ in range(3))
     saved: dict[datetime, Decimal] = defaultdict(Decimal)
-    for one in report.proposals:
-        if report.start <= one.created_at < report.end:
-            asked[_monday(one.created_at)] += 1
-        if one.decision and report.start <= one.decision.at < report.end:
-            sort = {ProposalState.APPROVED: approved, ProposalState.REJECTED: rejected}.get(one.decision.state)
+    for proposal in report.proposals:
+        if report.start <= proposal.created_at < report.end:
+            asked[_monday(proposal.created_at)] += 1
+        if proposal.decision and report.start <= proposal.decision.at < report.end:
+            sort = {ProposalState.APPROVED: approved, ProposalState.REJECTED: rejected}.get(proposal.decision.state)
             if sort is not None:
-                sort[_monday(one.decision.at)] += 1
+                sort[_monday(proposal.decision.at)] += 1
     for entry in _billed_entries(report):
         if entry.saved_usd:
             saved[_monday(entry.at)] += entry.saved_usd
@@ -228,7 +238,7 @@ def hours_saved(report: Report) -> list[tuple[str, str]]:
     if not report.office_hours:
         return []
     stopped, ran = sum(o.stopped_hours for o in report.office_hours), sum(o.ran_hours for o in report.office_hours)
-    unpriced = sum(one.usd is None for one in report.office_hours)
+    unpriced = sum(saving.usd is None for saving in report.office_hours)
     more = f"; {sentences.count(unpriced, 'endpoint')} without a price" if unpriced else ""
     usd = sentences.exact_money(report.office_hours_usd)
     return [

@@ -29,7 +29,7 @@ def lines(finding: AccountFinding) -> list[str]:
     """One finding as lines: what and how much, what to do, its figures, its items, what was not checked."""
     return [
         *_head_lines(finding),
-        *(f"  {name}: {said}" for name, said in finding.evidence.items()),
+        *(f"  {name}: {text}" for name, text in finding.evidence.items()),
         *_item_lines(finding),
         *([f"  not checked: {'; '.join(finding.not_checked)}"] if finding.not_checked else []),
     ]
@@ -37,11 +37,11 @@ def lines(finding: AccountFinding) -> list[str]:
 
 def listed_lines(findings: Sequence[AccountFinding]) -> list[str]:
     """The findings for a list of the account: without the figures and questions that JSON and the report have."""
-    told = []
-    for each in filter(is_worth_listing, findings):
-        even = [f"  {name}: {said}" for name, said in each.evidence.items() if name == "break-even"]
-        told += [*_head_lines(each), *even, *_item_lines(each)]
-    return [*told, "Figures, all items and what was not checked: --json"] if told else []
+    parts = []
+    for finding in filter(is_worth_listing, findings):
+        even = [f"  {name}: {text}" for name, text in finding.evidence.items() if name == "break-even"]
+        parts += [*_head_lines(finding), *even, *_item_lines(finding)]
+    return [*parts, "Figures, all items and what was not checked: --json"] if parts else []
 
 
 def _head_lines(finding: AccountFinding) -> list[str]:
@@ -61,11 +61,11 @@ def is_worth_listing(finding: AccountFinding) -> bool:
 
 def short_lines(findings: Sequence[AccountFinding], bullet: str = "  ", most: int | None = None) -> list[str]:
     """Each finding in one line, for a message, with the steps that it proposes; nothing without one."""
-    told = [each for each in findings if is_worth_listing(each)][:most]
+    told = [finding for finding in findings if is_worth_listing(finding)][:most]
     found = [f"{HEADING}:"] if told else []
-    for each in told:
-        found.append(f"{bullet}{each.what}: {amount(each)}")
-        steps = [item for item in each.items if item.next_step]
+    for finding in told:
+        found.append(f"{bullet}{finding.what}: {amount(finding)}")
+        steps = [item for item in finding.items if item.next_step]
         found += [f"    - {_named(item)}: {item.next_step}{_saved(item)}" for item in steps[:ITEMS]]
         if len(steps) > ITEMS:
             found.append(f"    - and {len(steps) - ITEMS:,} more, in the report")
@@ -98,21 +98,25 @@ def section_content(findings: Sequence[AccountFinding], unread: Sequence[Reason]
     """The table of the report's page."""
     rows = [
         [
-            Cell(join(each.what, tag("div", each.owner, class_="note") if each.owner else None), each.code, "why"),
             Cell(
-                "not known" if each.usd_per_month is None else sentences.exact_money(each.usd_per_month),
-                float(each.usd_per_month or 0),
+                join(finding.what, tag("div", finding.owner, class_="note") if finding.owner else None),
+                finding.code,
+                "why",
+            ),
+            Cell(
+                "not known" if finding.usd_per_month is None else sentences.exact_money(finding.usd_per_month),
+                float(finding.usd_per_month or 0),
                 "n",
             ),
-            Cell(join(each.advice, *_notes(each)), look="why"),
+            Cell(join(finding.advice, *_notes(finding)), look="why"),
         ]
-        for each in findings
-        if is_worth_listing(each)
+        for finding in findings
+        if is_worth_listing(finding)
     ]
     heads = ("What", "Saving a month", "Advice")
     listed = table(TITLE, heads, rows, "Nothing was found beside the endpoints.")
-    told = [tag("p", unread_line(reason), class_="note") for reason in unread]
-    return tag("div", tag("p", f"{ADVICE_ONLY}. In no sum of this report.", class_="note"), *told, listed)
+    markups = [tag("p", unread_line(reason), class_="note") for reason in unread]
+    return tag("div", tag("p", f"{ADVICE_ONLY}. In no sum of this report.", class_="note"), *markups, listed)
 
 
 def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
@@ -124,26 +128,26 @@ def steps_content(findings: Sequence[AccountFinding]) -> Markup | None:
             Cell(sentences.exact_money(item.usd_per_month or Decimal(0)), float(item.usd_per_month or 0), "n"),
             Cell(item.detail, look="why"),
         ]
-        for each in findings
-        for item in each.items
+        for finding in findings
+        for item in finding.items
         if item.next_step
     ]
     if not rows:
         return None
-    said = (
+    text = (
         "No change of rightsizer starts a training job: whoever starts the next run decides. In no sum of this report."
     )
     heads = ("Work", "Next run", "Saves a month", "Why")
-    return tag("div", tag("p", said, class_="note"), table(STEPS_TITLE, heads, rows, ""))
+    return tag("div", tag("p", text, class_="note"), table(STEPS_TITLE, heads, rows, ""))
 
 
 def _notes(finding: AccountFinding) -> list[HtmlNode]:
     """Figures, items and open questions, in small print."""
-    said = [f"{name}: {text}" for name, text in finding.evidence.items()]
+    parts = [f"{name}: {text}" for name, text in finding.evidence.items()]
     items = [item for item in finding.items if not item.next_step]
-    said += [f"each stands above, under: {STEPS_TITLE}"] if len(items) < len(finding.items) else []
-    said += [item_text(item) for item in items[:PAGE_ITEMS]]
+    parts += [f"each stands above, under: {STEPS_TITLE}"] if len(items) < len(finding.items) else []
+    parts += [item_text(item) for item in items[:PAGE_ITEMS]]
     hidden = len(items) - PAGE_ITEMS
-    said += [f"and {hidden:,} more; the JSON has all"] if hidden > 0 else []
-    said += [f"not checked: {each}" for each in finding.not_checked]
-    return [tag("div", each, class_="note") for each in said]
+    parts += [f"and {hidden:,} more; the JSON has all"] if hidden > 0 else []
+    parts += [f"not checked: {each}" for each in finding.not_checked]
+    return [tag("div", each, class_="note") for each in parts]

@@ -82,11 +82,11 @@ READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/u
 """What to do about a stored row that this release cannot read."""
 
 
-def gate_heading(found: Recommendation) -> str:
+def gate_heading(recommendation: Recommendation) -> str:
     """Words before the reason of the gate: ``asks first``, ``tells its owner``."""
-    option = found.chosen_option
+    option = recommendation.chosen_option
     begins = option is not None and (option.in_place or option.kind is OptionKind.DELETE)  # its watch of some days
-    return GATES[found.gate] if begins or found.gate is not Gate.PROPOSE else "tells its owner"
+    return GATES[recommendation.gate] if begins or recommendation.gate is not Gate.PROPOSE else "tells its owner"
 
 
 def money(usd: Decimal) -> str:
@@ -164,32 +164,32 @@ def today(recommendation: Recommendation) -> str:
     return f"{runs} (variant {recommendation.variant} alone)" if recommendation.beside else runs
 
 
-def variant_facts(one: VariantFinding) -> list[tuple[str, str]]:
+def variant_facts(finding: VariantFinding) -> list[tuple[str, str]]:
     """Cost, requests and finding of one of several variants, with their names."""
-    cost = "not known" if one.usd_per_month is None else monthly_price(one.usd_per_month)
-    requests = "not read" if one.requests is None else f"{one.requests:,}"
-    first = one.options[0] if one.options else None
+    cost = "not known" if finding.usd_per_month is None else monthly_price(finding.usd_per_month)
+    requests = "not read" if finding.requests is None else f"{finding.requests:,}"
+    first = finding.options[0] if finding.options else None
     could = "" if first is None else f"; it can {change(first)}{_price_of_change(first)}"
     return [
-        ("fleet", f"{fleet(Target(one.instance_type, one.instance_count))}, weight {one.weight:g}"),
+        ("fleet", f"{fleet(Target(finding.instance_type, finding.instance_count))}, weight {finding.weight:g}"),
         ("cost", cost),
         ("requests", requests),
-        ("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}{could}"),
+        ("finding", f"{FINDINGS[finding.finding]}: {finding.reason.sentence}{could}"),
     ]
 
 
-def component_facts(one: ComponentFinding) -> list[tuple[str, str]]:
+def component_facts(finding: ComponentFinding) -> list[tuple[str, str]]:
     """Copies, part of the price, figures and finding of one inference component, with their names."""
-    copies = "not read" if one.copies is None else str(one.copies)
-    if one.needed is not None and one.needed != one.copies:
-        copies += f" ({one.needed} needed)"
-    facts = [("finding", f"{FINDINGS[one.finding]}: {one.reason.sentence}")]
-    facts += [] if one.base else [("copies", copies)]
-    if one.usd_per_month is not None and not one.base:
-        facts.append(("cost", f"{monthly_price(one.usd_per_month)}, by what its copies reserve"))
-    facts += one.figures.items()
-    facts += [("each day, UTC", ", ".join(map(_component_day, one.by_day)))] if one.by_day else []
-    return [*facts, *([("advice", one.advice)] if one.advice else [])]
+    copies = "not read" if finding.copies is None else str(finding.copies)
+    if finding.needed is not None and finding.needed != finding.copies:
+        copies += f" ({finding.needed} needed)"
+    facts = [("finding", f"{FINDINGS[finding.finding]}: {finding.reason.sentence}")]
+    facts += [] if finding.base else [("copies", copies)]
+    if finding.usd_per_month is not None and not finding.base:
+        facts.append(("cost", f"{monthly_price(finding.usd_per_month)}, by what its copies reserve"))
+    facts += finding.figures.items()
+    facts += [("each day, UTC", ", ".join(map(_component_day, finding.by_day)))] if finding.by_day else []
+    return [*facts, *([("advice", finding.advice)] if finding.advice else [])]
 
 
 def _component_day(one: ComponentDay) -> str:
@@ -243,23 +243,23 @@ def shortage_mark(recommendation: Recommendation) -> str:
     return RED if recommendation.is_short else ""
 
 
-def figures(seen: Evidence) -> list[tuple[str, str]]:
+def figures(evidence: Evidence) -> list[tuple[str, str]]:
     """Figures of the evidence with their names, without those that each view shows elsewhere."""
-    return [(name, said) for name, said in seen.figures.items() if name not in ELSEWHERE]
+    return [(name, text) for name, text in evidence.figures.items() if name not in ELSEWHERE]
 
 
-def replay_heading(found: Recommendation) -> str:
+def replay_heading(recommendation: Recommendation) -> str:
     """Heading of the replay's figures; of many requests only the heaviest minutes are replayed."""
-    some = found.replay.requests if found.replay else 0
-    every = found.evidence.requests if found.evidence else some
+    some = recommendation.replay.requests if recommendation.replay else 0
+    every = recommendation.evidence.requests if recommendation.evidence else some
     part = f" ({some:,} of {every:,} requests: those of the heaviest minutes)" if 0 < some < every else ""
-    speed = ", at the speed that the test has to show" if found.offers_test else ""
+    speed = ", at the speed that the test has to show" if recommendation.offers_test else ""
     return f"The past days replayed on it{part}{speed}"
 
 
-def replay_figures(found: Recommendation) -> list[tuple[str, str]]:
+def replay_figures(recommendation: Recommendation) -> list[tuple[str, str]]:
     """The predicted figures of the replay with their names; none where nothing was replayed."""
-    then = found.replay
+    then = recommendation.replay
     if then is None:
         return []
     objective = "" if then.objective_s is None else f", objective {seconds(then.objective_s)}"
@@ -296,7 +296,7 @@ def option_facts(option: Option) -> list[tuple[str, str]]:
     hours = with_older_facts(option).test_hours
     test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
     left_out = {HOURS_FACT, *(IN_A_NOTE if option.notes else ())}
-    told = ((name, said) for name, said in option.facts.items() if name not in left_out and (name, said) != NO_PLAN)
+    told = ((name, text) for name, text in option.facts.items() if name not in left_out and (name, text) != NO_PLAN)
     return [*test, *told]
 
 
@@ -307,13 +307,13 @@ def signals(rung: str) -> str:
 
 def start_sentence(proposal: Proposal) -> str:
     """When what was approved begins, in one sentence. Empty once its shadow test is over, whose outcome says it."""
-    found = proposal.recommendation
-    if proposal.change_id and (proposal.is_test_first or found.stages):
+    recommendation = proposal.recommendation
+    if proposal.change_id and (proposal.is_test_first or recommendation.stages):
         return ""
     if proposal.runs_test:
-        if found.peak is None:
+        if recommendation.peak is None:
             return "The test starts within minutes, or when the change window opens."
-        hour = f"{found.peak.hour:02d}:00 UTC"
+        hour = f"{recommendation.peak.hour:02d}:00 UTC"
         return f"The test starts within minutes, or waits for the busiest hour ({hour}) in the change window."
     return "The change starts within minutes, or when the change window opens."
 
@@ -321,15 +321,15 @@ def start_sentence(proposal: Proposal) -> str:
 def standing_sentence(proposal: Proposal) -> str:  # noqa: C901  (one arm for each state)
     """Where the proposal stands, in one sentence; the change's own words follow it."""
     by = f" by {decider_name(proposal.decision.by)}" if proposal.decision else ""
-    said = f" “{one_line(proposal.decision.comment)}”" if proposal.decision and proposal.decision.comment else ""
+    text = f" “{one_line(proposal.decision.comment)}”" if proposal.decision and proposal.decision.comment else ""
     match proposal.state:
         case ProposalState.PENDING:
             words = f"Waiting for an answer until {time_text(proposal.expires_at)}."
         case ProposalState.APPROVED:
             what = "Approved with the test first" if proposal.is_test_first else "Approved"
-            words = f"{what}{by}.{said} {start_sentence(proposal)}".strip()
+            words = f"{what}{by}.{text} {start_sentence(proposal)}".strip()
         case ProposalState.REJECTED:
-            words = "Stopped after it was approved." if proposal.asked_back_by else f"Rejected{by}.{said}"
+            words = "Stopped after it was approved." if proposal.asked_back_by else f"Rejected{by}.{text}"
         case ProposalState.SNOOZED:
             still = "it still needs more" if proposal.recommendation.grows else "the saving is still there"
             days = proposal.decision.snooze_days if proposal.decision else USUAL_SNOOZE

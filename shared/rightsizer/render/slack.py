@@ -64,8 +64,8 @@ MOST_LINES = 15
 
 def proposal_text(proposal: Proposal) -> str:
     """Text of the notification: one line."""
-    said = _headline(proposal)
-    whole = said if proposal.state is ProposalState.PENDING else f"{said}. {sentences.standing_sentence(proposal)}"
+    text = _headline(proposal)
+    whole = text if proposal.state is ProposalState.PENDING else f"{text}. {sentences.standing_sentence(proposal)}"
     return escape(whole, SECTION)
 
 
@@ -78,8 +78,8 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
     pending = proposal.state is ProposalState.PENDING
     if not pending or proposal.outcome:
         blocks.append(section(standing_line(proposal)))
-    if pending and (said := _pending_line(proposal)):
-        blocks.append(section(escape(said, SECTION)))
+    if pending and (text := _pending_line(proposal)):
+        blocks.append(section(escape(text, SECTION)))
     if pending and proposal.recommendation.stages:  # who approves has to know what else that covers
         blocks.append(section(escape(later_text(proposal.recommendation), SECTION)))
     if file:
@@ -95,22 +95,22 @@ def proposal_blocks(proposal: Proposal, details: str = "", owner: str = "", file
 
 def picture_text(proposal: Proposal) -> str:
     """Text of the picture for a screen reader."""
-    found = proposal.recommendation
-    days = sentences.count(round(found.evidence.days), "day") if found.evidence else "the past days"
-    option = found.chosen_option
+    recommendation = proposal.recommendation
+    days = sentences.count(round(recommendation.evidence.days), "day") if recommendation.evidence else "the past days"
+    option = recommendation.chosen_option
     type_then = option.target.instance_type if option is not None else ""
-    then = f", with the limits of {type_then}" if type_then not in ("", found.instance_type) else ""
+    then = f", with the limits of {type_then}" if type_then not in ("", recommendation.instance_type) else ""
     return f"{proposal.ref.name} over {days}: GPU use, GPU memory and p95 latency{then}"
 
 
 def standing_line(proposal: Proposal) -> str:
     """The state in bold. A Slack user who decided is mentioned, so that a name is shown and not an id."""
-    said = escape(sentences.standing_sentence(proposal), SECTION - 100)
+    text = escape(sentences.standing_sentence(proposal), SECTION - 100)
     decider = proposal.decision.decider if proposal.decision else None
     if decider is not None and decider.source is DecisionSource.SLACK and decider.person.isalnum():
         name = decider.person
-        said = said.replace(f" by {name}", f" by <@{name}>", 1)
-    return f"*{said}*"
+        text = text.replace(f" by {name}", f" by <@{name}>", 1)
+    return f"*{text}*"
 
 
 def digest_line(digest: Digest) -> str:
@@ -121,13 +121,13 @@ def digest_line(digest: Digest) -> str:
     short = sum(one.saving_usd_per_month <= 0 for one in waiting)
     parts = f": {len(waiting) - short} could save {money}, {short} {'needs' if short == 1 else 'need'} more"
     if len(waiting) == len(digest.lines):
-        said = f"{len(waiting)} new proposals"
-        return f"{said}{parts}" if short else f"{said} could save {money}"
+        text = f"{len(waiting)} new proposals"
+        return f"{text}{parts}" if short else f"{text} could save {money}"
     if not waiting:
         return f"None of {len(digest.lines)} proposals waits for an answer any more"
     waits = "waits for its answer" if len(waiting) == 1 else "wait for an answer"
-    said = f"{len(waiting)} of {len(digest.lines)} proposals {waits}"
-    return f"{said}{parts}" if short else f"{said} and could save {money}"
+    text = f"{len(waiting)} of {len(digest.lines)} proposals {waits}"
+    return f"{text}{parts}" if short else f"{text} and could save {money}"
 
 
 def digest_blocks(digest: Digest) -> list[Block]:
@@ -136,10 +136,10 @@ def digest_blocks(digest: Digest) -> list[Block]:
     named = "\n".join(f"• {digest_item(one)}" for one in ranked[:MOST_LINES])
     more = len(ranked) - MOST_LINES
     rest = [f"and {sentences.count(more, 'other')}"] if more > 0 else []
-    said = escape_lines("\n".join([named, *rest]), SECTION)
+    text = escape_lines("\n".join([named, *rest]), SECTION)
     return [
         section(f"*{digest_line(digest)}*"),
-        section(said),
+        section(text),
         context(["Each is in this thread, with its picture and its buttons."]),
     ]
 
@@ -147,15 +147,15 @@ def digest_blocks(digest: Digest) -> list[Block]:
 def digest_item(line: DigestLine) -> str:
     """One proposal of a digest: ``chat-7b: saves $390 a month``."""
     money = sentences.monthly_price(abs(line.saving_usd_per_month))
-    said = f"saves {money}" if line.saving_usd_per_month > 0 else "needs more"
+    text = f"saves {money}" if line.saving_usd_per_month > 0 else "needs more"
     if line.saving_usd_per_month < 0:
-        said += f", which costs {money}"
+        text += f", which costs {money}"
     if line.measured_usd_per_month is not None:
-        said = f"measured: {sentences.monthly_price(line.measured_usd_per_month)}"
+        text = f"measured: {sentences.monthly_price(line.measured_usd_per_month)}"
     elif line.state in ENDED_WITHOUT_SAVING:
-        said = ""
+        text = ""
     standing = DIGEST_WORDS.get(line.state, "")
-    return f"{one_line(line.endpoint, 100)}: {', '.join(filter(None, (standing, said)))}"
+    return f"{one_line(line.endpoint, 100)}: {', '.join(filter(None, (standing, text)))}"
 
 
 def _first_line(proposal: Proposal, owner: str) -> str:
@@ -163,20 +163,20 @@ def _first_line(proposal: Proposal, owner: str) -> str:
     found, option = proposal.recommendation, proposal.recommendation.chosen_option
     mark = sentences.shortage_mark(found) if _waits(proposal) else ""
     called = f"{mention(owner)} " if owner else ""
-    said = f"{mark}{called}*{escape(_headline_words(proposal), SECTION - 500)}*"
+    text = f"{mark}{called}*{escape(_headline_words(proposal), SECTION - 500)}*"
     if option is not None and _waits(proposal):
-        said += f" · {risk_words(option)}"
+        text += f" · {risk_words(option)}"
     if not owner:
-        said += f" · owner {escape(one_line(found.owner, 100), 200)}" if found.owner.strip() else " · no owner is named"
-    return said
+        text += f" · owner {escape(one_line(found.owner, 100), 200)}" if found.owner.strip() else " · no owner is named"
+    return text
 
 
 def risk_words(option: Option) -> str:
     """``low risk``; where a test comes first ``low risk after the test, high without it``. A lost zone is named."""
-    said = f"{sentences.RISKS[option.performance_risk]} risk"
+    text = f"{sentences.RISKS[option.performance_risk]} risk"
     if option.untested_risk is not None and option.test_usd:
-        said += f" after the test, {sentences.RISKS[option.untested_risk]} without it"
-    return said + (", one Availability Zone in place of two" if option.leaves_one_zone else "")
+        text += f" after the test, {sentences.RISKS[option.untested_risk]} without it"
+    return text + (", one Availability Zone in place of two" if option.leaves_one_zone else "")
 
 
 def _waits(proposal: Proposal) -> bool:
@@ -184,19 +184,23 @@ def _waits(proposal: Proposal) -> bool:
 
 
 def _headline_words(proposal: Proposal) -> str:
-    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
     if option is not None and proposal.state is ProposalState.ROLLED_BACK:
         return f"{proposal.ref.name} runs as before; the plan was to {sentences.change(option)}"
     if proposal.measured_usd_per_month is not None:
         saved = sentences.monthly_price(proposal.measured_usd_per_month)
-        estimated = sentences.money(found.saving_usd_per_month)
-        if found.stages:
-            whole = sum((one.saving_usd_per_month for one in found.stages), found.saving_usd_per_month)
-            estimated = f"{estimated} by stage 1, {sentences.money(whole)} by all {1 + len(found.stages)} stages"
+        estimated = sentences.money(recommendation.saving_usd_per_month)
+        if recommendation.stages:
+            whole = sum(
+                (one.saving_usd_per_month for one in recommendation.stages), recommendation.saving_usd_per_month
+            )
+            estimated = (
+                f"{estimated} by stage 1, {sentences.money(whole)} by all {1 + len(recommendation.stages)} stages"
+            )
         return f"{proposal.ref.name}, measured: {saved} (estimated: {estimated})"
     if option is not None and option.kind is OptionKind.DELETE:
         return f"{proposal.ref.name} is idle: deleting it saves {sentences.monthly_price(option.saving_usd_per_month)}"
-    return sentences.headline(found)
+    return sentences.headline(recommendation)
 
 
 def _headline(proposal: Proposal) -> str:
@@ -207,11 +211,11 @@ def _headline(proposal: Proposal) -> str:
 
 def _pending_line(proposal: Proposal) -> str:
     """What a person must know before they answer; empty where the first line says it all."""
-    found, option = proposal.recommendation, proposal.recommendation.chosen_option
+    recommendation, option = proposal.recommendation, proposal.recommendation.chosen_option
     if option is None:
-        return found.reason.sentence
+        return recommendation.reason.sentence
     if option.kind is OptionKind.DELETE:
-        idle = f"Idle for {_days(found.evidence)}. " if found.evidence else ""
+        idle = f"Idle for {_days(recommendation.evidence)}. " if recommendation.evidence else ""
         if not proposal.approvable:
             return f"{idle}Nothing is deleted by rightsizer."
         return (
@@ -222,14 +226,16 @@ def _pending_line(proposal: Proposal) -> str:
     return f"For callers: {one_line(callers)}" if callers else ""
 
 
-def _days(seen: Evidence) -> str:
-    return sentences.count(round(seen.days), "day")
+def _days(evidence: Evidence) -> str:
+    return sentences.count(round(evidence.days), "day")
 
 
 def _small_print(proposal: Proposal) -> list[str]:
     until = f"Until {sentences.day_text(proposal.expires_at)}" if proposal.state is ProposalState.PENDING else ""
-    seen = proposal.recommendation.evidence
-    days = f"seen for {_days(seen)}, {sentences.count(seen.requests, 'request')}" if seen is not None else ""
+    evidence = proposal.recommendation.evidence
+    days = (
+        f"seen for {_days(evidence)}, {sentences.count(evidence.requests, 'request')}" if evidence is not None else ""
+    )
     return [escape(" · ".join(filter(None, (until, days))) or proposal.id, FIELD), *_commands(proposal)]
 
 
@@ -247,8 +253,8 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     title = f"GPU endpoints, {sentences.day_text(report.start)} to {sentences.day_text(report.end)}"
     blocks = [header(title), section(escape(report_tables.lead_text(report), SECTION)), fields(facts)]
     blocks += [
-        section(f"{sentences.RED}{escape(sentences.headline(one), SECTION)}")
-        for one in report_tables.shortages(report)[:5]
+        section(f"{sentences.RED}{escape(sentences.headline(recommendation), SECTION)}")
+        for recommendation in report_tables.shortages(report)[:5]
     ]
     blocks += [
         section(f"• {escape(sentences.headline(one), SECTION)}") for one in report_tables.could_be_saved(report)[:5]

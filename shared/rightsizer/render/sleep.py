@@ -26,12 +26,12 @@ def blocks(note: SleepNote) -> list[Block]:
     if note.can_wake:
         menu = wake_menu(note)
         made.append({"type": "actions", "block_id": f"wake_{note.endpoint}"[:255], "elements": [menu]})
-    said = [escape(f"rightsizer:hours {note.hours}", FIELD)]
+    parts = [escape(f"rightsizer:hours {note.hours}", FIELD)]
     if note.can_wake:
-        said.append(f"Calls fail meanwhile. At a terminal: `{wake_command(note.endpoint, note.region, stay='2h')}`")
+        parts.append(f"Calls fail meanwhile. At a terminal: `{wake_command(note.endpoint, note.region, stay='2h')}`")
     if note.state is HoursState.HANDED_OVER:
-        said.append("The commands that bring it back are in the topic's message, and in `rightsizer doctor`")
-    return [*made, context(said)]
+        parts.append("The commands that bring it back are in the topic's message, and in `rightsizer doctor`")
+    return [*made, context(parts)]
 
 
 def wake_menu(note: SleepNote) -> Block:

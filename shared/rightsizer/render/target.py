@@ -27,26 +27,26 @@ def classes_of_days(target: Target) -> tuple[DayCounts, ...]:
     return target.day_counts or (DayCounts(tuple(range(len(WEEKDAYS))), target.hourly_counts),)
 
 
-def stages_of(found: Recommendation) -> tuple[Option, ...]:
+def stages_of(recommendation: Recommendation) -> tuple[Option, ...]:
     """The recommended option, and what follows it by the same approval, or could follow; () without one.
 
     The saving of each is what is saved in all then.
     """
-    best = found.chosen_option
+    best = recommendation.chosen_option
     if best is None or best.grows:
-        return found.options[:1]
-    if found.stages:
-        return tuple(_with_saving_in_all((best, *found.stages)))
-    more = (o for o in found.options[1:] if o.in_place and o.saving_usd_per_month > best.saving_usd_per_month)
+        return recommendation.options[:1]
+    if recommendation.stages:
+        return tuple(_with_saving_in_all((best, *recommendation.stages)))
+    more = (o for o in recommendation.options[1:] if o.in_place and o.saving_usd_per_month > best.saving_usd_per_month)
     return (best, *islice(more, 1))
 
 
-def later_text(found: Recommendation) -> str:
+def later_text(recommendation: Recommendation) -> str:
     """Sentence on what follows the recommended change, or could follow it, and on what is saved then; may be empty."""
-    stages = stages_of(found)
+    stages = stages_of(recommendation)
     if len(stages) < 2:
         return ""
-    if found.stages:
+    if recommendation.stages:
         parts = (
             f"{sentences.change(stage)} (saves {sentences.monthly_price(stage.saving_usd_per_month)} in all)"
             for stage in stages[1:]
@@ -59,13 +59,13 @@ def later_text(found: Recommendation) -> str:
 def _with_saving_in_all(stages: Iterable[Option]) -> Iterator[Option]:
     """The stages, each with what it and those before it save."""
     saved = Decimal(0)
-    for one in stages:
-        saved += one.saving_usd_per_month
-        yield replace(one, saving_usd_per_month=saved)
+    for option in stages:
+        saved += option.saving_usd_per_month
+        yield replace(option, saving_usd_per_month=saved)
 
 
 def _facts(target: Target) -> Iterator[tuple[str, str]]:
-    days = (f"{days_text(one.weekdays)} {_hours_text(one.counts)}" for one in classes_of_days(target))
+    days = (f"{days_text(counts.weekdays)} {_hours_text(counts.counts)}" for counts in classes_of_days(target))
     others = (f"{one.name} {fleet(Target(one.instance_type, one.instance_count))}" for one in target.others)
     told = {
         "Instances by the hour (UTC)": "; ".join(days),
@@ -108,7 +108,7 @@ def _bounds_text(target: Target) -> str:
     return ", ".join(parts)
 
 
-def _scale_in_text(found: ScaleIn) -> str:
-    step = "" if found.maximum_step is None else f", {count(found.maximum_step, 'instance')} at a time"
-    rest = "" if found.cooldown_minutes is None else f", {found.cooldown_minutes} minutes apart"
-    return f"{found.strategy} of {found.variant}{step}{rest}"
+def _scale_in_text(scale_in: ScaleIn) -> str:
+    step = "" if scale_in.maximum_step is None else f", {count(scale_in.maximum_step, 'instance')} at a time"
+    rest = "" if scale_in.cooldown_minutes is None else f", {scale_in.cooldown_minutes} minutes apart"
+    return f"{scale_in.strategy} of {scale_in.variant}{step}{rest}"

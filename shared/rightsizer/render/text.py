@@ -16,31 +16,34 @@ SHORT = 5
 
 def proposal(asked: Proposal, details: str = "") -> tuple[str, str]:
     """Subject and body."""
-    found, option = asked.recommendation, asked.recommendation.chosen_option
-    lines = [sentences.headline(found), sentences.standing_sentence(asked), ""]
+    recommendation, option = asked.recommendation, asked.recommendation.chosen_option
+    lines = [sentences.headline(recommendation), sentences.standing_sentence(asked), ""]
     if option:
         lines += [
-            f"Today:   {sentences.today(found)}, {sentences.monthly_price(found.usd_per_month)}",
+            f"Today:   {sentences.today(recommendation)}, {sentences.monthly_price(recommendation.usd_per_month)}",
             f"Change:  the endpoint can {sentences.change(option)}, {sentences.monthly_price(option.usd_per_month)}",
-            *(f"{name}: {said}" for name, said in target_facts(option.target)),
+            *(f"{name}: {text}" for name, text in target_facts(option.target)),
             f"Risk:    {asked_test.risk_text(option)}; effort {sentences.EFFORTS[option.effort]};"
-            f" {effects.restart_of(found)}",
-            f"Undo:    {effects.way_back_of(found, asked.approvable)}",
+            f" {effects.restart_of(recommendation)}",
+            f"Undo:    {effects.way_back_of(recommendation, asked.approvable)}",
         ]
-        lines += [f"Later:   {later}"] if (later := later_text(found)) else []
-        lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(found)) else []
+        lines += [f"Later:   {later}"] if (later := later_text(recommendation)) else []
+        lines += [f"Test:    {offered}"] if (offered := asked_test.offer_text(recommendation)) else []
         lines += [f"Callers: {callers}"] if (callers := effects.callers_text(option)) else []
-    lines += [f"Owner:   {found.owner or 'nobody is named (tag rightsizer:owner)'}", f"Why:     {found.reason}"]
-    lines += [f"Checked: {_evidence(asked)}"] if found.evidence else []
-    told = "; ".join(f"{name} {said}" for name, said in sentences.replay_figures(found))
-    lines += [f"{sentences.replay_heading(found)}: {told}"] if told else []
-    lines += [f"Not checked: {'; '.join(found.open_questions)}"] if found.open_questions else []
-    if found.hourly_requests:
-        days = found.evidence.days if found.evidence else len(found.hourly_requests) / 24
-        lines += ["", f"{sparkline(found.hourly_requests)}  requests, {days:.0f} days"]
+    lines += [
+        f"Owner:   {recommendation.owner or 'nobody is named (tag rightsizer:owner)'}",
+        f"Why:     {recommendation.reason}",
+    ]
+    lines += [f"Checked: {_evidence(asked)}"] if recommendation.evidence else []
+    told = "; ".join(f"{name} {text}" for name, text in sentences.replay_figures(recommendation))
+    lines += [f"{sentences.replay_heading(recommendation)}: {told}"] if told else []
+    lines += [f"Not checked: {'; '.join(recommendation.open_questions)}"] if recommendation.open_questions else []
+    if recommendation.hourly_requests:
+        days = recommendation.evidence.days if recommendation.evidence else len(recommendation.hourly_requests) / 24
+        lines += ["", f"{sparkline(recommendation.hourly_requests)}  requests, {days:.0f} days"]
     lines += ["", *_answers(asked)]
     lines += stored_lines("Details", details)
-    return f"rightsizer: {sentences.headline(found)}", body(lines)
+    return f"rightsizer: {sentences.headline(recommendation)}", body(lines)
 
 
 def report(report: Report, page: str = "") -> tuple[str, str]:
@@ -63,7 +66,7 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
         f"Bill:       {bill.bill_text(report)}",
         f"Wasted:     {sentences.exact_money(totals.wasted)} a month of the spend",
         *report_tables.wait_lines(report),
-        *(f"{name}: {said}" for name, said in report_tables.hours_saved(report)),
+        *(f"{name}: {text}" for name, text in report_tables.hours_saved(report)),
         *(f"{name}: {sentences.exact_money(usd)}" for name, usd in report_tables.growth_added(totals)),
     ]
     if totals.unpriced:
@@ -85,10 +88,10 @@ def report(report: Report, page: str = "") -> tuple[str, str]:
 
 def _shortage_lines(report: Report) -> list[str]:
     """Which endpoints need more than they have, before all figures of savings; nothing where none does."""
-    found = report_tables.shortages(report)
-    more = f" and {len(found) - SHORT} more" if len(found) > SHORT else ""
-    names = ", ".join(one.ref.name for one in found[:SHORT])
-    return [f"Needs more: {report_tables.short_text(report)}: {names}{more}", ""] if found else []
+    recommendations = report_tables.shortages(report)
+    more = f" and {len(recommendations) - SHORT} more" if len(recommendations) > SHORT else ""
+    names = ", ".join(recommendation.ref.name for recommendation in recommendations[:SHORT])
+    return [f"Needs more: {report_tables.short_text(report)}: {names}{more}", ""] if recommendations else []
 
 
 def report_subject(report: Report) -> str:
@@ -114,12 +117,12 @@ def stored_lines(name: str, where: str) -> list[str]:
 
 
 def _evidence(asked: Proposal) -> str:
-    seen = asked.recommendation.evidence
-    if seen is None:
+    evidence = asked.recommendation.evidence
+    if evidence is None:
         return ""
     return (
-        f"{seen.days:.0f} days, {sentences.count(seen.requests, 'request')},"
-        f" {sentences.percent(seen.valid_share)} of the periods with data"
+        f"{evidence.days:.0f} days, {sentences.count(evidence.requests, 'request')},"
+        f" {sentences.percent(evidence.valid_share)} of the periods with data"
     )
 
 

@@ -23,7 +23,7 @@ class AwakeHours:
         """Awake hours of a stretch; where the stopped times are not known, the mean of the month."""
         if not self.stopped:
             return _hours(start, end) * self.per_month / HOURS_PER_MONTH
-        asleep = (_hours(max(each.start, start), min(each.end or end, end)) for each in self.stopped)
+        asleep = (_hours(max(stop.start, start), min(stop.end or end, end)) for stop in self.stopped)
         return _hours(start, end) - sum(asleep, Decimal(0))
 
     def begin(self, end: datetime, hours: float) -> datetime:
@@ -31,20 +31,20 @@ class AwakeHours:
         if not self.stopped:
             return end - timedelta(hours=hours * float(HOURS_PER_MONTH / self.per_month))
         start, left = end, timedelta(hours=hours)
-        for each in reversed(self.stopped):
-            woken = min(each.end or end, start)
-            if each.start >= start:
+        for stop in reversed(self.stopped):
+            woken = min(stop.end or end, start)
+            if stop.start >= start:
                 continue
             if start - woken >= left:
                 break
-            start, left = each.start, left - (start - woken)
+            start, left = stop.start, left - (start - woken)
         return start - left
 
     def known_until(self, end: datetime, made_at: datetime) -> datetime:
         """Until when it is known that was known until `end`: nothing runs in the stopped time that follows."""
-        for each in self.stopped:
-            if each.start <= end:
-                end = max(end, each.end or made_at)
+        for stop in self.stopped:
+            if stop.start <= end:
+                end = max(end, stop.end or made_at)
         return min(end, made_at)
 
 
@@ -58,8 +58,12 @@ class AwakeByName(dict[str, AwakeHours]):
 
     def __missing__(self, name: str) -> AwakeHours:
         """Made when it is asked for."""
-        one = self.judged.get(name)
-        prices = [one.price, *(option.price for option in one.options)] if one is not None else []
+        recommendation = self.judged.get(name)
+        prices = (
+            [recommendation.price, *(option.price for option in recommendation.options)]
+            if recommendation is not None
+            else []
+        )
         month = next((price.hours_per_month for price in prices if price), HOURS_PER_MONTH)
         self[name] = AwakeHours(month, self.stopped.get(name, ()))
         return self[name]

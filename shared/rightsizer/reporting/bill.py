@@ -134,32 +134,36 @@ class ExpectedCosts:
 
 def expected_costs(records: Records, start: datetime, end: datetime, made_at: datetime) -> ExpectedCosts:
     """The costs behind the table of the window, by endpoint and day."""
-    found = [one for one in records.recommendations if is_evaluated_in(one, start, end)]
-    sources = money_sources(replace(records, recommendations=found))
-    types: dict[str, set[str]] = {one.ref.name: set(_types(one)) for one in found}
-    for asked in records.proposals:
-        if asked.ref.name in types and _was_approved(asked):
-            types[asked.ref.name].update(_types(asked.recommendation))
-            option = asked.recommendation.chosen_option
+    recommendations = [
+        recommendation for recommendation in records.recommendations if is_evaluated_in(recommendation, start, end)
+    ]
+    sources = money_sources(replace(records, recommendations=recommendations))
+    types: dict[str, set[str]] = {
+        recommendation.ref.name: set(_types(recommendation)) for recommendation in recommendations
+    }
+    for proposal in records.proposals:
+        if proposal.ref.name in types and _was_approved(proposal):
+            types[proposal.ref.name].update(_types(proposal.recommendation))
+            option = proposal.recommendation.chosen_option
             if option is not None:
-                types[asked.ref.name].update(
+                types[proposal.ref.name].update(
                     (option.target.instance_type, *(o.instance_type for o in option.target.others))
                 )
     return ExpectedCosts(
         course=spend_courses(sources, start, end, made_at),
         promise_ratios=promise_ratios(records.ledger, start, end),
         types={name: frozenset(filter(None, some)) for name, some in types.items()},
-        owners={one.ref.name: one.owner for one in found},
+        owners={recommendation.ref.name: recommendation.owner for recommendation in recommendations},
     )
 
 
-def _types(one: Recommendation) -> Iterator[str]:
-    yield one.instance_type
-    yield from (variant.instance_type for variant in one.variants)
+def _types(recommendation: Recommendation) -> Iterator[str]:
+    yield recommendation.instance_type
+    yield from (variant.instance_type for variant in recommendation.variants)
 
 
-def _was_approved(asked: Proposal) -> bool:
-    return asked.decision is not None and asked.decision.state is ProposalState.APPROVED
+def _was_approved(proposal: Proposal) -> bool:
+    return proposal.decision is not None and proposal.decision.state is ProposalState.APPROVED
 
 
 def promise_ratios(ledger: Sequence[LedgerEntry], start: datetime, end: datetime) -> dict[str, Decimal]:
@@ -190,13 +194,15 @@ def reconcile(sums: BillSums, nature: BillNature, costs: ExpectedCosts, now: dat
     notes = [BY_TYPE] if level is BillLevel.TYPE else []
     if level is BillLevel.ENDPOINT and sums.usage and not sums.is_named:
         level, notes = BillLevel.TYPE, [UNNAMED, BY_TYPE]
-    made = Reconciliation(source=nature.source, level=level, days=len(covered), provisional=nature.provisional)
+    reconciliation = Reconciliation(
+        source=nature.source, level=level, days=len(covered), provisional=nature.provisional
+    )
     if not covered:
-        return replace(made, reason=_no_days(nature))
+        return replace(reconciliation, reason=_no_days(nature))
     groups = list(_groups(level, nature, costs, sums))
     rows = [row for group in groups if (row := _row(group, sums, costs, covered)) is not None]
     if not rows:
-        return replace(made, reason="no endpoint of the table is known on any whole day of the bill")
+        return replace(reconciliation, reason="no endpoint of the table is known on any whole day of the bill")
     whole = sums.over(sums.usage, covered)[1].quantize(CENT)
     left, every = len(groups) - len(rows), len(costs.course.days)
     if left:
@@ -207,7 +213,7 @@ def reconcile(sums: BillSums, nature: BillNature, costs: ExpectedCosts, now: dat
     unused = sums.aside.get(ChargeKind.UNUSED_PLAN, NO_USD).quantize(CENT)
     notes += [PLAN_UNUSED.format(f"USD {unused:,.2f}")] if unused else []
     return replace(
-        made,
+        reconciliation,
         rows=tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.name))),
         unmatched=whole - sum((row.billed for row in rows), NO_USD),
         aside=tuple((kind.value, usd.quantize(CENT)) for kind, usd in sorted(sums.aside.items()) if usd.quantize(CENT)),

@@ -32,12 +32,15 @@ class Part:
     """Of that, what the copies reserve that the recommended option takes away; 0 where it takes none."""
 
 
-def by_component(money: MoneyTable, found: Iterable[Recommendation]) -> dict[str, Totals]:
+def by_component(money: MoneyTable, recommendations: Iterable[Recommendation]) -> dict[str, Totals]:
     """Sums of each inference component, the largest spend first; they add up to those of the table's rows.
 
     An endpoint without components, or of which a part is not known, is a group of its own.
     """
-    judged = {(one.ref.account, one.ref.region, one.ref.name): one for one in found}
+    judged = {
+        (recommendation.ref.account, recommendation.ref.region, recommendation.ref.name): recommendation
+        for recommendation in recommendations
+    }
     groups: dict[str, list[MoneyRow]] = {}
     for row in money.rows:
         for part in split_row(row, parts_of(judged[row.key]) if row.key in judged else ()):
@@ -46,19 +49,19 @@ def by_component(money: MoneyTable, found: Iterable[Recommendation]) -> dict[str
     return dict(sorted(made.items(), key=lambda pair: (-pair[1].spend, pair[0])))
 
 
-def parts_of(one: Recommendation) -> tuple[Part, ...]:
+def parts_of(recommendation: Recommendation) -> tuple[Part, ...]:
     """The parts of an endpoint's price, what no copy reserves last; empty where one of them is not known."""
-    holders = [each for each in one.components if not each.base]
-    rest = one.packing.unreserved_usd_per_month if one.packing is not None else None
-    if not holders or rest is None or any(each.usd_per_month is None for each in holders):
+    holders = [finding for finding in recommendation.components if not finding.base]
+    rest = recommendation.packing.unreserved_usd_per_month if recommendation.packing is not None else None
+    if not holders or rest is None or any(finding.usd_per_month is None for finding in holders):
         return ()
-    option = one.chosen_option
+    option = recommendation.chosen_option
     fewer = dict(option.target.all_copies) if option is not None and option.kind is OptionKind.COPIES else {}
     parts = []
-    for each in holders:
-        usd, copies = each.usd_per_month or NO_USD, each.copies or 0
-        gone = max(0, copies - fewer.get(each.name, copies))
-        parts.append(Part(each.name, usd, usd * gone / copies if copies else NO_USD))
+    for finding in holders:
+        usd, copies = finding.usd_per_month or NO_USD, finding.copies or 0
+        gone = max(0, copies - fewer.get(finding.name, copies))
+        parts.append(Part(finding.name, usd, usd * gone / copies if copies else NO_USD))
     return (*parts, Part(UNRESERVED, max(rest, NO_USD), NO_USD))
 
 
@@ -70,24 +73,24 @@ def split_row(row: MoneyRow, parts: Sequence[Part]) -> list[MoneyRow]:
     split = {name: share_out(getattr(row, name), prices) for name in SPLIT}
     wasted = _freed_first(row.wasted, parts, split["spend"])
     stages = {s: share_out(u, prices) if s in PAST else _freed_first(u, parts, prices) for s, u in row.savings.items()}
-    made = []
+    rows = []
     for at, part in enumerate(parts):
         amounts: dict[str, Any] = {name: values[at] for name, values in split.items()}
         savings = {stage: values[at] or NO_USD for stage, values in stages.items()}
         name = f"{row.endpoint}/{part.name}"
-        made.append(replace(row, **amounts, endpoint=name, wasted=wasted[at], savings=savings, months=()))
-    return _with_use(row, made)
+        rows.append(replace(row, **amounts, endpoint=name, wasted=wasted[at], savings=savings, months=()))
+    return _with_use(row, rows)
 
 
-def _with_use(row: MoneyRow, made: list[MoneyRow]) -> list[MoneyRow]:
+def _with_use(row: MoneyRow, rows: list[MoneyRow]) -> list[MoneyRow]:
     """The parts with what works of them: of what each needs, as much as of the whole; the reserve is the rest."""
     if row.utilised is None:
-        return made
-    needed = [(one.spend or NO_USD) - (one.wasted or NO_USD) for one in made]
+        return rows
+    needed = [(one.spend or NO_USD) - (one.wasted or NO_USD) for one in rows]
     utilised = share_out(row.utilised, needed)
     return [
         replace(one, utilised=works, reserve=need - (works or NO_USD))
-        for one, works, need in zip(made, utilised, needed, strict=True)
+        for one, works, need in zip(rows, utilised, needed, strict=True)
     ]
 
 

@@ -53,17 +53,25 @@ class HoursEvidence:
     """The same of the account's other endpoints."""
 
 
-def quiet_endpoints(found: Iterable[Recommendation]) -> Iterator[Recommendation]:
+def quiet_endpoints(recommendations: Iterable[Recommendation]) -> Iterator[Recommendation]:
     """Endpoints with hours without a request in their recommendation's look-back, the dearest first.
 
     Idle endpoints have a finding of their own, and of one tagged ``off`` nothing is said.
     """
-    quiet = [one for one in found if one.mode is not Mode.OFF and one.finding is not Finding.IDLE and _is_quiet(one)]
-    yield from sorted(quiet, key=lambda one: (-(one.usd_per_month or Decimal(0)), one.ref.name))
+    quiet = [
+        recommendation
+        for recommendation in recommendations
+        if recommendation.mode is not Mode.OFF
+        and recommendation.finding is not Finding.IDLE
+        and _is_quiet(recommendation)
+    ]
+    yield from sorted(
+        quiet, key=lambda recommendation: (-(recommendation.usd_per_month or Decimal(0)), recommendation.ref.name)
+    )
 
 
-def _is_quiet(one: Recommendation) -> bool:
-    known = [calls for calls in one.hourly_requests if calls is not None]
+def _is_quiet(recommendation: Recommendation) -> bool:
+    known = [calls for calls in recommendation.hourly_requests if calls is not None]
     return any(known) and known.count(0) >= QUIET_SHARE * len(known)
 
 
@@ -73,11 +81,14 @@ def evidence_days(tags: Mapping[str, str]) -> int:
     return DEVELOPMENT_DAYS if environment is Environment.DEVELOPMENT else EVIDENCE_DAYS
 
 
-def kind_refusal(one: Recommendation) -> Reason | None:
+def kind_refusal(recommendation: Recommendation) -> Reason | None:
     """Why an endpoint of this kind gets no office hours, whatever its requests are."""
-    if one.kind is EndpointKind.REAL_TIME and not one.beside:
+    if recommendation.kind is EndpointKind.REAL_TIME and not recommendation.beside:
         return None
-    text = OF_KINDS.get(one.kind, f"hours are proposed for plain real-time endpoints alone, and it is {one.kind.value}")
+    text = OF_KINDS.get(
+        recommendation.kind,
+        f"hours are proposed for plain real-time endpoints alone, and it is {recommendation.kind.value}",
+    )
     return Reason(Code.OTHER_KIND, text)
 
 
@@ -94,44 +105,44 @@ def owner_refusal(one: Recommendation, tags: Mapping[str, str]) -> Reason | None
     return None
 
 
-def hours_finding(one: Recommendation, evidence: HoursEvidence, zone_name: str) -> AccountFinding | None:
+def hours_finding(recommendation: Recommendation, evidence: HoursEvidence, zone_name: str) -> AccountFinding | None:
     """The proposal of office hours, or why there is none; None where the endpoint has hours already."""
     if HOURS_TAG in evidence.tags:
         return None
-    refusal = kind_refusal(one) or owner_refusal(one, evidence.tags)
+    refusal = kind_refusal(recommendation) or owner_refusal(recommendation, evidence.tags)
     if refusal is not None:
-        return _refused(one, refusal)
+        return _refused(recommendation, refusal)
     if isinstance(evidence.seen, Reason):
-        return _refused(one, evidence.seen)
+        return _refused(recommendation, evidence.seen)
     fitted = fit_hours(evidence.seen, zone_name, evidence_days(evidence.tags))
     if isinstance(fitted, Reason):
-        return _refused(one, fitted)
-    saving = _saving(one, fitted)
-    if saving is not None and saving < max(LEAST_USD, LEAST_SHARE * (one.usd_per_month or Decimal(0))):
+        return _refused(recommendation, fitted)
+    saving = _saving(recommendation, fitted)
+    if saving is not None and saving < max(LEAST_USD, LEAST_SHARE * (recommendation.usd_per_month or Decimal(0))):
         text = f"{fitted.text} would save USD {saving:,.2f} a month, too little to be asked about"
-        return _refused(one, Reason(Code.SAVING_TOO_SMALL, text))
-    return _with_start(_proposed(one, fitted, saving, zone_name), evidence)
+        return _refused(recommendation, Reason(Code.SAVING_TOO_SMALL, text))
+    return _with_start(_proposed(recommendation, fitted, saving, zone_name), evidence)
 
 
-def _refused(one: Recommendation, why: Reason) -> AccountFinding:
+def _refused(recommendation: Recommendation, why: Reason) -> AccountFinding:
     """A finding that saves nothing; only `explain` and JSON tell it."""
     return AccountFinding(
         AccountFindingCode.OFFICE_HOURS,
-        f"no office hours are proposed for {one.ref.name}: {why.sentence}",
+        f"no office hours are proposed for {recommendation.ref.name}: {why.sentence}",
         Decimal(0),
         "none",
-        endpoint=one.ref.name,
-        owner=one.owner,
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
         evidence={"reason": why.code.value},
     )
 
 
-def _saving(one: Recommendation, fitted: FittedHours) -> Decimal | None:
+def _saving(recommendation: Recommendation, fitted: FittedHours) -> Decimal | None:
     """US dollars a month of what runs in the closed hours, before commitments; None without a price."""
-    if one.usd_per_month is None:
+    if recommendation.usd_per_month is None:
         return None
     share = Decimal(str(round(fitted.closed_share * min(fitted.running_share, 1.0), 6)))
-    return (one.usd_per_month * share).quantize(CENT)
+    return (recommendation.usd_per_month * share).quantize(CENT)
 
 
 def _proposed(one: Recommendation, fitted: FittedHours, saving: Decimal | None, zone_name: str) -> AccountFinding:
@@ -165,21 +176,25 @@ def _proposed(one: Recommendation, fitted: FittedHours, saving: Decimal | None, 
     )
 
 
-def _with_start(found: AccountFinding, evidence: HoursEvidence) -> AccountFinding:
+def _with_start(finding: AccountFinding, evidence: HoursEvidence) -> AccountFinding:
     """The finding with how long a start takes, by own measurements where there are any."""
     billed = f"{FIRST_LEAD.total_seconds() / 60:.0f} minutes are taken until one was measured"
     if evidence.starts:
-        said = f"{max(evidence.starts) / 60:.0f} minutes at most, by its own last {len(evidence.starts)}"
+        text = f"{max(evidence.starts) / 60:.0f} minutes at most, by its own last {len(evidence.starts)}"
     elif evidence.other_starts:
         longest = max(evidence.other_starts) / 60
-        said = f"{billed}; {len(evidence.other_starts)} of this account's other endpoints took {longest:.0f} at most"
+        text = f"{billed}; {len(evidence.other_starts)} of this account's other endpoints took {longest:.0f} at most"
     else:
-        said = billed
-    return replace(found, evidence={**found.evidence, "a start takes": said})
+        text = billed
+    return replace(finding, evidence={**finding.evidence, "a start takes": text})
 
 
-def _with_saving(one: Recommendation, saving: Decimal | None) -> str:
-    return "" if saving is None or not one.usd_per_month else f", USD {one.usd_per_month - saving:,.2f} a month"
+def _with_saving(recommendation: Recommendation, saving: Decimal | None) -> str:
+    return (
+        ""
+        if saving is None or not recommendation.usd_per_month
+        else f", USD {recommendation.usd_per_month - saving:,.2f} a month"
+    )
 
 
 def _closed_door_text(fitted: FittedHours) -> str:
@@ -190,12 +205,12 @@ def _closed_door_text(fitted: FittedHours) -> str:
     return f"{met:,.0f} of {total} would have met one, listed below by the clock of the hours"
 
 
-def _after_option(one: Recommendation, fitted: FittedHours) -> dict[str, str]:
+def _after_option(recommendation: Recommendation, fitted: FittedHours) -> dict[str, str]:
     """What hours save once the endpoint's own option is done: both savings do not add up."""
-    own = one.identified_usd_per_month
-    if not own or not one.usd_per_month:
+    own = recommendation.identified_usd_per_month
+    if not own or not recommendation.usd_per_month:
         return {}
-    left = (one.usd_per_month - own) * Decimal(str(round(fitted.closed_share, 6)))
+    left = (recommendation.usd_per_month - own) * Decimal(str(round(fitted.closed_share, 6)))
     return {"after its own option": f"USD {max(left, Decimal(0)).quantize(CENT):,.2f} a month more"}
 
 
@@ -203,9 +218,9 @@ def _price_text(one: Recommendation, fitted: FittedHours) -> str:
     if one.price is None:
         return "no price is known for its type"
     ran = one.instance_count * min(fitted.running_share, 1.0)
-    told = f"{ran:.1f}".removesuffix(".0")
+    text = f"{ran:.1f}".removesuffix(".0")
     return (
-        f"{told} × {one.instance_type} in the closed hours, ${one.price.usd_per_hour:f} an hour"
+        f"{text} × {one.instance_type} in the closed hours, ${one.price.usd_per_hour:f} an hour"
         f" ({one.price.source}, {one.price.as_of}), before commitments, which go on being billed"
     )
 

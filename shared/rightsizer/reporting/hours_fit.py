@@ -131,17 +131,17 @@ def fit_hours(seen: RequestTimes, zone_name: str, days: int) -> FittedHours | Re
     if not total:
         return Reason(Code.IDLE, f"no request came in {days} days: it is idle, and office hours would not help")
     masks = _slots_of_days(seen, zone)
-    found: FittedHours | None = None
+    fitted_hours: FittedHours | None = None
     for left_out in _left_out(masks):
         fitted = _best_fit(seen, {d: m for d, m in masks.items() if d not in left_out}, zone_name, days)
         if fitted is None or not _is_tolerable(fitted, zone, total):
             continue
-        if found is None or fitted.closed_hours * 60 >= found.closed_hours * 60 + STRAY_GAIN:
-            found = fitted
-    if found is None:
+        if fitted_hours is None or fitted.closed_hours * 60 >= fitted_hours.closed_hours * 60 + STRAY_GAIN:
+            fitted_hours = fitted
+    if fitted_hours is None:
         text = f"in {days} days requests came at all hours of the day and on all days, or nearly so"
         return Reason(Code.NOT_CHEAPER, f"{text}: there is no time to close it")
-    return found
+    return fitted_hours
 
 
 def _lacking(seen: RequestTimes, days: int) -> Reason | None:

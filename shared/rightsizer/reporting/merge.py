@@ -19,10 +19,10 @@ def merge_reports(reports: Sequence[Report]) -> Report:
     What cannot be added up is left out: the track record, and what changed since the report before.
     """
     first = reports[0]
-    if any((one.start, one.end) != (first.start, first.end) for one in reports):
-        windows = ", ".join(sorted({f"{day_text(one.start)} to {day_text(one.end)}" for one in reports}))
+    if any((report.start, report.end) != (first.start, first.end) for report in reports):
+        windows = ", ".join(sorted({f"{day_text(report.start)} to {day_text(report.end)}" for report in reports}))
         raise InputError(f"reports of one window alone can be merged, and these are of {windows}")
-    places = [(one.account, one.region) for one in reports]
+    places = [(report.account, report.region) for report in reports]
     if len(set(places)) < len(places):
         raise InputError("one account and Region is there twice, and would be counted twice")
     if len(reports) == 1:
@@ -30,44 +30,49 @@ def merge_reports(reports: Sequence[Report]) -> Report:
     money = _merge_money(reports)
     return replace(
         first,
-        account=", ".join(dict.fromkeys(one.account for one in reports)),
-        region=", ".join(dict.fromkeys(one.region for one in reports)),
-        made_at=min(one.made_at for one in reports),
+        account=", ".join(dict.fromkeys(report.account for report in reports)),
+        region=", ".join(dict.fromkeys(report.region for report in reports)),
+        made_at=min(report.made_at for report in reports),
         totals=money.totals(),
         money=money,
-        recommendations=_joined(reports, lambda one: one.recommendations),
+        recommendations=_joined(reports, lambda report: report.recommendations),
         funnel=tuple(
-            sorted(_joined(reports, lambda one: one.funnel), key=lambda one: (-one.usd_per_month, one.endpoint))
+            sorted(
+                _joined(reports, lambda report: report.funnel),
+                key=lambda saving: (-saving.usd_per_month, saving.endpoint),
+            )
         ),
-        proposals=_joined(reports, lambda one: one.proposals),
-        ledger=_joined(reports, lambda one: one.ledger),
-        occurrences=tuple(sorted(_joined(reports, lambda one: one.occurrences), key=lambda one: one.at)),
-        unobserved=_joined(reports, lambda one: one.unobserved),
+        proposals=_joined(reports, lambda report: report.proposals),
+        ledger=_joined(reports, lambda report: report.ledger),
+        occurrences=tuple(
+            sorted(_joined(reports, lambda report: report.occurrences), key=lambda occurrence: occurrence.at)
+        ),
+        unobserved=_joined(reports, lambda report: report.unobserved),
         running_cost=_merge_costs(reports),
-        price_sources=tuple(dict.fromkeys(_joined(reports, lambda one: one.price_sources))),
-        packs=_joined(reports, lambda one: one.packs),
+        price_sources=tuple(dict.fromkeys(_joined(reports, lambda report: report.price_sources))),
+        packs=_joined(reports, lambda report: report.packs),
         track_record=None,
         since_last=None,
         reconciliation=_merge_bills(reports),
-        not_shown=sum(one.not_shown for one in reports),
-        unread=_joined(reports, lambda one: one.unread),
-        misread=_joined(reports, lambda one: one.misread),
-        account_findings=_joined(reports, lambda one: one.account_findings),
-        account_unread=_joined(reports, lambda one: one.account_unread),
-        office_hours=_joined(reports, lambda one: one.office_hours),
+        not_shown=sum(report.not_shown for report in reports),
+        unread=_joined(reports, lambda report: report.unread),
+        misread=_joined(reports, lambda report: report.misread),
+        account_findings=_joined(reports, lambda report: report.account_findings),
+        account_unread=_joined(reports, lambda report: report.account_unread),
+        office_hours=_joined(reports, lambda report: report.office_hours),
     )
 
 
 def _joined[T](reports: Iterable[Report], part: Callable[[Report], Sequence[T]]) -> tuple[T, ...]:
-    return tuple(each for one in reports for each in part(one))
+    return tuple(each for report in reports for each in part(report))
 
 
 def _merge_money(reports: Sequence[Report]) -> MoneyTable:
-    rows = _joined(reports, lambda one: one.money.rows)
+    rows = _joined(reports, lambda report: report.money.rows)
     rest: Totals | None = None
-    for one in reports:
-        if one.money.rest is not None:
-            rest = one.money.rest if rest is None else add_totals(rest, one.money.rest)
+    for report in reports:
+        if report.money.rest is not None:
+            rest = report.money.rest if rest is None else add_totals(rest, report.money.rest)
     return MoneyTable(
         rows=tuple(sorted(rows, key=lambda row: (-(row.spend or Decimal(0)), row.key))),
         days=_merge_days(reports),
@@ -80,7 +85,7 @@ def _merge_money(reports: Sequence[Report]) -> MoneyTable:
 def _merge_days(reports: Sequence[Report]) -> tuple[DayMoney, ...]:
     """The days of all; one that any report does not know is a gap."""
     by_start: dict[datetime, list[DayMoney]] = {}
-    for day in _joined(reports, lambda one: one.money.days):
+    for day in _joined(reports, lambda report: report.money.days):
         by_start.setdefault(day.start, []).append(day)
     return tuple(
         DayMoney(
@@ -105,18 +110,18 @@ def _sum_if_known(parts: Iterable[Decimal | None]) -> Decimal | None:
 
 def _merge_waits(reports: Sequence[Report]) -> tuple[OwnerWait, ...]:
     found: dict[str, OwnerWait] = {}
-    for one in _joined(reports, lambda each: each.money.waits):
-        other = found.get(one.owner)
+    for wait in _joined(reports, lambda report: report.money.waits):
+        other = found.get(wait.owner)
         if other is not None:
-            usd = one.usd_per_month + other.usd_per_month
-            one = OwnerWait(one.owner, one.proposals + other.proposals, usd, min(one.since, other.since))
-        found[one.owner] = one
-    return tuple(sorted(found.values(), key=lambda one: (-one.usd_per_month, one.owner)))
+            usd = wait.usd_per_month + other.usd_per_month
+            wait = OwnerWait(wait.owner, wait.proposals + other.proposals, usd, min(wait.since, other.since))
+        found[wait.owner] = wait
+    return tuple(sorted(found.values(), key=lambda wait: (-wait.usd_per_month, wait.owner)))
 
 
 def _merge_weeks(reports: Sequence[Report]) -> tuple[WeekHour, ...]:
     """The mean load of each hour of the week, weighted by the spend of each report."""
-    drawn = [(float(one.totals.spend), one.money.week) for one in reports if one.money.week]
+    drawn = [(float(report.totals.spend), report.money.week) for report in reports if report.money.week]
     found = []
     for hours in zip(*(week for _, week in drawn), strict=True):
         known = [(weight, hour.load) for (weight, _), hour in zip(drawn, hours, strict=True) if hour.load is not None]
@@ -128,10 +133,10 @@ def _merge_weeks(reports: Sequence[Report]) -> tuple[WeekHour, ...]:
 
 def _merge_costs(reports: Sequence[Report]) -> RunningCost | None:
     """What all stacks cost; None where it is not known of one."""
-    known = [one.running_cost for one in reports if one.running_cost is not None]
-    if len(known) < len(reports):
+    running_costs = [report.running_cost for report in reports if report.running_cost is not None]
+    if len(running_costs) < len(reports):
         return None
-    return RunningCost(tuple(line for cost in known for line in cost.lines), known[0].basis)
+    return RunningCost(tuple(line for cost in running_costs for line in cost.lines), running_costs[0].basis)
 
 
 def _merge_bills(reports: Sequence[Report]) -> Reconciliation | None:
@@ -140,34 +145,36 @@ def _merge_bills(reports: Sequence[Report]) -> Reconciliation | None:
     Charges of a whole account, such as tax, are in the report of each of its Regions. They are added up for accounts
     that have one report here.
     """
-    if all(one.reconciliation is None for one in reports):
+    if all(report.reconciliation is None for report in reports):
         return None
-    found = {_place(one): one.reconciliation or Reconciliation(reason="no bill was read") for one in reports}
-    bills = {place: one for place, one in found.items() if not one.reason}
-    levels = ", ".join(f"{place} by {one.level}" for place, one in bills.items())
-    if len({one.level for one in bills.values()}) > 1:
+    found = {_place(report): report.reconciliation or Reconciliation(reason="no bill was read") for report in reports}
+    bills = {place: reconciliation for place, reconciliation in found.items() if not reconciliation.reason}
+    levels = ", ".join(f"{place} by {reconciliation.level}" for place, reconciliation in bills.items())
+    if len({reconciliation.level for reconciliation in bills.values()}) > 1:
         return Reconciliation(
             reason=f"the bills cannot be added up, because they tell usage apart differently: {levels}"
         )
     if not bills:
-        return Reconciliation(reason="; ".join(f"{place}: {one.reason}" for place, one in found.items()))
-    regions = Counter(one.account for one in reports)
+        return Reconciliation(
+            reason="; ".join(f"{place}: {reconciliation.reason}" for place, reconciliation in found.items())
+        )
+    regions = Counter(report.account for report in reports)
     aside: dict[str, Decimal] = {}
-    for one in reports:
-        if _place(one) in bills and regions[one.account] == 1:
-            aside |= {name: aside.get(name, Decimal(0)) + usd for name, usd in bills[_place(one)].aside}
+    for report in reports:
+        if _place(report) in bills and regions[report.account] == 1:
+            aside |= {name: aside.get(name, Decimal(0)) + usd for name, usd in bills[_place(report)].aside}
     rows = [
-        replace(row, account=one.account, region=one.region)
-        for one in reports
-        for row in (bills[_place(one)].rows if _place(one) in bills else ())
+        replace(row, account=report.account, region=report.region)
+        for report in reports
+        for row in (bills[_place(report)].rows if _place(report) in bills else ())
     ]
     return Reconciliation(
-        source=", ".join(dict.fromkeys(one.source for one in bills.values())),
+        source=", ".join(dict.fromkeys(reconciliation.source for reconciliation in bills.values())),
         level=next(iter(bills.values())).level,
-        days=min(one.days for one in bills.values()),
-        provisional=any(one.provisional for one in bills.values()),
+        days=min(reconciliation.days for reconciliation in bills.values()),
+        provisional=any(reconciliation.provisional for reconciliation in bills.values()),
         rows=tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.account, row.region, row.name))),
-        unmatched=sum((one.unmatched for one in bills.values()), Decimal(0)),
+        unmatched=sum((reconciliation.unmatched for reconciliation in bills.values()), Decimal(0)),
         aside=tuple(sorted(aside.items())),
         notes=_bill_notes(found, [account for account, times in regions.items() if times > 1]),
     )
@@ -179,14 +186,20 @@ def _place(report: Report) -> str:
 
 def _bill_notes(found: Mapping[str, Reconciliation], several: Sequence[str]) -> tuple[str, ...]:
     """What is not compared, and what each comparison says of itself: once where all say it, else with its place."""
-    left = [f"{place} is not compared: {one.reason}." for place, one in found.items() if one.reason]
+    left = [
+        f"{place} is not compared: {reconciliation.reason}."
+        for place, reconciliation in found.items()
+        if reconciliation.reason
+    ]
     if several:
         left.append(
             f"Credits, taxes and the like of {', '.join(several)} are left out: each Region's report has the account's."
         )
-    said = Counter(note for one in found.values() for note in one.notes)
+    said = Counter(note for reconciliation in found.values() for note in reconciliation.notes)
     notes = [
-        note if said[note] == len(found) else f"{place}: {note}" for place, one in found.items() for note in one.notes
+        note if said[note] == len(found) else f"{place}: {note}"
+        for place, reconciliation in found.items()
+        for note in reconciliation.notes
     ]
     return (*left, *dict.fromkeys(notes))
 

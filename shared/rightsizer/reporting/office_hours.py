@@ -23,19 +23,19 @@ class _Night:
 
 def types_stopped(records: Iterable[HoursRecord]) -> list[str]:
     """Instance types that ran before a stop: what has to be priced."""
-    return sorted({kind for record in records for each in record.stopped_times for kind, _ in each.ran})
+    return sorted({kind for record in records for stop in record.stopped_times for kind, _ in stop.ran})
 
 
 def hours_savings(
     records: Sequence[HoursRecord], prices: PriceTable, start: datetime, end: datetime
 ) -> Iterator[HoursSaving]:
     """The saving of each endpoint that was stopped in the window, the largest first; `end` is not after now."""
-    found = [saving for record in records if (saving := _saving_of(record, prices, start, end)) is not None]
-    yield from sorted(found, key=lambda each: (-(each.usd or Decimal(0)), each.endpoint))
+    savings = [saving for record in records if (saving := _saving_of(record, prices, start, end)) is not None]
+    yield from sorted(savings, key=lambda each: (-(each.usd or Decimal(0)), each.endpoint))
 
 
 def _saving_of(record: HoursRecord, prices: PriceTable, start: datetime, end: datetime) -> HoursSaving | None:
-    nights = [night for each in record.stopped_times if (night := _night_of(each, start, end)) is not None]
+    nights = [night for stop in record.stopped_times if (night := _night_of(stop, start, end)) is not None]
     if not nights:
         return None
     first = record.stopped_times[0]
@@ -57,9 +57,9 @@ def _saving_of(record: HoursRecord, prices: PriceTable, start: datetime, end: da
     )
 
 
-def _night_of(each: StoppedTime, start: datetime, end: datetime) -> _Night | None:
-    first, last = max(each.start, start), min(each.end or end, end)
-    return _Night(_hours(first, last), each.ran) if first < last else None
+def _night_of(stop: StoppedTime, start: datetime, end: datetime) -> _Night | None:
+    first, last = max(stop.start, start), min(stop.end or end, end)
+    return _Night(_hours(first, last), stop.ran) if first < last else None
 
 
 def _hours(start: datetime, end: datetime) -> Decimal:

@@ -47,20 +47,22 @@ class Ends:
     """Those that are not in force since."""
 
 
-def plan_parts(one: Proposal, ends: Ends, start: datetime, end: datetime) -> tuple[PlanPart, ...]:
+def plan_parts(proposal: Proposal, ends: Ends, start: datetime, end: datetime) -> tuple[PlanPart, ...]:
     """The savings of the proposal that belong into the window, in the order of their stages."""
-    whole = stage_of(one, ends.at, start, end)
-    is_answered = one.decision is not None and one.decision.at < end
-    is_approved = is_answered and one.decision is not None and one.decision.state is ProposalState.APPROVED
-    savings = _savings(one.recommendation, len(stages_approved(one)) if is_answered else len(one.recommendation.stages))
-    if len(savings) == 1 or not is_approved or one.state in LAPSED or one.created_at >= end:
+    whole = stage_of(proposal, ends.at, start, end)
+    is_answered = proposal.decision is not None and proposal.decision.at < end
+    is_approved = is_answered and proposal.decision is not None and proposal.decision.state is ProposalState.APPROVED
+    savings = _savings(
+        proposal.recommendation, len(stages_approved(proposal)) if is_answered else len(proposal.recommendation.stages)
+    )
+    if len(savings) == 1 or not is_approved or proposal.state in LAPSED or proposal.created_at >= end:
         return tuple(PlanPart(n, usd, whole) for n, usd in enumerate(savings, start=1) if whole is not None)
-    chain = stage_change_ids(one)
-    now_at = chain.index(one.change_id) if chain else 0
-    since = max(one.created_at, one.decision.at) if one.decision is not None else one.created_at
+    chain = stage_change_ids(proposal)
+    now_at = chain.index(proposal.change_id) if chain else 0
+    since = max(proposal.created_at, proposal.decision.at) if proposal.decision is not None else proposal.created_at
     found = []
     for place, usd in enumerate(savings):
-        stage, at = _stage_of_part(one, ends, chain, place, now_at)
+        stage, at = _stage_of_part(proposal, ends, chain, place, now_at)
         if stage is not None and at is not None:
             stage = Stage.UNDER_WAY if at >= end else stage if max(at, since) >= start else None
         if stage is not None:
@@ -69,59 +71,59 @@ def plan_parts(one: Proposal, ends: Ends, start: datetime, end: datetime) -> tup
 
 
 def _stage_of_part(
-    one: Proposal, ends: Ends, chain: tuple[str, ...], place: int, now_at: int
+    proposal: Proposal, ends: Ends, chain: tuple[str, ...], place: int, now_at: int
 ) -> tuple[Stage | None, datetime | None]:
     """Where a stage of the plan stands, and since when; None of one that does not begin any more."""
     known = chain[place] if chain else ""
     at = ends.at.get(known)
-    if at is None and place < now_at and one.decision is not None:
-        at = one.decision.at  # an end that is not known is taken to be the approval
+    if at is None and place < now_at and proposal.decision is not None:
+        at = proposal.decision.at  # an end that is not known is taken to be the approval
     if place != now_at and known in ends.returned:
         return Stage.WENT_BACK, at
-    if place < now_at or (place == now_at and one.state is ProposalState.APPROVED and at is not None):
+    if place < now_at or (place == now_at and proposal.state is ProposalState.APPROVED and at is not None):
         return Stage.PROVEN, at
     if place > now_at:
-        return (Stage.UNDER_WAY if one.state in GOES_ON else None), None
-    stage = ENDED.get(one.state)
-    if stage is None or one.decision is None:
+        return (Stage.UNDER_WAY if proposal.state in GOES_ON else None), None
+    stage = ENDED.get(proposal.state)
+    if stage is None or proposal.decision is None:
         return Stage.UNDER_WAY, None
-    return stage, at or one.decision.at
+    return stage, at or proposal.decision.at
 
 
-def _savings(found: Recommendation, stages: int) -> list[Decimal]:
+def _savings(recommendation: Recommendation, stages: int) -> list[Decimal]:
     """The saving of the recommended change and of so many stages after it."""
-    first = found.identified_usd_per_month
+    first = recommendation.identified_usd_per_month
     if first <= 0:  # its owner wants none, or it is no waste: nothing behind it counts either
         return [first]
-    return [first, *found.stage_savings[:stages]]
+    return [first, *recommendation.stage_savings[:stages]]
 
 
-def stage_of(one: Proposal, ended: Mapping[str, datetime], start: datetime, end: datetime) -> Stage | None:
+def stage_of(proposal: Proposal, ended: Mapping[str, datetime], start: datetime, end: datetime) -> Stage | None:
     """Where the proposal stood at the end of the window; None where it is of another window, or lapsed.
 
     `ended` has the time at which each change ended. An end that is not known is taken to be the approval.
     """
-    if one.created_at >= end or (one.state in LAPSED and _lapse_time(one, ended) < end):
+    if proposal.created_at >= end or (proposal.state in LAPSED and _lapse_time(proposal, ended) < end):
         return None
-    decision = one.decision
+    decision = proposal.decision
     if decision is None or decision.at >= end:
         return Stage.WAITING
     if decision.state is not ProposalState.APPROVED:
         return Stage.DECLINED
-    at = ended.get(one.change_id, decision.at)
-    stage = ENDED.get(one.state) if at < end else None
+    at = ended.get(proposal.change_id, decision.at)
+    stage = ENDED.get(proposal.state) if at < end else None
     if stage is None:
         return Stage.UNDER_WAY
-    return stage if max(at, decision.at, one.created_at) >= start else None
+    return stage if max(at, decision.at, proposal.created_at) >= start else None
 
 
-def _lapse_time(one: Proposal, ended: Mapping[str, datetime]) -> datetime:
+def _lapse_time(proposal: Proposal, ended: Mapping[str, datetime]) -> datetime:
     """When it lapsed: an unanswered one at its end, an approval when its change ended, or could begin no more.
 
     When one was withdrawn is not stored: it counts in no window.
     """
-    if one.state is ProposalState.WITHDRAWN:
-        return one.created_at
-    if one.decision is None:
-        return one.expires_at
-    return ended.get(one.change_id, one.decision.at + PATIENCE)
+    if proposal.state is ProposalState.WITHDRAWN:
+        return proposal.created_at
+    if proposal.decision is None:
+        return proposal.expires_at
+    return ended.get(proposal.change_id, proposal.decision.at + PATIENCE)

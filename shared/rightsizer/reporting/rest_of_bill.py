@@ -55,33 +55,35 @@ class StoredResources:
     """Configurations with metrics of the last two weeks: published around guarded deployments only."""
 
 
-def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountFinding]:
+def orphan_findings(stored_resources: StoredResources, now: datetime) -> Iterator[AccountFinding]:
     """Configurations and models that no endpoint uses, with their age; never more than a list."""
-    configurations = _orphans(stored.configurations, stored.served.configurations, now)
+    configurations = _orphans(stored_resources.configurations, stored_resources.served.configurations, now)
     if configurations:
         yield AccountFinding(
             AccountFindingCode.ORPHAN_CONFIGURATIONS,
-            f"{count(len(configurations), 'endpoint configuration')} of {len(stored.configurations)}"
+            f"{count(len(configurations), 'endpoint configuration')} of {len(stored_resources.configurations)}"
             f" {'is' if len(configurations) == 1 else 'are'} used by no endpoint",
             Decimal(0),
             "delete what nobody goes back to (aws sagemaker delete-endpoint-config); keep the one that an endpoint ran"
             " before its last change, those tagged rightsizer:change, which a rollback deploys, and those of endpoints"
             " that are stopped for the night",
             evidence={"billed": "nothing: SageMaker bills no configuration", "listed from": f"{OLD_ENOUGH.days} days"},
-            items=tuple(_item(each, now, each.name in stored.seen_lately) for each in configurations),
+            items=tuple(
+                _item(resource, now, resource.name in stored_resources.seen_lately) for resource in configurations
+            ),
             not_checked=(NIGHTS, "when each was last used, where it says nothing: AWS keeps no such date"),
         )
-    models = _orphans(stored.models, stored.served.models, now)
+    models = _orphans(stored_resources.models, stored_resources.served.models, now)
     if models:
         yield AccountFinding(
             AccountFindingCode.ORPHAN_MODELS,
-            f"{count(len(models), 'model')} of {len(stored.models)} {'is' if len(models) == 1 else 'are'}"
+            f"{count(len(models), 'model')} of {len(stored_resources.models)} {'is' if len(models) == 1 else 'are'}"
             " served by no endpoint",
             Decimal(0),
             "delete what nothing names any more (aws sagemaker delete-model), then its data in S3 and its image in ECR,"
             " which are billed as storage; keep what an endpoint needs that is stopped for the night",
             evidence={"billed": "nothing by SageMaker", "listed from": f"{OLD_ENOUGH.days} days"},
-            items=tuple(_item(each, now, False) for each in models),
+            items=tuple(_item(resource, now, False) for resource in models),
             not_checked=(
                 NIGHTS,
                 "whether transform jobs, pipelines or an unused endpoint configuration name it",
@@ -91,26 +93,30 @@ def orphan_findings(stored: StoredResources, now: datetime) -> Iterator[AccountF
         )
 
 
-def _orphans(stored: Iterable[StoredResource], served: Collection[str], now: datetime) -> list[StoredResource]:
+def _orphans(resources: Iterable[StoredResource], served: Collection[str], now: datetime) -> list[StoredResource]:
     """Those that are old enough and unused, the oldest first."""
-    found = [each for each in stored if each.name not in served and now - each.created_at >= OLD_ENOUGH]
-    return sorted(found, key=lambda each: (each.created_at, each.name))
+    found = [
+        resource for resource in resources if resource.name not in served and now - resource.created_at >= OLD_ENOUGH
+    ]
+    return sorted(found, key=lambda resource: (resource.created_at, resource.name))
 
 
-def _item(each: StoredResource, now: datetime, lately: bool) -> FindingItem:
+def _item(resource: StoredResource, now: datetime, lately: bool) -> FindingItem:
     used = "within the last two weeks" if lately else ""
-    return FindingItem(each.name, f"{(now - each.created_at).days} days old", each.created_at, used, Decimal(0))
+    return FindingItem(
+        resource.name, f"{(now - resource.created_at).days} days old", resource.created_at, used, Decimal(0)
+    )
 
 
 def warm_pool_finding(uses: Sequence[WarmPoolUse], prices: PriceTable, days: float) -> AccountFinding | None:
     """Warm pools that were billed while nobody took them over, priced by the month; None where they pay."""
-    wasted = [each for each in uses if waits_for_nobody(each.reused, each.kept) and not each.is_opted_out]
-    items = [_pool_item(each, prices, days) for each in wasted]
+    wasted = [pool for pool in uses if waits_for_nobody(pool.reused, pool.kept) and not pool.is_opted_out]
+    items = [_pool_item(pool, prices, days) for pool in wasted]
     known = [item.usd_per_month for item in items if item.usd_per_month is not None]
     if not items or (len(known) == len(items) and sum(known, Decimal(0)) < LEAST_USD):
         return None
-    unpriced = [each.work for each, item in zip(wasted, items, strict=True) if item.usd_per_month is None]
-    kept, unused = sum(each.kept for each in wasted), sum(each.kept - each.reused for each in wasted)
+    unpriced = [pool.work for pool, item in zip(wasted, items, strict=True) if item.usd_per_month is None]
+    kept, unused = sum(pool.kept for pool in wasted), sum(pool.kept - pool.reused for pool in wasted)
     return AccountFinding(
         AccountFindingCode.WARM_POOLS,
         f"{unused} of {kept} warm pools of {count(len(items), 'training work')} waited for no other run",
@@ -131,10 +137,10 @@ def _pool_item(each: WarmPoolUse, prices: PriceTable, days: float) -> FindingIte
     return FindingItem(each.work, detail, usd_per_month=usd, owner=each.owner)
 
 
-def batch_findings(found: Iterable[Recommendation]) -> Iterator[AccountFinding]:
+def batch_findings(recommendations: Iterable[Recommendation]) -> Iterator[AccountFinding]:
     """Real-time endpoints whose requests all come in one stretch a day: what a transform job would cost instead."""
-    for each in found:
-        finding = _batch_finding(each)
+    for recommendation in recommendations:
+        finding = _batch_finding(recommendation)
         if finding is not None:
             yield finding
 

@@ -51,34 +51,38 @@ class SteadyFleet:
     """US dollars a month of the savings that come first."""
 
 
-def steady_fleet(found: Iterable[Recommendation]) -> SteadyFleet:
+def steady_fleet(recommendations: Iterable[Recommendation]) -> SteadyFleet:
     """Instances that still run at every hour after right-sizing, by type."""
     counts, endpoints, left_out, open_usd = defaultdict[str, int](int), 0, 0, Decimal(0)
-    for one in found:
-        if not one.usd_per_month:
+    for recommendation in recommendations:
+        if not recommendation.usd_per_month:
             continue
-        open_usd += one.identified_usd_per_month
-        own = dict(_steady_counts(one)) if _is_steady(one) else {}
+        open_usd += recommendation.identified_usd_per_month
+        own = dict(_steady_counts(recommendation)) if _is_steady(recommendation) else {}
         endpoints, left_out = endpoints + bool(own), left_out + (not own)
         for name, number in own.items():
             counts[name] += number
     return SteadyFleet(dict(counts), endpoints, left_out, open_usd)
 
 
-def _is_steady(one: Recommendation) -> bool:
-    known = one.finding not in (Finding.NOT_ENOUGH_DATA, Finding.IDLE) and one.evidence is not None
-    developed = one.environment is not None and one.environment.environment is Environment.DEVELOPMENT
-    return known and one.evidence is not None and one.evidence.days >= SEEN_DAYS and not developed
+def _is_steady(recommendation: Recommendation) -> bool:
+    known = (
+        recommendation.finding not in (Finding.NOT_ENOUGH_DATA, Finding.IDLE) and recommendation.evidence is not None
+    )
+    developed = (
+        recommendation.environment is not None and recommendation.environment.environment is Environment.DEVELOPMENT
+    )
+    return known and recommendation.evidence is not None and recommendation.evidence.days >= SEEN_DAYS and not developed
 
 
-def _steady_counts(one: Recommendation) -> Iterator[tuple[str, int]]:
+def _steady_counts(recommendation: Recommendation) -> Iterator[tuple[str, int]]:
     """(Type, instances that run at every hour) after the chosen option; nothing where it may leave none."""
-    option = one.chosen_option if one.identified_usd_per_month > 0 else None
+    option = recommendation.chosen_option if recommendation.identified_usd_per_month > 0 else None
     if option is None:
-        several = [(each.instance_type, each.instance_count) for each in one.variants]
-        yield from _summed(several or [(one.instance_type, one.instance_count)])
+        several = [(finding.instance_type, finding.instance_count) for finding in recommendation.variants]
+        yield from _summed(several or [(recommendation.instance_type, recommendation.instance_count)])
     elif option.kind not in ASLEEP:
-        others = [(each.instance_type, each.instance_count) for each in option.target.others]
+        others = [(target.instance_type, target.instance_count) for target in option.target.others]
         yield from _summed([(option.target.instance_type, _least(option.target)), *others])
 
 
@@ -97,10 +101,10 @@ def _least(target: Target) -> int:
 
 
 def savings_plan_finding(
-    found: Iterable[Recommendation], prices: PriceTable, rates: Mapping[str, Decimal] | None
+    recommendations: Iterable[Recommendation], prices: PriceTable, rates: Mapping[str, Decimal] | None
 ) -> AccountFinding | None:
     """The plan that is worth buying after right-sizing; None where too little remains. Without rates a what-if."""
-    fleet = steady_fleet(found)
+    fleet = steady_fleet(recommendations)
     hourly = {name: price.usd_per_hour for name in fleet.counts if (price := prices.find(name)) is not None}
     if rates is not None:
         hourly = {name: usd for name, usd in hourly.items() if rates.get(name, usd) < usd}

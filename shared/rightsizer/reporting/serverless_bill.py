@@ -50,28 +50,37 @@ class ServerlessInputs:
     catalogue: Catalogue
 
 
-def weighed_endpoints(found: Sequence[Recommendation]) -> list[Recommendation]:
+def weighed_endpoints(recommendations: Sequence[Recommendation]) -> list[Recommendation]:
     """The endpoints that are weighed: serverless ones, and plain real-time ones on a type without accelerators."""
     return [
-        one for one in found if one.mode is not Mode.OFF and (one.kind is EndpointKind.SERVERLESS or _is_plain_cpu(one))
+        recommendation
+        for recommendation in recommendations
+        if recommendation.mode is not Mode.OFF
+        and (recommendation.kind is EndpointKind.SERVERLESS or _is_plain_cpu(recommendation))
     ]
 
 
-def _is_plain_cpu(one: Recommendation) -> bool:
-    plain = one.kind is EndpointKind.REAL_TIME and not one.beside
-    return plain and one.reason.code is Code.NO_ACCELERATOR and one.price is not None
+def _is_plain_cpu(recommendation: Recommendation) -> bool:
+    plain = recommendation.kind is EndpointKind.REAL_TIME and not recommendation.beside
+    return plain and recommendation.reason.code is Code.NO_ACCELERATOR and recommendation.price is not None
 
 
-def serverless_findings(found: Sequence[Recommendation], inputs: ServerlessInputs) -> Iterator[AccountFinding]:
+def serverless_findings(
+    recommendations: Sequence[Recommendation], inputs: ServerlessInputs
+) -> Iterator[AccountFinding]:
     """A finding for each serverless endpoint with requests, and for real-time ones where serverless is cheaper."""
-    for one in weighed_endpoints(found):
-        seen = inputs.traffic.get(one.ref.name)
-        if seen is None or seen.requests <= 0 or seen.busy_s <= 0:
+    for recommendation in weighed_endpoints(recommendations):
+        traffic = inputs.traffic.get(recommendation.ref.name)
+        if traffic is None or traffic.requests <= 0 or traffic.busy_s <= 0:
             continue
-        size = inputs.sizes.get(one.ref.name)
-        made = _to_serverless(one, seen, inputs) if size is None else _to_real_time(one, seen, size, inputs)
-        if made is not None:
-            yield made
+        size = inputs.sizes.get(recommendation.ref.name)
+        finding = (
+            _to_serverless(recommendation, traffic, inputs)
+            if size is None
+            else _to_real_time(recommendation, traffic, size, inputs)
+        )
+        if finding is not None:
+            yield finding
 
 
 def _to_real_time(
@@ -124,11 +133,11 @@ def _to_real_time(
 
 
 def real_time_fleet(
-    seen: EndpointTraffic, gigabytes: int, inputs: ServerlessInputs
+    traffic: EndpointTraffic, gigabytes: int, inputs: ServerlessInputs
 ) -> tuple[InstanceType, int, Price] | None:
     """The cheapest x86 instances that hold and serve what the serverless endpoint does at its busiest."""
-    vcpus = max(1.0, seen.peak_concurrency) * vcpus_of(gigabytes) / MOST_BUSY
-    memory = math.ceil(max(1.0, BURST * seen.peak_concurrency)) * gigabytes
+    vcpus = max(1.0, traffic.peak_concurrency) * vcpus_of(gigabytes) / MOST_BUSY
+    memory = math.ceil(max(1.0, BURST * traffic.peak_concurrency)) * gigabytes
     best: tuple[Decimal, str, InstanceType, int, Price] | None = None
     for kind in inputs.catalogue:
         price = inputs.prices.find(kind.name)
@@ -182,8 +191,8 @@ def _to_serverless(one: Recommendation, seen: EndpointTraffic, inputs: Serverles
     )
 
 
-def _evidence(seen: EndpointTraffic) -> dict[str, str]:
+def _evidence(traffic: EndpointTraffic) -> dict[str, str]:
     return {
-        "requests": f"{seen.requests:,.0f} in {seen.days:.0f} days, {seen.seconds_per_request:.3g} s each",
-        "busiest hour": f"{seen.peak_concurrency:.2f} at once on average",
+        "requests": f"{traffic.requests:,.0f} in {traffic.days:.0f} days, {traffic.seconds_per_request:.3g} s each",
+        "busiest hour": f"{traffic.peak_concurrency:.2f} at once on average",
     }

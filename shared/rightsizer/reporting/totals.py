@@ -69,10 +69,12 @@ class Records:
 
 def make_report(records: Records, start: datetime, end: datetime, made_at: datetime) -> Report:
     """The report of one window, `start` included and `end` not. Nothing of another window is in any figure."""
-    found = [one for one in records.recommendations if is_evaluated_in(one, start, end)]
-    records = replace(records, recommendations=found)
+    recommendations = [
+        recommendation for recommendation in records.recommendations if is_evaluated_in(recommendation, start, end)
+    ]
+    records = replace(records, recommendations=recommendations)
     ends = Ends(records.ended, records.returned)
-    parts = {one.id: plan_parts(one, ends, start, end) for one in records.proposals}
+    parts = {proposal.id: plan_parts(proposal, ends, start, end) for proposal in records.proposals}
     funnel = _funnel(records, parts)
     money = money_table(money_sources(records), funnel, start, end, made_at)
     return Report(
@@ -83,14 +85,16 @@ def make_report(records: Records, start: datetime, end: datetime, made_at: datet
         made_at=made_at,
         totals=money.totals(),
         money=money,
-        recommendations=tuple(found),
+        recommendations=tuple(recommendations),
         funnel=funnel,
-        proposals=tuple(one for one in records.proposals if parts[one.id] or _has_lapsed_in(one, start, end)),
+        proposals=tuple(
+            proposal for proposal in records.proposals if parts[proposal.id] or _has_lapsed_in(proposal, start, end)
+        ),
         ledger=tuple(records.ledger),
         occurrences=tuple(records.occurrences),
         unobserved=tuple(records.unobserved),
         running_cost=records.running_cost,
-        price_sources=price_sources(found),
+        price_sources=price_sources(recommendations),
     )
 
 
@@ -99,8 +103,8 @@ def money_sources(records: Records) -> MoneySources:
     observed = records.observed
     if observed is None:
         observed = Observed()
-        for one in records.recommendations:
-            observed.add(one)
+        for recommendation in records.recommendations:
+            observed.add(recommendation)
     entries = (*records.ledger, *records.later)
     return MoneySources(
         records.account,
@@ -115,52 +119,69 @@ def money_sources(records: Records) -> MoneySources:
     )
 
 
-def is_evaluated_in(one: Recommendation, start: datetime, end: datetime) -> bool:
+def is_evaluated_in(recommendation: Recommendation, start: datetime, end: datetime) -> bool:
     """Whether days of the window are among those that it was judged by; one without evidence counts by its time."""
-    begin = one.evidence.start if one.evidence else min(one.evaluated_at, end - MOMENT)
-    return begin < end and one.evaluated_at >= start and one.evaluated_at - end < RENEWED
+    begin = recommendation.evidence.start if recommendation.evidence else min(recommendation.evaluated_at, end - MOMENT)
+    return begin < end and recommendation.evaluated_at >= start and recommendation.evaluated_at - end < RENEWED
 
 
 def _funnel(records: Records, parts: Mapping[str, Sequence[PlanPart]]) -> tuple[Saving, ...]:
     """The savings that were asked about, and those of the latest recommendations that were not. None is in it twice."""
-    asked = [(one.recommendation, one.id, part) for one in records.proposals for part in parts[one.id]]
-    found = [
+    asked = [
+        (proposal.recommendation, proposal.id, part) for proposal in records.proposals for part in parts[proposal.id]
+    ]
+    savings = [
         Saving(
-            part.stage, part.usd_per_month, one.ref.name, one.owner, name, one.ref.account, one.ref.region, part.number
+            part.stage,
+            part.usd_per_month,
+            recommendation.ref.name,
+            recommendation.owner,
+            name,
+            recommendation.ref.account,
+            recommendation.ref.region,
+            part.number,
         )
-        for one, name, part in asked
+        for recommendation, name, part in asked
         if part.usd_per_month > 0
     ]
-    judged = {(one.ref.name, one.fingerprint) for one, _, _ in asked}
-    standing = {one.ref.name for one, _, part in asked if part.stage in STANDING}
-    found += [
+    judged = {(recommendation.ref.name, recommendation.fingerprint) for recommendation, _, _ in asked}
+    standing = {recommendation.ref.name for recommendation, _, part in asked if part.stage in STANDING}
+    savings += [
         Saving(
             Stage.NOT_ASKED,
-            one.identified_usd_per_month,
-            one.ref.name,
-            one.owner,
-            account=one.ref.account,
-            region=one.ref.region,
+            recommendation.identified_usd_per_month,
+            recommendation.ref.name,
+            recommendation.owner,
+            account=recommendation.ref.account,
+            region=recommendation.ref.region,
         )
-        for one in records.recommendations
-        if one.identified_usd_per_month > 0
-        and one.ref.name not in standing
-        and (one.ref.name, one.fingerprint) not in judged
+        for recommendation in records.recommendations
+        if recommendation.identified_usd_per_month > 0
+        and recommendation.ref.name not in standing
+        and (recommendation.ref.name, recommendation.fingerprint) not in judged
     ]
-    return tuple(sorted(found, key=lambda one: (-one.usd_per_month, one.endpoint, one.proposal_id, one.number)))
+    return tuple(
+        sorted(savings, key=lambda saving: (-saving.usd_per_month, saving.endpoint, saving.proposal_id, saving.number))
+    )
 
 
-def price_sources(found: Sequence[Recommendation]) -> tuple[str, ...]:
+def price_sources(recommendations: Sequence[Recommendation]) -> tuple[str, ...]:
     """Sources of the prices with basis and date, each once."""
     prices = [
-        price for one in found for price in (one.price, one.chosen_option.price if one.chosen_option else None) if price
+        price
+        for recommendation in recommendations
+        for price in (
+            recommendation.price,
+            recommendation.chosen_option.price if recommendation.chosen_option else None,
+        )
+        if price
     ]
     return tuple(sorted({f"{price.source} ({price.basis}, {price.as_of})" for price in prices}))
 
 
-def _has_lapsed_in(one: Proposal, start: datetime, end: datetime) -> bool:
+def _has_lapsed_in(proposal: Proposal, start: datetime, end: datetime) -> bool:
     """Whether it was asked in the window and nobody will answer it any more: it is listed, and in no sum."""
-    return one.state in LAPSED and start <= one.created_at < end
+    return proposal.state in LAPSED and start <= proposal.created_at < end
 
 
 def running_cost(
@@ -170,7 +191,7 @@ def running_cost(
 
     None when no function was seen at all: nothing is deployed, or its metrics cannot be read.
     """
-    if not any(one.invocations for one in used):
+    if not any(use.invocations for use in used):
         return None
     months = Decimal(str(days)) * 24 / HOURS_PER_MONTH
     alarm_metrics = ALARM_METRICS + (variants if stack.grouped_alarm else 0)
@@ -189,7 +210,9 @@ def running_cost(
             f"about {reads:,} metrics read, {metrics_each} a variant and day, at ${per_read * 1000:f} for 1,000",
         ),
     ]
-    rest = [line for line in own_bill(variants, arm=stack.arm) if line.what not in {one.what for one in lines}]
+    rest = [
+        line for line in own_bill(variants, arm=stack.arm) if line.what not in {cost_line.what for cost_line in lines}
+    ]
     lines += [
         CostLine(line.what, line.usd * months, f"estimated for {variants:,} variants: {line.description} a month")
         for line in rest
@@ -198,8 +221,8 @@ def running_cost(
 
 
 def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
-    calls = sum(one.invocations for one in used)
-    gb_seconds = sum((Decimal(str(one.duration_ms)) * one.memory_mb / 1024 / 1000 for one in used), Decimal(0))
+    calls = sum(use.invocations for use in used)
+    gb_seconds = sum((Decimal(str(use.duration_ms)) * use.memory_mb / 1024 / 1000 for use in used), Decimal(0))
     per_call, rate = price("function call"), price("GB-second", arm=stack.arm)
     how = (
         f"{calls:,} invocations at ${per_call * 1_000_000:.2f} a million, "
@@ -208,52 +231,52 @@ def _functions(used: Sequence[FunctionUse], stack: Stack) -> CostLine:
     return CostLine("functions", gb_seconds * rate + calls * per_call, how)
 
 
-def slim_recommendation(one: Recommendation) -> Recommendation:
+def slim_recommendation(recommendation: Recommendation) -> Recommendation:
     """The recommendation without what no total, row or sentence of a report needs."""
     options = tuple(
-        replace(option, facts={}, notes=(), test_hours=None, policy_changes=()) for option in one.options[:1]
+        replace(option, facts={}, notes=(), test_hours=None, policy_changes=()) for option in recommendation.options[:1]
     )
-    replay = replace(one.replay, hourly_load=()) if one.replay else None
-    evidence = replace(one.evidence, figures={}) if one.evidence else None
-    return replace(one, options=options, replay=replay, evidence=evidence, excluded=())
+    replay = replace(recommendation.replay, hourly_load=()) if recommendation.replay else None
+    evidence = replace(recommendation.evidence, figures={}) if recommendation.evidence else None
+    return replace(recommendation, options=options, replay=replay, evidence=evidence, excluded=())
 
 
-def slim_recommendations(found: Iterable[Recommendation]) -> list[Recommendation]:
+def slim_recommendations(recommendations: Iterable[Recommendation]) -> list[Recommendation]:
     """The recommendations, slim; the course of the requests stays with the largest alone, which are drawn."""
     kept: list[Recommendation] = []
     largest: list[tuple[Decimal, Decimal, int]] = []
-    for number, one in enumerate(found):
-        kept.append(slim_recommendation(one))
-        entry = (one.identified_usd_per_month, one.usd_per_month or Decimal(0), number)
+    for number, recommendation in enumerate(recommendations):
+        kept.append(slim_recommendation(recommendation))
+        entry = (recommendation.identified_usd_per_month, recommendation.usd_per_month or Decimal(0), number)
         if len(largest) < SHOWN:
             heapq.heappush(largest, entry)
         else:
             smallest = heapq.heappushpop(largest, entry)[2]
             kept[smallest] = replace(kept[smallest], hourly_requests=())
-    return sorted(kept, key=lambda one: one.ref.name)
+    return sorted(kept, key=lambda recommendation: recommendation.ref.name)
 
 
-def slim_proposals(found: Iterable[Proposal]) -> list[Proposal]:
+def slim_proposals(proposals: Iterable[Proposal]) -> list[Proposal]:
     """The proposals with slim recommendations; the course of the requests stays with the largest alone."""
-    asked = list(_without_facts(found))
-    drawn = {id(one) for one in heapq.nlargest(SHOWN, asked, key=_saving_size)}
-    return [one if id(one) in drawn else _without_drawing(one) for one in asked]
+    asked = list(_without_facts(proposals))
+    drawn = {id(proposal) for proposal in heapq.nlargest(SHOWN, asked, key=_saving_size)}
+    return [proposal if id(proposal) in drawn else _without_drawing(proposal) for proposal in asked]
 
 
-def _without_facts(found: Iterable[Proposal]) -> Iterator[Proposal]:
-    for one in found:
-        yield replace(one, recommendation=slim_recommendation(one.recommendation))
+def _without_facts(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
+    for proposal in proposals:
+        yield replace(proposal, recommendation=slim_recommendation(proposal.recommendation))
 
 
-def _saving_size(one: Proposal) -> Decimal:
-    return one.recommendation.identified_usd_per_month
+def _saving_size(proposal: Proposal) -> Decimal:
+    return proposal.recommendation.identified_usd_per_month
 
 
-def _without_drawing(one: Proposal) -> Proposal:
-    return replace(one, recommendation=replace(one.recommendation, hourly_requests=()))
+def _without_drawing(proposal: Proposal) -> Proposal:
+    return replace(proposal, recommendation=replace(proposal.recommendation, hourly_requests=()))
 
 
-def json_lines(found: Iterable[Recommendation], dumped: Callable[[Recommendation], str]) -> Iterator[bytes]:
+def json_lines(recommendations: Iterable[Recommendation], dumped: Callable[[Recommendation], str]) -> Iterator[bytes]:
     """The recommendations as JSON lines, in files of `LINES`."""
-    for some in batched(map(dumped, found), LINES):
+    for some in batched(map(dumped, recommendations), LINES):
         yield "".join(f"{one}\n" for one in some).encode()

@@ -25,9 +25,9 @@ def track_record(remembered: Iterable[EndedChange], since: datetime, until: date
     restoring one of ours took back later, fell short as one that went back by itself did.
     """
     ended = [one for one in remembered if one.past.ended is not PastEnd.RUNNING and since <= one.past.at < until]
-    found = [outcome for outcome in map(_outcome, ended) if outcome is not None]
-    found.sort(key=lambda one: (one.endpoint, one.change_id))
-    found.sort(key=lambda one: one.at, reverse=True)
+    outcomes = [outcome for outcome in map(_outcome, ended) if outcome is not None]
+    outcomes.sort(key=lambda one: (one.endpoint, one.change_id))
+    outcomes.sort(key=lambda one: one.at, reverse=True)
     changes = [one for one in ended if one.past.ended is not PastEnd.TESTED]
     told = list(_rated_changes(changes))
     harm = [float(short) for _, short in told]
@@ -36,10 +36,10 @@ def track_record(remembered: Iterable[EndedChange], since: datetime, until: date
         since=since,
         until=until,
         ended=len(ended),
-        outcomes=tuple(found),
-        overall=_summary("", found),
-        frameworks=_groups(found, lambda one: one.framework),
-        endpoints=_groups(found, lambda one: one.endpoint),
+        outcomes=tuple(outcomes),
+        overall=_summary("", outcomes),
+        frameworks=_groups(outcomes, lambda one: one.framework),
+        endpoints=_groups(outcomes, lambda one: one.endpoint),
         changes=len(changes),
         levels=tuple(_levels(told, policy)),
         brier=_mean(errors),
@@ -47,17 +47,17 @@ def track_record(remembered: Iterable[EndedChange], since: datetime, until: date
     )
 
 
-def _outcome(one: EndedChange) -> SpeedOutcome | None:
+def _outcome(ended: EndedChange) -> SpeedOutcome | None:
     """What was measured of it; None where nothing was, or nothing that can be a slowdown."""
-    past = one.past
+    past = ended.past
     promised, bound, measured, latency = map(
         _finite_ratio, (past.promised_slowdown, past.promised_bound, past.realised_slowdown, past.latency_ratio)
     )
     if measured is None or past.ended is PastEnd.RUNNING:
         return None
     return SpeedOutcome(
-        endpoint=one.endpoint,
-        change_id=one.change_id,
+        endpoint=ended.endpoint,
+        change_id=ended.change_id,
         at=past.at,
         from_type=past.from_type,
         to_type=past.to_type,
@@ -77,19 +77,19 @@ def _finite_ratio(value: float | None) -> float | None:
     return value if known else None
 
 
-def _groups(found: Sequence[SpeedOutcome], name_of: Callable[[SpeedOutcome], str]) -> tuple[SpeedSummary, ...]:
+def _groups(outcomes: Sequence[SpeedOutcome], name_of: Callable[[SpeedOutcome], str]) -> tuple[SpeedSummary, ...]:
     """The groups in which something was promised."""
-    names = {name_of(one) for one in found}
-    made = [_summary(name, [one for one in found if name_of(one) == name]) for name in names]
-    return tuple(sorted((group for group in made if group.n), key=lambda group: (-group.n, group.name)))
+    names = {name_of(outcome) for outcome in outcomes}
+    summaries = [_summary(name, [outcome for outcome in outcomes if name_of(outcome) == name]) for name in names]
+    return tuple(sorted((group for group in summaries if group.n), key=lambda group: (-group.n, group.name)))
 
 
-def _summary(name: str, found: Sequence[SpeedOutcome]) -> SpeedSummary:
-    logs = [math.log(one.ratio) for one in found if one.ratio is not None]
+def _summary(name: str, outcomes: Sequence[SpeedOutcome]) -> SpeedSummary:
+    logs = [math.log(outcome.ratio) for outcome in outcomes if outcome.ratio is not None]
     n = len(logs)
     mean = math.fsum(logs) / n if n else 0.0
     spread = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (n - 1)) if n > 1 else None
-    bounded = [one.beyond for one in found if one.beyond is not None]
+    bounded = [outcome.beyond for outcome in outcomes if outcome.beyond is not None]
     return SpeedSummary(
         name=name,
         n=n,
@@ -106,9 +106,9 @@ def _rated_changes(changes: Sequence[EndedChange]) -> Iterable[tuple[int, bool]]
     One that stands unproven, or went back for want of capacity or because somebody asked, tells neither.
     """
     restored = _restored_changes(changes)
-    for one in changes:
-        risk, short = one.past.stated_risk, one.past.has_fallen_short or one in restored
-        if risk is not None and risk in set(Risk) and (short or one.past.ended is PastEnd.PROVEN):
+    for ended in changes:
+        risk, short = ended.past.stated_risk, ended.past.has_fallen_short or ended in restored
+        if risk is not None and risk in set(Risk) and (short or ended.past.ended is PastEnd.PROVEN):
             yield risk, short
 
 
@@ -119,13 +119,13 @@ def _restored_changes(changes: Sequence[EndedChange]) -> frozenset[EndedChange]:
     hurts now is blamed on the newest change by the recommendation too.
     """
     found = set()
-    for back in (one for one in changes if one.past.restores):
+    for back in (ended for ended in changes if ended.past.restores):
         earlier = [
-            one
-            for one in changes
-            if one.endpoint == back.endpoint and one.past.at < back.past.at and one.past.is_in_force
+            ended
+            for ended in changes
+            if ended.endpoint == back.endpoint and ended.past.at < back.past.at and ended.past.is_in_force
         ]
-        last = max(earlier, key=lambda one: (one.past.at, one.change_id), default=None)
+        last = max(earlier, key=lambda ended: (ended.past.at, ended.change_id), default=None)
         if last is not None and last.past.ended is not PastEnd.HANDED_OVER and last.past.to_type == back.past.from_type:
             found.add(last)
     return frozenset(found)

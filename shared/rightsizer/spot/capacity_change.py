@@ -156,21 +156,21 @@ def _watch_policy(work: GroupPolicy, done_at: datetime, now: datetime) -> NextCa
 
 
 def _start(
-    capacity_change: CapacityChange, work: GroupPolicy, seen: GroupSight, now: datetime, switch: Switch
+    capacity_change: CapacityChange, work: GroupPolicy, group: GroupSight, now: datetime, switch: Switch
 ) -> NextCapacityAction:
     if work.until is not None and now >= work.until:
         text = f"the time of the stand-in for {work.group} is over; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.EXPIRED, text))
-    if is_same_policy(seen.policy, work.new):
+    if is_same_policy(group.policy, work.new):
         text = f"{capacity_change.subject} has this policy already; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.ALREADY_RIGHT, text))
-    if not is_same_policy(seen.policy, work.old):
+    if not is_same_policy(group.policy, work.old):
         text = f"the policy of {capacity_change.subject} has changed since this was asked; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.CHANGED_SINCE, text))
-    if seen.stack:
-        text = f"{capacity_change.subject} belongs to {seen.stack}: change it there; nothing was written"
+    if group.stack:
+        text = f"{capacity_change.subject} belongs to {group.stack}: change it there; nothing was written"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.OWNED_BY_STACK, text))
-    return _permission_action(capacity_change, seen.mode, now, switch)
+    return _permission_action(capacity_change, group.mode, now, switch)
 
 
 def _permission_action(
@@ -216,20 +216,20 @@ def _retry(capacity_change: CapacityChange, stands: str, back: bool, now: dateti
 
 
 def _release_action(
-    capacity_change: CapacityChange, seen: WarmPoolSight, now: datetime, switch: Switch
+    capacity_change: CapacityChange, warm_pool_sight: WarmPoolSight, now: datetime, switch: Switch
 ) -> NextCapacityAction:
     sent = capacity_change.sent_at is not None
-    if seen.status in ("InUse", "Reused"):
+    if warm_pool_sight.status in ("InUse", "Reused"):
         text = f"a job took the warm pool of {capacity_change.subject}: nothing to release"
         return Ended(ProposalState.WITHDRAWN, Reason(Code.CHANGED_SINCE, text))
-    if seen.status != "Available":
+    if warm_pool_sight.status != "Available":
         state = ProposalState.PROVEN if sent else ProposalState.WITHDRAWN
         text = f"the warm pool of {capacity_change.subject} is {'released' if sent else 'gone already'}"
         return Ended(state, Reason(Code.PROVEN if sent else Code.ALREADY_RIGHT, text))
     return (
         _retry_forward(capacity_change, now, switch)
         if sent
-        else _permission_action(capacity_change, seen.mode, now, switch)
+        else _permission_action(capacity_change, warm_pool_sight.mode, now, switch)
     )
 
 

@@ -131,27 +131,27 @@ class ManualWork:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def manual_capacity_change(asked: ManualWork, now: datetime, expires_at: datetime) -> CapacityChange:
+def manual_capacity_change(manual_work: ManualWork, now: datetime, expires_at: datetime) -> CapacityChange:
     """The capacity change that asks a person for this work, with the ready request where there is one."""
-    found, reason = asked.found, asked.reason
+    found, reason = manual_work.found, manual_work.reason
     operation, request = (found.operation, found.request) if isinstance(found, Handover) else ("CreateTrainingJob", {})
     work = ManualStep(found.subject, operation, request)
     way = "send the request yourself; rightsizer has no permission for it" if request else str(found.reason)
     return CapacityChange(
-        id=_id(work.kind, operation, asked.scope, str(reason.code)),
+        id=_id(work.kind, operation, manual_work.scope, str(reason.code)),
         subject=found.subject,
-        owner=asked.owner,
+        owner=manual_work.owner,
         work=work,
-        headline=asked.headline,
+        headline=manual_work.headline,
         reason=reason,
         created_at=now,
         expires_at=expires_at,
         state=ProposalState.PENDING,
         approvable=False,
         enable=way,
-        facts=asked.facts,
+        facts=manual_work.facts,
         not_checked=found.not_checked if isinstance(found, Handover) else (),
-        region=region_of_arn(asked.scope),
+        region=region_of_arn(manual_work.scope),
     )
 
 

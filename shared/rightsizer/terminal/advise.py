@@ -108,7 +108,7 @@ def advise(
 
 def _code_of(answer: Advice) -> Exit:
     """The exit code: whether anything is advised."""
-    advised = any(each.action is not Action.UNKNOWN for each in answer.options)
+    advised = any(option.action is not Action.UNKNOWN for option in answer.options)
     return Exit.NOTHING_TO_DO if advised else Exit.INCOMPLETE
 
 

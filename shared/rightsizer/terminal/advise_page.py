@@ -84,7 +84,7 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
             parts.append(Text(two))
         parts += [Text(), *_detail(answer.options[0])]
     parts += list(_list("Not advised", list(_refusals(answer.refused))))
-    parts += list(_list("Notes", [each.text for each in answer.notes]))
+    parts += list(_list("Notes", [reason.text for reason in answer.notes]))
     parts += list(_list("Not known", list(answer.unknown)))
     if answer.costs_by_traffic:
         parts += [Text(), Text("USD a month by requests a month", style="bold"), by_traffic(answer)]
@@ -98,42 +98,42 @@ def page(answer: Advice, width: int = WIDE) -> RenderableType:
                 expand=False,
             )
         )
-    for each in answer.measurements:
-        parts += [Text(), Text(f"To measure {each.settles}: {each.operation}", style="bold")]
-        parts.append(Padding(Text(json.dumps(document(each.parameters))), (0, 0, 0, 2), expand=False))
+    for measurement in answer.measurements:
+        parts += [Text(), Text(f"To measure {measurement.settles}: {measurement.operation}", style="bold")]
+        parts.append(Padding(Text(json.dumps(document(measurement.parameters))), (0, 0, 0, 2), expand=False))
     if cited := cited_rules(answer):
         sources = [f"{rule}: {rules()[rule].url}" for rule in cited]
         parts += [*_list("Sources of the rules; rightsizer advise --rules says what they are", sources)]
     return Group(*parts)
 
 
-def _headline(each: AdvisedOption) -> Iterator[RenderableType]:
+def _headline(option: AdvisedOption) -> Iterator[RenderableType]:
     """What to buy, what it costs, and what to do with it: the three lines that a hurried reader takes along."""
-    if each.action is Action.UNKNOWN:
+    if option.action is Action.UNKNOWN:
         yield Text("No advice before the size of the model is known: give --parameters or --model-gib.", style="bold")
         yield Text("Below are the cheapest types of each family; whether one holds the model is not known.")
         return
-    yield Text(f"Advised: {hardware(each)}, {SERVED[each.hosting]}, {BOUGHT[each.purchase]}", style="bold green")
-    yield Text(f"Cost:    {_price(each)}")
-    if _wants_two((each,)) and each.cost.usd_per_month is not None:
-        both = in_production(each)
+    yield Text(f"Advised: {hardware(option)}, {SERVED[option.hosting]}, {BOUGHT[option.purchase]}", style="bold green")
+    yield Text(f"Cost:    {_price(option)}")
+    if _wants_two((option,)) and option.cost.usd_per_month is not None:
+        both = in_production(option)
         monthly = f"USD {both.cost.usd_per_month:,.2f} a month"
         yield Text(f"Safer:   {hardware(both)}, {monthly}, as production wants [{Rule.PRODUCTION_TWO}]")
-    yield Text(f"Next:    {NEXT[each.action]}; {MEANING[each.action]}")
+    yield Text(f"Next:    {NEXT[option.action]}; {MEANING[option.action]}")
 
 
 def _wants_two(options: Iterable[AdvisedOption]) -> bool:
     """Whether production wants a second instance of one of the options."""
-    return any(reason.source == Rule.PRODUCTION_TWO for each in options for reason in each.reasons)
+    return any(reason.source == Rule.PRODUCTION_TWO for option in options for reason in option.reasons)
 
 
-def _price(each: AdvisedOption) -> str:
+def _price(option: AdvisedOption) -> str:
     """The price of an hour, a month, a run and a unit, as far as they are known, and of which day."""
-    cost = each.cost
+    cost = option.cost
     parts = [
         "" if cost.usd_per_hour is None else f"USD {cost.usd_per_hour:,.2f} an hour",
         "" if cost.usd_per_month is None else f"{_money_of(cost.usd_per_month)} a month",
-        f"USD {per_unit(each)}" if per_unit(each) else "",
+        f"USD {per_unit(option)}" if per_unit(option) else "",
     ]
     listed = " ".join(filter(None, ("list price", cost.region, cost.as_of)))
     known = ", ".join(filter(None, parts))
@@ -148,10 +148,10 @@ def _money_of(value: Decimal) -> str:
 def rules_page(known: Mapping[str, Cited]) -> RenderableType:
     """Every rule, its figure and where it can be read; two lines each."""
     parts: list[RenderableType] = []
-    for name, each in known.items():
-        parts.append(Text(f"{name}: {each.rule}", style="bold"))
-        figure = f"{each.figure}; " if each.figure else ""
-        parts.append(Padding(Text(f"{figure}{each.source}, {each.url}"), (0, 0, 0, 2), expand=False))
+    for name, cited in known.items():
+        parts.append(Text(f"{name}: {cited.rule}", style="bold"))
+        figure = f"{cited.figure}; " if cited.figure else ""
+        parts.append(Padding(Text(f"{figure}{cited.source}, {cited.url}"), (0, 0, 0, 2), expand=False))
     return Group(*parts)
 
 
@@ -163,34 +163,34 @@ def table(answer: Advice, width: int = WIDE) -> Table:
     money = ("USD/hour", "USD/month", "USD per unit") if width >= WIDE else (_money(answer),)
     for name in money:
         rows.add_column(name, justify="right")
-    for number, each in enumerate(answer.options[:SHOWN], 1):
-        cost = each.cost
+    for number, option in enumerate(answer.options[:SHOWN], 1):
+        cost = option.cost
         known = {
             "USD/hour": "" if cost.usd_per_hour is None else f"{cost.usd_per_hour:,.2f}",
             "USD/month": "" if cost.usd_per_month is None else f"{cost.usd_per_month:,.2f}",
             "USD/run": "" if cost.usd_per_run is None else f"{cost.usd_per_run.middle:,.2f}",
-            "USD per unit": per_unit(each),
+            "USD per unit": per_unit(option),
         }
-        words = (str(number), hardware(each), SERVED[each.hosting], BOUGHT[each.purchase], NEXT[each.action])
+        words = (str(number), hardware(option), SERVED[option.hosting], BOUGHT[option.purchase], NEXT[option.action])
         rows.add_row(*(Text(word) for word in (*words, *(known[name] for name in money))))
     return rows
 
 
 def _money(answer: Advice) -> str:
     """The one column of money that a narrow table has: the run or the month where one is known, else the hour."""
-    if any(each.cost.usd_per_run is not None for each in answer.options):
+    if any(option.cost.usd_per_run is not None for option in answer.options):
         return "USD/run"
-    return "USD/month" if any(each.cost.usd_per_month is not None for each in answer.options) else "USD/hour"
+    return "USD/month" if any(option.cost.usd_per_month is not None for option in answer.options) else "USD/hour"
 
 
-def hardware(each: AdvisedOption) -> str:
+def hardware(option: AdvisedOption) -> str:
     """The type and its count, or what the service hides."""
-    return f"{each.count} x {each.instance_type}" if each.instance_type else each.plan
+    return f"{option.count} x {option.instance_type}" if option.instance_type else option.plan
 
 
-def per_unit(each: AdvisedOption) -> str:
+def per_unit(option: AdvisedOption) -> str:
     """The price of a million tokens, a run or 1,000 requests, whichever is known first."""
-    cost = each.cost
+    cost = option.cost
     if cost.usd_per_million_tokens:
         return f"{span(cost.usd_per_million_tokens)} a million tokens"
     if cost.usd_per_run:
@@ -209,26 +209,26 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _detail(each: AdvisedOption) -> Iterator[RenderableType]:
+def _detail(option: AdvisedOption) -> Iterator[RenderableType]:
     """Why, what it holds and serves, and what it asks for."""
-    if each.action is Action.UNKNOWN:
+    if option.action is Action.UNKNOWN:
         return
-    yield Text(f"Why {each.instance_type or SERVED[each.hosting]}", style="bold")
-    reasons = [reason for reason in each.reasons if reason.source != Rule.PRODUCTION_TWO]  # the headline has it
+    yield Text(f"Why {option.instance_type or SERVED[option.hosting]}", style="bold")
+    reasons = [reason for reason in option.reasons if reason.source != Rule.PRODUCTION_TWO]  # the headline has it
     lines = [f"{reason.text} [{reason.source}]" if reason.source else reason.text for reason in reasons]
-    said = " ".join(lines)
-    lines += [f"layout: {each.plan}"] if each.instance_type and each.plan and each.plan not in said else []
-    if each.memory:
-        digits = 1 if each.memory.needed_gib >= 1 else 2
-        parts = ", ".join(f"{name} {gib:.{digits}f}" for name, gib in each.memory.parts)
-        words = "" if each.memory.words in said else each.memory.words
+    text = " ".join(lines)
+    lines += [f"layout: {option.plan}"] if option.instance_type and option.plan and option.plan not in text else []
+    if option.memory:
+        digits = 1 if option.memory.needed_gib >= 1 else 2
+        parts = ", ".join(f"{name} {gib:.{digits}f}" for name, gib in option.memory.parts)
+        words = "" if option.memory.words in text else option.memory.words
         lines.append(f"memory: {parts} GiB; {words}".rstrip("; "))
-    lines += [f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() for figure in each.estimates]
-    why = next((figure.interval.reasons for figure in each.estimates), ())
+    lines += [f"{figure.name}: {span(figure.interval)} {figure.unit}".rstrip() for figure in option.estimates]
+    why = next((figure.interval.reasons for figure in option.estimates), ())
     lines += [f"the range: {'; '.join(why)}"] if why else []
-    lines += [f"effort: {each.effort}"] if each.effort else []
-    lines += [f"phases: {'; '.join(each.phases)}"] if each.phases else []
-    lines += [f"risk: {each.risk}"] + ([f"to be sure: {each.measure}"] if each.measure else [])
+    lines += [f"effort: {option.effort}"] if option.effort else []
+    lines += [f"phases: {'; '.join(option.phases)}"] if option.phases else []
+    lines += [f"risk: {option.risk}"] + ([f"to be sure: {option.measure}"] if option.measure else [])
     for line in lines:
         yield Padding(Text(f"- {line}"), (0, 0, 0, 2), expand=False)
 
@@ -268,11 +268,11 @@ def by_traffic(answer: Advice) -> Table:
 
 def _environments(answer: Advice) -> Iterator[RenderableType]:
     """What each environment gets, why, and the tags of its endpoint."""
-    for each in answer.environments:
-        option, monthly = each.option, each.option.cost.usd_per_month
+    for variant in answer.environments:
+        option, monthly = variant.option, variant.option.cost.usd_per_month
         what = f"{hardware(option)}, {SERVED[option.hosting]}, {BOUGHT[option.purchase]}"
         price = "" if monthly is None else f", USD {monthly:,.2f} a month"
-        lines = [f"{reason.text} [{reason.source}]" for reason in each.differs]
-        lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in each.tags.items()))
-        yield Padding(Text(f"{each.environment}: {what}{price}"), (0, 0, 0, 2), expand=False)
+        lines = [f"{reason.text} [{reason.source}]" for reason in variant.differs]
+        lines.append("tags: " + ", ".join(f"{name}={value}" for name, value in variant.tags.items()))
+        yield Padding(Text(f"{variant.environment}: {what}{price}"), (0, 0, 0, 2), expand=False)
         yield from (Padding(Text(f"- {line}"), (0, 0, 0, 4), expand=False) for line in lines)

@@ -215,7 +215,7 @@ def scan(
         from rightsizer.terminal.wake_page import asleep_document
 
         limits = obeyed.known.account_limits.hours
-        away = [asleep_document(one, found.at, limits, False, stack) for one in found.asleep]
+        away = [asleep_document(record, found.at, limits, False, stack) for record in found.asleep]
         print_json(document.survey_document(found) | {"asleep": away, "policy": document.policy_document(obeyed)})
     else:
         console = tables.output()
@@ -256,14 +256,14 @@ def explain(
     errors = Screen(stderr=True)
     for lost in found.unobserved:
         errors.print(f"{lost.ref.name} could not be read: {lost.reason.sentence}", style="red", markup=False)
-    for each in found.recommendations:
+    for recommendation in found.recommendations:
         if as_json:
-            said = {"policy": document.policy_document(obeyed, each)}
-            print_json(document.explanation_document(each, found.rest.findings) | said)
+            said = {"policy": document.policy_document(obeyed, recommendation)}
+            print_json(document.explanation_document(recommendation, found.rest.findings) | said)
         else:
             console = tables.output()
-            console.print(tables.explanation(each, found.rest.findings, console.width))
-            console.print(tables.policy_of_endpoint(obeyed, each))
+            console.print(tables.explanation(recommendation, found.rest.findings, console.width))
+            console.print(tables.policy_of_endpoint(obeyed, recommendation))
     tables.print_policy_problems(obeyed, errors)
     tables.print_warnings(found, errors)
     raise typer.Exit(Exit.FAILED if found.unobserved else code_of(found))

@@ -79,28 +79,28 @@ def backtest(
     """
     session = open_session(region, profile, endpoint_url)
     errors = Screen(stderr=True)
-    known, source = _settings(session, stack, limits, errors)
+    settings, source = _settings(session, stack, limits, errors)
     ports, now, lost = bootstrap.reading_ports(session), bootstrap.now(), list[Reason]()
     summaries = list(ports.fleet.list_endpoints())
-    policy = policy_of(known)
+    policy = policy_of(settings)
     with progress_of("testing endpoints") as report:
         watcher = ProgressWatcher(done=_steps(report, len(summaries)), told=lost.append)
-        results = list(backtests(ports, summaries, BacktestPeriod(days, policy, known.limits), now, watcher))
+        results = list(backtests(ports, summaries, BacktestPeriod(days, policy, settings.limits), now, watcher))
     tried = sorted(
         (each for each in results if isinstance(each, Backtest)), key=lambda each: (-each.saved_usd, each.endpoint)
     )
     unread = [each for each in results if isinstance(each, Unobserved)]
-    found = BacktestedAccount(
-        session.region, now, days, source, known.limits, tuple(tried), tuple(unread), calibrate(tried, policy)
+    backtested = BacktestedAccount(
+        session.region, now, days, source, settings.limits, tuple(tried), tuple(unread), calibrate(tried, policy)
     )
     if as_json:
-        print_json(document_of(found))
+        print_json(document_of(backtested))
     else:
         console = tables.output()
-        console.print(backtest_page(found, console.width))
-    for reason in dict.fromkeys([*lost, *(each.reason for each in unread)]):
+        console.print(backtest_page(backtested, console.width))
+    for reason in dict.fromkeys([*lost, *(unobserved.reason for unobserved in unread)]):
         errors.print(f"warning: {reason.sentence}", style="yellow", markup=False)
-    whole = not lost and all(each.reason.code in UNTESTED for each in unread)
+    whole = not lost and all(unobserved.reason.code in UNTESTED for unobserved in unread)
     acts = any(each.changes for each in tried)
     raise typer.Exit(Exit.SAVINGS_FOUND if acts else Exit.NOTHING_TO_DO if whole else Exit.INCOMPLETE)
 
@@ -117,13 +117,13 @@ def _settings(session: Session, stack: str, limits: str | None, errors: Screen) 
     if given is None:
         return Settings(), f"the defaults of Limits, no stack {stack} is deployed here"
     change_limits(given.get("Limits", "{}"))  # with limits that mean nothing the stack changes nothing
-    known = policy_of_parameters(session, given)
-    if known.unread:
-        errors.print(f"warning: the policy document is left out: {known.unread}", style="yellow", markup=False)
-    if known.account_limits.misread:  # likewise, and a back-test would show otherwise
-        raise SettingsError(known.account_limits.misread[0])
-    also = f" and its policy document {known.name}" if known.document else ""
-    return known.account_settings, f"Limits of the stack {stack}{also}"
+    stack_policy = policy_of_parameters(session, given)
+    if stack_policy.unread:
+        errors.print(f"warning: the policy document is left out: {stack_policy.unread}", style="yellow", markup=False)
+    if stack_policy.account_limits.misread:  # likewise, and a back-test would show otherwise
+        raise SettingsError(stack_policy.account_limits.misread[0])
+    also = f" and its policy document {stack_policy.name}" if stack_policy.document else ""
+    return stack_policy.account_settings, f"Limits of the stack {stack}{also}"
 
 
 def _steps(report: Callable[[int, int], None], number: int) -> Callable[[], None]:
@@ -138,37 +138,39 @@ def _steps(report: Callable[[int, int], None], number: int) -> Callable[[], None
     return step
 
 
-def document_of(found: BacktestedAccount) -> dict[str, Any]:
+def document_of(backtested: BacktestedAccount) -> dict[str, Any]:
     """The whole back-test. Money is text in US dollars, times are ISO 8601 in UTC, shares 0..1."""
-    seen, limits = found.calibration, found.limits
+    calibration, limits = backtested.calibration, backtested.limits
     return {
         "version": document.VERSION,
-        "region": found.region,
-        "at": found.at.isoformat(),
-        "days": found.days,
+        "region": backtested.region,
+        "at": backtested.at.isoformat(),
+        "days": backtested.days,
         "limits": {
-            "source": found.source,
+            "source": backtested.source,
             "changes_per_day": limits.changes_per_day,
             "usd_per_day": str(limits.usd_per_day),
             "dimensions": sorted(kind.value for kind in limits.dimensions),
         },
-        "endpoints": [_endpoint(each) for each in found.tried],
-        "unobserved": [{"endpoint": each.ref.name, "reason": each.reason.sentence} for each in found.unread],
-        "saved_usd": str(sum((each.saved_usd for each in found.tried), Decimal(0))),
-        "saved_by_plan_usd": str(sum((each.by_plan_usd for each in found.tried), Decimal(0))),
+        "endpoints": [_endpoint(each) for each in backtested.tried],
+        "unobserved": [
+            {"endpoint": unobserved.ref.name, "reason": unobserved.reason.sentence} for unobserved in backtested.unread
+        ],
+        "saved_usd": str(sum((each.saved_usd for each in backtested.tried), Decimal(0))),
+        "saved_by_plan_usd": str(sum((each.by_plan_usd for each in backtested.tried), Decimal(0))),
         "calibration": {
-            "changes": seen.changes,
-            "told": seen.told,
-            "held": seen.held,
-            "replayed": seen.replayed,
-            "brier": _round_share(seen.brier),
-            "brier_calling_each_harmless": _round_share(seen.brier_without),
-            "promised_late_share": _round_share(seen.promised_late),
-            "seen_late_share": _round_share(seen.seen_late),
-            "promised_usd": str(seen.promised_usd),
-            "saved_usd": str(seen.saved_usd),
+            "changes": calibration.changes,
+            "told": calibration.told,
+            "held": calibration.held,
+            "replayed": calibration.replayed,
+            "brier": _round_share(calibration.brier),
+            "brier_calling_each_harmless": _round_share(calibration.brier_without),
+            "promised_late_share": _round_share(calibration.promised_late),
+            "seen_late_share": _round_share(calibration.seen_late),
+            "promised_usd": str(calibration.promised_usd),
+            "saved_usd": str(calibration.saved_usd),
         },
-        "regret_usd": str(seen.regret_usd),
+        "regret_usd": str(calibration.regret_usd),
         "not_known": NOT_KNOWN,
     }
 

@@ -46,27 +46,31 @@ class BacktestedAccount:
     calibration: Calibration
 
 
-def backtest_page(found: BacktestedAccount, width: int) -> RenderableType:
+def backtest_page(backtested: BacktestedAccount, width: int) -> RenderableType:
     """Everything, the endpoints that would have saved most first."""
-    if not found.tried and not found.unread:
+    if not backtested.tried and not backtested.unread:
         return Text("No endpoint exists in this account and Region.")
     parts: list[RenderableType] = []
-    changed = [each for each in found.tried if each.changes]
+    changed = [backtest for backtest in backtested.tried if backtest.changes]
     if changed:
         parts += [_changes(changed) if width >= tables.NARROW else _change_list(changed), Text()]
-    left = [each for each in found.tried if not each.changes]
+    left = [backtest for backtest in backtested.tried if not backtest.changes]
     if left:
-        rows = [(each.endpoint, _left_reason(each)) for each in left]
+        rows = [(backtest.endpoint, _left_reason(backtest)) for backtest in left]
         parts += [_rows("Left as it is", "Judgement of the last morning, and what would have held", rows), Text()]
-    beside = [(each.endpoint, ", ".join(each.left_out)) for each in found.tried if each.left_out]
+    beside = [(backtest.endpoint, ", ".join(backtest.left_out)) for backtest in backtested.tried if backtest.left_out]
     if beside:
         parts += [_rows("In part", "Variants that were not played: only the first of an endpoint is", beside), Text()]
     missed = [
-        (each.endpoint, f"{_missed_text(each)}. Why not: {each.missed.why.sentence}") for each in changed if each.missed
+        (backtest.endpoint, f"{_missed_text(backtest)}. Why not: {backtest.missed.why.sentence}")
+        for backtest in changed
+        if backtest.missed
     ]
     if missed:
         parts += [_rows("Not dared", "What would have held and saved more", missed), Text()]
-    return Group(*parts, *_calibration_lines(found.calibration), _total_line(found), Text(NOT_KNOWN, style="dim"))
+    return Group(
+        *parts, *_calibration_lines(backtested.calibration), _total_line(backtested), Text(NOT_KNOWN, style="dim")
+    )
 
 
 def _changes(tried: list[Backtest]) -> Table:
@@ -76,9 +80,9 @@ def _changes(tried: list[Backtest]) -> Table:
     for title in ("USD/month", "Saved", "Days", "Late", "h >80 / >100 %", "p95 / may be", "GiB free"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("Verdict", overflow="fold", ratio=1)
-    for each in tried:
-        for change in each.changes:
-            table.add_row(Text(one_line(each.endpoint)), *_figures(change), _verdict(change))
+    for backtest in tried:
+        for change in backtest.changes:
+            table.add_row(Text(one_line(backtest.endpoint)), *_figures(change), _verdict(change))
     return table
 
 
@@ -129,10 +133,10 @@ def _verdict(change: BacktestChange) -> Text:
 def _change_list(tried: list[Backtest]) -> RenderableType:
     parts: list[RenderableType] = []
     names = ("saves a month", "saved", "days", "late", "hours above 80 / 100 %", "worst p95 / may be", "GiB free")
-    for each in tried:
-        for change in each.changes:
+    for backtest in tried:
+        for change in backtest.changes:
             when, what, *figures = _figures(change)
-            parts += [Text.assemble((each.endpoint, "bold"), f"  from {when}: {what}")]
+            parts += [Text.assemble((backtest.endpoint, "bold"), f"  from {when}: {what}")]
             facts = "; ".join(f"{name}: {figure}" for name, figure in zip(names, figures, strict=True))
             parts += [Padding(Text(facts), (0, 0, 0, 2)), Padding(_verdict(change), (0, 0, 0, 2))]
     return Group(*parts)
@@ -147,20 +151,20 @@ def _rows(name: str, title: str, rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def _left_reason(each: Backtest) -> str:
-    if each.last is None:
+def _left_reason(backtest: Backtest) -> str:
+    if backtest.last is None:
         return "no whole day with datapoints before the last morning"
-    mornings = ", ".join(f"{gate} {number}" for gate, number in each.mornings.items())
-    more = f". Missed: {_missed_text(each)}" if each.missed else ""
-    return f"{each.last.gate_reason.sentence} (mornings: {mornings}){more}"
+    mornings = ", ".join(f"{gate} {number}" for gate, number in backtest.mornings.items())
+    more = f". Missed: {_missed_text(backtest)}" if backtest.missed else ""
+    return f"{backtest.last.gate_reason.sentence} (mornings: {mornings}){more}"
 
 
-def _missed_text(each: Backtest) -> str:
-    assert each.missed is not None
-    option, after, since = each.missed.option, each.missed.after, each.missed.judged_at
+def _missed_text(backtest: Backtest) -> str:
+    assert backtest.missed is not None
+    option, after, since = backtest.missed.option, backtest.missed.after, backtest.missed.judged_at
     what = sentences.change(option).removeprefix("run on ")
     return (
-        f"{what} from {since.day} {since:%b} on, USD {each.missed.regret_usd:,.0f} more in"
+        f"{what} from {since.day} {since:%b} on, USD {backtest.missed.regret_usd:,.0f} more in"
         f" {sentences.count(after.days, 'day')}, {_late(after)} requests late, {after.late_before or 0:,} without it"
     )
 
@@ -194,26 +198,28 @@ def _standing_saving(change: BacktestChange) -> Decimal:
     return change.after.saved_usd if held or restored else Decimal(0)
 
 
-def _total_line(found: BacktestedAccount) -> Text:
-    acted = sum(1 for each in found.tried if each.changes)
-    more = f"; USD {found.calibration.regret_usd:,.0f} more were missed" if found.calibration.regret_usd else ""
+def _total_line(backtested: BacktestedAccount) -> Text:
+    acted = sum(1 for backtest in backtested.tried if backtest.changes)
+    more = (
+        f"; USD {backtested.calibration.regret_usd:,.0f} more were missed" if backtested.calibration.regret_usd else ""
+    )
     text = (
-        f"{sentences.count(len(found.tried), 'endpoint')} in {found.region} over {found.days} days:"
-        f" {acted} changed, {_saved_text(found)}{more} (by {found.source})"
+        f"{sentences.count(len(backtested.tried), 'endpoint')} in {backtested.region} over {backtested.days} days:"
+        f" {acted} changed, {_saved_text(backtested)}{more} (by {backtested.source})"
     )
     return Text(text, style="bold")
 
 
-def _saved_text(found: BacktestedAccount) -> str:
+def _saved_text(backtested: BacktestedAccount) -> str:
     """What was saved in the replay, apart from what only the plan says."""
-    changes = [change for each in found.tried for change in each.changes if change.after.days]
-    planned = sum((each.by_plan_usd for each in found.tried), Decimal(0))
-    saved = sum((each.saved_usd for each in found.tried), Decimal(0)) - planned
+    changes = [change for backtest in backtested.tried for change in backtest.changes if change.after.days]
+    planned = sum((backtest.by_plan_usd for backtest in backtested.tried), Decimal(0))
+    saved = sum((backtest.saved_usd for backtest in backtested.tried), Decimal(0)) - planned
     held = sum((_standing_saving(change) for change in changes), Decimal(0))
     unheld = f", of which USD {held:,.0f} on changes that held" if round(held) != round(saved) else ""
-    said = []
+    parts = []
     if any(change.after.was_replayed for change in changes):
-        said.append(f"USD {saved:,.0f} saved in the replay, switches taken off{unheld}")
+        parts.append(f"USD {saved:,.0f} saved in the replay, switches taken off{unheld}")
     if not all(change.after.was_replayed for change in changes):
-        said.append(f"USD {planned:,.0f} by plan alone, on days that could not be replayed")
-    return "; ".join(said) or "USD 0 saved"
+        parts.append(f"USD {planned:,.0f} by plan alone, on days that could not be replayed")
+    return "; ".join(parts) or "USD 0 saved"

@@ -15,7 +15,7 @@ def break_even_chart(workload: Workload, answer: Advice) -> LineChart:
     if not rows:
         raise InputError("a chart over traffic belongs to a service that something can hold; ask for --task real-time")
     names = [name for name in rows[0] if name not in (REQUESTS, CHEAPEST)]
-    first = next(each for each in answer.options if each.cost.usd_per_hour is not None)
+    first = next(option for option in answer.options if option.cost.usd_per_hour is not None)
     return LineChart(
         f"What hosting costs over traffic, real-time on {first.instance_type}",
         "requests a month",

@@ -27,7 +27,7 @@ def advise_from_prometheus(url: str, namespace: str | None, days: int, region: s
 
 
 def _region(use: ClusterUse) -> str:
-    named = Counter(each.region for each in use.nodes if each.region)
+    named = Counter(node.region for node in use.nodes if node.region)
     return named.most_common(1)[0][0] if named else HOME
 
 
@@ -40,7 +40,7 @@ def cluster_page(answer: ClusterAdvice, width: int = WIDE) -> RenderableType:
     shown = answer.pods[:SHOWN]
     pods = [_pods(shown)] if width >= WIDE else [Text(line) for line in map(_line, shown)]
     parts: list[RenderableType] = [Text(head), Text(cost, style="bold"), Text(), *pods]
-    parts += [Text(), Text("Node groups", style="bold"), *(_group(each) for each in answer.groups)]
+    parts += [Text(), Text("Node groups", style="bold"), *(_group(node_group) for node_group in answer.groups)]
     parts += [Text(), Text("Why", style="bold"), *_reasons(answer.pods[:SHOWN])]
     if answer.unknown:
         parts += [Text(), Text("Not known", style="bold")]
@@ -52,25 +52,41 @@ def _pods(pods: tuple[PodAdvice, ...]) -> Table:
     rows = Table(box=None, pad_edge=False, header_style="bold")
     for name in COLUMNS:
         rows.add_column(name, overflow="fold")
-    for each in pods:
-        busy = "" if each.busy_percent is None else f"{each.busy_percent:.0f} % (p95 {each.busy_p95_percent or 0:.0f})"
-        held = "" if each.memory_max_gib is None else f"{each.memory_max_gib:.1f}"
-        devices = f"{each.devices} {each.resource}" if each.devices else ""
-        cells = [f"{each.pods} x {each.group}/{each.container}", devices, each.instance_type, busy, held]
-        cells.append(_from_to(each.cpu_request, each.cpu_needed))
-        cells.append(_from_to(each.memory_request_gib, each.memory_needed_gib))
-        cells += [each.action.value, each.advised_type or ("none" if each.devices else ""), _cost(each)]
+    for advice in pods:
+        busy = (
+            ""
+            if advice.busy_percent is None
+            else f"{advice.busy_percent:.0f} % (p95 {advice.busy_p95_percent or 0:.0f})"
+        )
+        held = "" if advice.memory_max_gib is None else f"{advice.memory_max_gib:.1f}"
+        devices = f"{advice.devices} {advice.resource}" if advice.devices else ""
+        cells = [f"{advice.pods} x {advice.group}/{advice.container}", devices, advice.instance_type, busy, held]
+        cells.append(_from_to(advice.cpu_request, advice.cpu_needed))
+        cells.append(_from_to(advice.memory_request_gib, advice.memory_needed_gib))
+        cells += [advice.action.value, advice.advised_type or ("none" if advice.devices else ""), _cost(advice)]
         rows.add_row(*(Text(cell) for cell in cells))
     return rows
 
 
-def _line(each: PodAdvice) -> str:
+def _line(advice: PodAdvice) -> str:
     """One container without the table."""
-    devices = f"{each.devices} {each.resource} on {each.instance_type or 'unknown nodes'}" if each.devices else ""
-    advised = f"{each.action.value} {each.advised_type}".rstrip()
-    cpu, memory = _from_to(each.cpu_request, each.cpu_needed), _from_to(each.memory_request_gib, each.memory_needed_gib)
-    cost = f"USD {_cost(each)} a month" if each.usd_per_month is not None else ""
-    words = (f"{each.pods} x {each.group}/{each.container}", devices, f"CPU {cpu}", f"GiB {memory}", advised, cost)
+    devices = (
+        f"{advice.devices} {advice.resource} on {advice.instance_type or 'unknown nodes'}" if advice.devices else ""
+    )
+    advised = f"{advice.action.value} {advice.advised_type}".rstrip()
+    cpu, memory = (
+        _from_to(advice.cpu_request, advice.cpu_needed),
+        _from_to(advice.memory_request_gib, advice.memory_needed_gib),
+    )
+    cost = f"USD {_cost(advice)} a month" if advice.usd_per_month is not None else ""
+    words = (
+        f"{advice.pods} x {advice.group}/{advice.container}",
+        devices,
+        f"CPU {cpu}",
+        f"GiB {memory}",
+        advised,
+        cost,
+    )
     return ", ".join(filter(None, words))
 
 
@@ -79,12 +95,12 @@ def _from_to(asked: float | None, needed: float | None) -> str:
     return before if needed is None or needed == asked else f"{before} to {needed:g}"
 
 
-def _cost(each: PodAdvice) -> str:
-    if each.usd_per_month is None:
+def _cost(advice: PodAdvice) -> str:
+    if advice.usd_per_month is None:
         return ""
-    if each.advised_usd_per_month in (None, each.usd_per_month):
-        return f"{each.usd_per_month:,.2f}"
-    return f"{each.usd_per_month:,.2f} to {each.advised_usd_per_month:,.2f}"
+    if advice.advised_usd_per_month in (None, advice.usd_per_month):
+        return f"{advice.usd_per_month:,.2f}"
+    return f"{advice.usd_per_month:,.2f} to {advice.advised_usd_per_month:,.2f}"
 
 
 def _group(each: NodeGroup) -> RenderableType:
@@ -94,7 +110,7 @@ def _group(each: NodeGroup) -> RenderableType:
 
 
 def _reasons(pods: tuple[PodAdvice, ...]) -> Iterator[RenderableType]:
-    for each in pods:
-        for reason in each.reasons:
-            line = f"- {each.group}/{each.container}: {reason.text} [{reason.source}]"
+    for advice in pods:
+        for reason in advice.reasons:
+            line = f"- {advice.group}/{advice.container}: {reason.text} [{reason.source}]"
             yield Padding(Text(line), (0, 0, 0, 2))

@@ -128,32 +128,32 @@ def _settings(session: Session, stack: str) -> Iterator[Check]:
     action, purpose = "cloudformation:DescribeStacks", f"the settings of stack {stack}"
     try:
         given = parameters_of(session, stack)
-        known = policy_of_parameters(session, given or {})
+        stack_policy = policy_of_parameters(session, given or {})
     except RightsizerError as error:
         yield Check(action, purpose, Outcome.NOT_CHECKED, str(error), f"allow {action} to these credentials")
         return
-    yield from _policy(known)
-    for problem in known.settings.misread:
+    yield from _policy(stack_policy)
+    for problem in stack_policy.settings.misread:
         detail = f"{problem}; no change begins until it is put right"
         yield Check(action, purpose, Outcome.FAILED, detail, "correct the parameter, and deploy again")
-    yield from incident_alarms(session, known.account_limits.incident_alarms)
+    yield from incident_alarms(session, stack_policy.account_limits.incident_alarms)
     if given is not None:
         yield _approvers(Approvers.parse(given.get("Approvers", ""), ""))
     if given is not None and "MayStop" in given:
-        yield from _office_hours(session, stack, given["MayStop"] == "tagged", known.account_limits.hours)
+        yield from _office_hours(session, stack, given["MayStop"] == "tagged", stack_policy.account_limits.hours)
 
 
-def _policy(known: StackPolicy) -> Iterator[Check]:
+def _policy(stack_policy: StackPolicy) -> Iterator[Check]:
     """What of the policy document cannot be understood, or that it was not read."""
-    what = ("ssm:GetParameter", f"the policy document {known.name}")
-    if known.unread:
-        yield Check(*what, Outcome.NOT_CHECKED, known.unread, "allow ssm:GetParameter to these credentials")
-    for problem in known.document.problems:
+    what = ("ssm:GetParameter", f"the policy document {stack_policy.name}")
+    if stack_policy.unread:
+        yield Check(*what, Outcome.NOT_CHECKED, stack_policy.unread, "allow ssm:GetParameter to these credentials")
+    for problem in stack_policy.document.problems:
         yield Check(
             *what, Outcome.FAILED, problem, "correct it: rightsizer policy check FILE, rightsizer policy put FILE"
         )
-    if known.stored is not None and not known.document.problems:
-        yield Check(*what, Outcome.OK, f"version {known.stored.version} is right", "")
+    if stack_policy.stored is not None and not stack_policy.document.problems:
+        yield Check(*what, Outcome.OK, f"version {stack_policy.stored.version} is right", "")
 
 
 def _protection_hint(session: Session, stack: str) -> str:
@@ -214,17 +214,17 @@ def _status(session: Session, endpoint: str) -> str:
         return ""
 
 
-def _approvers(known: Approvers) -> Check:
+def _approvers(approvers: Approvers) -> Check:
     """Whom the list lets decide, in Slack and at a terminal; each of them may be nobody on purpose."""
     what = ("parameter Approvers", "who may decide")
-    if known.unknown_entries:
+    if approvers.unknown_entries:
         remedy = "name Slack user ids, role/NAME, user/NAME or ARNs of IAM (docs/security.md), and deploy again"
-        return Check(*what, Outcome.FAILED, f"it names nobody by {', '.join(known.unknown_entries)}", remedy)
-    if not known.entries:
+        return Check(*what, Outcome.FAILED, f"it names nobody by {', '.join(approvers.unknown_entries)}", remedy)
+    if not approvers.entries:
         detail = "nobody in Slack; at a terminal whoever IAM lets write to the table"
         return Check(*what, Outcome.OK, detail, "")
-    at_terminal = ", ".join(known.terminal_entries) or "nobody, as long as the list has no role/NAME"
-    in_slack = sentences.count(len(known.slack_users), "user") if known.slack_users else "nobody"
+    at_terminal = ", ".join(approvers.terminal_entries) or "nobody, as long as the list has no role/NAME"
+    in_slack = sentences.count(len(approvers.slack_users), "user") if approvers.slack_users else "nobody"
     return Check(*what, Outcome.OK, f"in Slack: {in_slack}; at a terminal: {at_terminal}", "")
 
 

@@ -94,7 +94,7 @@ def proposals(
     unread: list[UnreadRow] = []
     found = sorted(options.desk().store.proposals(state or (), unread), key=_listing_order)
     if options.as_json:
-        listed = [document.proposal_document(one) for one in found]
+        listed = [document.proposal_document(proposal) for proposal in found]
         print_json({"version": document.VERSION, "proposals": listed, "unreadable": document.unread_documents(unread)})
         return
     console = tables.output()
@@ -119,36 +119,38 @@ def _proposal_table(found: Sequence[Proposal]) -> RenderableType:
     grid.add_column("Saving a month", justify="right", overflow="fold")
     grid.add_column("Id of change", no_wrap=True)
     grid.add_column("How it stands", overflow="fold", ratio=1)
-    for one in found:
-        what, saving, stands = _standing(one)
-        state = Text(one.state.value, style=STATE_COLOURS.get(one.state, ""))
-        grid.add_row(one.id, Text(one.ref.name), state, Text(what), saving, one.change_id, Text(stands))
+    for proposal in found:
+        what, saving, stands = _standing(proposal)
+        state = Text(proposal.state.value, style=STATE_COLOURS.get(proposal.state, ""))
+        grid.add_row(proposal.id, Text(proposal.ref.name), state, Text(what), saving, proposal.change_id, Text(stands))
     return grid
 
 
 def _proposal_list(found: Sequence[Proposal]) -> RenderableType:
     """The same for a terminal that is too narrow for a table; ids are whole, so that they can be copied."""
     parts: list[RenderableType] = []
-    for one in found:
-        what, saving, stands = _standing(one)
-        head = Text.assemble((one.ref.name, "bold"), "  ", (one.state.value, STATE_COLOURS.get(one.state, "")))
-        ids = Text(f"{one.id}  {one.change_id}".rstrip(), style="dim")
+    for proposal in found:
+        what, saving, stands = _standing(proposal)
+        head = Text.assemble(
+            (proposal.ref.name, "bold"), "  ", (proposal.state.value, STATE_COLOURS.get(proposal.state, ""))
+        )
+        ids = Text(f"{proposal.id}  {proposal.change_id}".rstrip(), style="dim")
         worth = f", {saving} a month" if saving else ""
         parts += [head, *(Padding(each, (0, 0, 0, 2)) for each in (Text(f"{what}{worth}"), Text(stands), ids))]
     return Group(*parts)
 
 
-def _standing(one: Proposal) -> tuple[str, str, str]:
+def _standing(proposal: Proposal) -> tuple[str, str, str]:
     """What is proposed, what that saves a month, and how it stands; nothing is saved where more is needed."""
-    option, usd = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
+    option, usd = proposal.recommendation.chosen_option, proposal.recommendation.saving_usd_per_month
     what = sentences.change(option) if option else NEEDS_MORE
-    stands = one.outcome or sentences.standing_sentence(one)
+    stands = proposal.outcome or sentences.standing_sentence(proposal)
     return one_line(what), sentences.money(usd) if usd else "", one_line(stands)
 
 
-def _listing_order(one: Proposal) -> tuple[float, Decimal, str]:
+def _listing_order(proposal: Proposal) -> tuple[float, Decimal, str]:
     """The newest first; of one evaluation the largest saving first."""
-    return -one.created_at.timestamp(), -one.recommendation.saving_usd_per_month, one.ref.name
+    return -proposal.created_at.timestamp(), -proposal.recommendation.saving_usd_per_month, proposal.ref.name
 
 
 @app.command(epilog=examples("rightsizer history chat-prod", "rightsizer history chat-prod --json | jq .events"))
@@ -163,19 +165,19 @@ def history(
     automatically.
     """
     unread: list[UnreadRow] = []
-    found = list(events_of(options.desk(), endpoint, unread))
-    if not found and not unread:
+    events = list(events_of(options.desk(), endpoint, unread))
+    if not events and not unread:
         raise InputError(
             f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name; "
             "rightsizer proposals lists those that it knows"
         )
     if options.as_json:
-        rows = [event_document(one) for one in found]
+        rows = [event_document(event) for event in events]
         lost = document.unread_documents(unread)
         print_json({"version": document.VERSION, "endpoint": endpoint, "events": rows, "unreadable": lost})
         return
     console = tables.output()
-    for part in _page(list(summarised(found)), console.width):
+    for part in _page(list(summarised(events)), console.width):
         console.print(part)
     for row in unread:
         tables.say(one_line(sentences.unread_row(row)))
@@ -183,15 +185,15 @@ def history(
 
 def events_of(at: Desk, endpoint: str, unread: list[UnreadRow]) -> Iterator[Event]:
     """Everything that is stored about the endpoint, the oldest first."""
-    found: list[Event] = []
+    events: list[Event] = []
     for proposal in at.store.proposals((), unread):
         if proposal.ref.name == endpoint:
-            found += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
+            events += _of_proposal(proposal, Messages(at.table).message(proposal.id) is not None)
             for change in changes_of(at.journal.load, proposal):
-                found += _of_change(change)
+                events += _of_change(change)
     record = at.hours.load(endpoint)
-    found += _of_hours(record) if record else ()
-    yield from sorted(found, key=lambda one: one.at)
+    events += _of_hours(record) if record else ()
+    yield from sorted(events, key=lambda event: event.at)
 
 
 def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iterator[Change]:
@@ -211,24 +213,24 @@ def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iter
         waiting += [change_id_of_next(stage)] if stage is not None else []
 
 
-def _of_proposal(one: Proposal, was_posted: bool) -> Iterator[Event]:
-    option, saving = one.recommendation.chosen_option, one.recommendation.saving_usd_per_month
+def _of_proposal(proposal: Proposal, was_posted: bool) -> Iterator[Event]:
+    option, saving = proposal.recommendation.chosen_option, proposal.recommendation.saving_usd_per_month
     what = f"to {sentences.change(option)}" if option else "a look at it"
     saves = f", saves {sentences.money(saving)} a month" if saving > 0 else ""
     shown = "; shown in Slack" if was_posted else ""
-    yield Event(one.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=one.id)
-    if one.decision is not None:
-        said = f"{one.decision.state.value}{', the test first' if one.decision.test_first else ''}"
-        why = f": {one.decision.comment}" if one.decision.comment else ""
-        yield _by(one.decision.by, one.decision.at, "decided", f"{said}{why}", one)
-    if one.asked_back_by and one.asked_back_at:
-        yield _by(one.asked_back_by, one.asked_back_at, "asked-back", "asked for the way back", one)
+    yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=proposal.id)
+    if proposal.decision is not None:
+        text = f"{proposal.decision.state.value}{', the test first' if proposal.decision.test_first else ''}"
+        why = f": {proposal.decision.comment}" if proposal.decision.comment else ""
+        yield _by(proposal.decision.by, proposal.decision.at, "decided", f"{text}{why}", proposal)
+    if proposal.asked_back_by and proposal.asked_back_at:
+        yield _by(proposal.asked_back_by, proposal.asked_back_at, "asked-back", "asked for the way back", proposal)
 
 
-def _by(text: str, at: datetime, kind: str, said: str, one: Proposal) -> Event:
+def _by(text: str, at: datetime, kind: str, said: str, proposal: Proposal) -> Event:
     by = DecidedBy.read(text)
     places = {DecisionSource.SLACK: "Slack", DecisionSource.CLI: TERMINAL, DecisionSource.POLICY: AUTOMATIC}
-    return Event(at, kind, said, by.person, places.get(by.source, "unknown place"), one.id, one.change_id)
+    return Event(at, kind, said, by.person, places.get(by.source, "unknown place"), proposal.id, proposal.change_id)
 
 
 def _of_change(change: Change) -> Iterator[Event]:
@@ -246,56 +248,56 @@ def _of_change(change: Change) -> Iterator[Event]:
 
 
 def _of_hours(record: HoursRecord) -> Iterator[Event]:
-    for one in record.stopped_times:
-        yield Event(one.start, "stopped", "stopped by its office hours")
-        if one.end is not None:
-            yield Event(one.end, "started", "runs again")
+    for stop in record.stopped_times:
+        yield Event(stop.start, "stopped", "stopped by its office hours")
+        if stop.end is not None:
+            yield Event(stop.end, "started", "runs again")
     for wake in record.wakes:
         by = DecidedBy.read(wake.by)
         text = f"woken until {sentences.time_text(wake.until)}"
         yield Event(wake.at, "woken", text, by.person, TERMINAL if by.source is DecisionSource.CLI else "")
 
 
-def summarised(found: Sequence[Event]) -> Iterator[Event]:
+def summarised(events: Sequence[Event]) -> Iterator[Event]:
     """The events for a person: notes that matter, and the writes of one minute of a change in one line."""
-    wanted = [one for one in found if one.kind != "note" or one.name in TOLD]
-    for (_, kind, _), group in groupby(wanted, key=lambda one: (one.at, one.kind, one.change)):
+    wanted = [event for event in events if event.kind != "note" or event.name in TOLD]
+    for (_, kind, _), group in groupby(wanted, key=lambda event: (event.at, event.kind, event.change)):
         some = list(group)
         yield from _joined_steps(some) if kind == "step" else some
 
 
-def _joined_steps(some: Sequence[Event]) -> Iterator[Event]:
+def _joined_steps(events: Sequence[Event]) -> Iterator[Event]:
     """The update of the endpoint in its own words, the other writes by their number."""
-    counted = Counter(one.name for one in some if one.name != UPDATE)
+    counted = Counter(event.name for event in events if event.name != UPDATE)
     if counted:
-        said = ", ".join(f"{name} × {times}" if times > 1 else name for name, times in counted.items())
-        yield replace(some[0], text=said)
-    yield from (one for one in some if one.name == UPDATE)
+        text = ", ".join(f"{name} × {times}" if times > 1 else name for name, times in counted.items())
+        yield replace(events[0], text=text)
+    yield from (event for event in events if event.name == UPDATE)
 
 
-def event_document(one: Event) -> dict[str, Any]:
+def event_document(event: Event) -> dict[str, Any]:
     """An event with the keys of docs/cli-json.md."""
     return {
-        "at": one.at.isoformat(),
-        "event": one.kind,
-        "text": one.text,
-        "by": one.by,
-        "from": one.place,
-        "proposal": one.proposal or None,
-        "change": one.change or None,
+        "at": event.at.isoformat(),
+        "event": event.kind,
+        "text": event.text,
+        "by": event.by,
+        "from": event.place,
+        "proposal": event.proposal or None,
+        "change": event.change or None,
     }
 
 
-def _page(found: Sequence[Event], width: int) -> Iterator[Grid | Text | Padding]:
+def _page(events: Sequence[Event], width: int) -> Iterator[Grid | Text | Padding]:
     if width < tables.SLIM:
-        for one in found:
-            yield Text.assemble((sentences.time_text(one.at), "bold"), f"  {one_line(one.actor)}")
-            yield Padding(Text(one_line(one.text)), (0, 0, 0, 2))
+        for event in events:
+            yield Text.assemble((sentences.time_text(event.at), "bold"), f"  {one_line(event.actor)}")
+            yield Padding(Text(one_line(event.text)), (0, 0, 0, 2))
         return
     grid = Grid("When", "What", "Who and where", "Id", box=None, pad_edge=False, header_style="bold")
-    for one in found:
-        known = one.change if one.kind in ("step", "failed", "note") else one.proposal
-        style = {"step": "dim", "failed": "red", "decided": "bold", "asked-back": "bold"}.get(one.kind, "")
-        cells = (sentences.time_text(one.at), one.text, one.actor, known)
+    for event in events:
+        known = event.change if event.kind in ("step", "failed", "note") else event.proposal
+        style = {"step": "dim", "failed": "red", "decided": "bold", "asked-back": "bold"}.get(event.kind, "")
+        cells = (sentences.time_text(event.at), event.text, event.actor, known)
         grid.add_row(*(Text(one_line(cell)) for cell in cells), style=style)
     yield grid

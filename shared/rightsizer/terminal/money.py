@@ -70,7 +70,7 @@ def waste(options: StackOptions, by: By = GroupBy.ENDPOINT, days: Days = 14) -> 
 
     Reads the stack's table. Spend is what works, the reserve for peaks, and what the recommended option would not cost.
     """
-    _show(options, by, days, WASTE, lambda one: one.spend > 0)
+    _show(options, by, days, WASTE, lambda totals: totals.spend > 0)
 
 
 @app.command(epilog=examples("rightsizer savings", "rightsizer savings --days 90 --bill cost-explorer"))
@@ -81,7 +81,7 @@ def savings(options: StackOptions, by: By = GroupBy.ENDPOINT, days: Days = 30, b
     Reads the stack's table. Estimates are US dollars a month; saved is what the days really saved, at the hours booked.
     With --bill the saving is reconciled with AWS's bill, as far as that has whole days of the window.
     """
-    _show(options, by, days, SAVINGS, lambda one: one.identified > 0 or one.realised != 0, bill)
+    _show(options, by, days, SAVINGS, lambda totals: totals.identified > 0 or totals.realised != 0, bill)
 
 
 def _show(
@@ -96,7 +96,9 @@ def _show(
     sources = options.report_sources(bill)
     sources = replace(sources, bill=None, hours=sources.bill.hours if sources.bill else None)
     report = reporting.assemble_report(sources, now - timedelta(days=days), now, now)
-    groups = {name: one for name, one in grouped(report.money, by, report.recommendations).items() if wanted(one)}
+    groups = {
+        name: totals for name, totals in grouped(report.money, by, report.recommendations).items() if wanted(totals)
+    }
     ordered = sorted(groups.items(), key=lambda pair: (-columns[-1][1](pair[1]), -columns[0][1](pair[1]), pair[0]))
     if options.as_json:
         print_json(money_document(report, by, ordered))
@@ -105,18 +107,18 @@ def _show(
     console.print(money_page(by, ordered, report.money.totals(), columns, console))
     console.print(f"US dollars a month, {_window(report)}.", style="dim", highlight=False)
     if columns is SAVINGS:
-        said = billed.bill_text(report)
-        tables.say(one_line(f"{said[0].upper()}{said[1:]}."))
+        text = billed.bill_text(report)
+        tables.say(one_line(f"{text[0].upper()}{text[1:]}."))
         for line in billed.lines(report):
             tables.say(one_line(line))
     for row in report.unread:
         tables.say(one_line(sentences.unread_row(row)))
 
 
-def grouped(money: MoneyTable, by: GroupBy, found: Iterable[Recommendation] = ()) -> dict[str, Totals]:
-    """The sums of each group; an endpoint is a group of its own. Components are those of `found`."""
+def grouped(money: MoneyTable, by: GroupBy, recommendations: Iterable[Recommendation] = ()) -> dict[str, Totals]:
+    """The sums of each group; an endpoint is a group of its own. Components are those of `recommendations`."""
     if by is GroupBy.COMPONENT:
-        return by_component(money, found)
+        return by_component(money, recommendations)
     if by is GroupBy.ENDPOINT:
         return {row.endpoint: sum_rows([row]) for row in money.rows}
     return money.by(cast("GroupedBy", by.value))
@@ -136,9 +138,9 @@ def money_page(
     grid.add_column(by.value.capitalize(), footer="in all", overflow="fold")
     for head, figure in columns:
         grid.add_column(head, justify="right", no_wrap=True, footer=f"{figure(whole):,.2f}")
-    for name, one in rows:
-        last = columns[-1][1](one)
-        cells = [Text(f"{figure(one):,.2f}") for _, figure in columns]
+    for name, totals in rows:
+        last = columns[-1][1](totals)
+        cells = [Text(f"{figure(totals):,.2f}") for _, figure in columns]
         cells[-1].stylize("yellow" if columns is WASTE and last > 0 else "green" if last > 0 else "")
         grid.add_row(Text(one_line(name)), *cells)
     return grid if tables.fits(console, grid) else tables.figures_list(_figures([*rows, ("in all", whole)], columns))
@@ -146,8 +148,8 @@ def money_page(
 
 def _figures(rows: Sequence[tuple[str, Totals]], columns: Columns) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """Each name with what is not zero."""
-    for name, one in rows:
-        yield name, [(head, f"{figure(one):,.0f}") for head, figure in columns if round(figure(one))]
+    for name, totals in rows:
+        yield name, [(head, f"{figure(totals):,.0f}") for head, figure in columns if round(figure(totals))]
 
 
 def money_document(report: Report, by: GroupBy, rows: Sequence[tuple[str, Totals]]) -> dict[str, Any]:
@@ -159,8 +161,8 @@ def money_document(report: Report, by: GroupBy, rows: Sequence[tuple[str, Totals
         "end": report.end.isoformat(),
         "by": by.value,
         "rows": [
-            {"name": name, **totals_document(one), **(_endpoint(found[name]) if by is GroupBy.ENDPOINT else {})}
-            for name, one in rows
+            {"name": name, **totals_document(totals), **(_endpoint(found[name]) if by is GroupBy.ENDPOINT else {})}
+            for name, totals in rows
         ],
         "totals": totals_document(report.money.totals()),
         "reconciliation": None if report.reconciliation is None else wire.plain(report.reconciliation),
@@ -168,9 +170,9 @@ def money_document(report: Report, by: GroupBy, rows: Sequence[tuple[str, Totals
     }
 
 
-def totals_document(one: Totals) -> dict[str, Any]:
+def totals_document(totals: Totals) -> dict[str, Any]:
     """Sums by name: money as text, numbers of endpoints as numbers."""
-    values = {each.name: getattr(one, each.name) for each in fields(Totals)}
+    values = {each.name: getattr(totals, each.name) for each in fields(Totals)}
     return {name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}
 
 

@@ -32,16 +32,16 @@ def named_proposal(typed: str, doing: str, read: ReadProposals, preferred: Colle
     """
     if WHOLE_PROPOSAL.fullmatch(typed):
         return typed
-    known = sorted(read(), key=lambda one: one.created_at, reverse=True)
-    named = [one for one in known if one.ref.name == typed]
+    proposals = sorted(read(), key=lambda proposal: proposal.created_at, reverse=True)
+    named = [proposal for proposal in proposals if proposal.ref.name == typed]
     if named:
-        found = [one for one in named if one.state in preferred] or named[:1]
+        found = [proposal for proposal in named if proposal.state in preferred] or named[:1]
     else:
-        found = [one for one in known if len(typed) >= SHORTEST and one.id.startswith(typed)]
+        found = [proposal for proposal in proposals if len(typed) >= SHORTEST and proposal.id.startswith(typed)]
     if len(found) > 1:
         raise InputError(f"{doing}: {typed!r} fits several; give more of the id: {_listed(found)}")
     if not found:
-        open_ones = [one for one in known if one.state in preferred]
+        open_ones = [proposal for proposal in proposals if proposal.state in preferred]
         waiting = f"; these can be named: {_listed(open_ones)}" if open_ones else ""
         raise InputError(
             f"{doing}: there is no such proposal: {typed!r} is no endpoint that has one, and no id begins so{waiting}"
@@ -58,27 +58,31 @@ def named_change(typed: str, doing: str, read: ReadProposals) -> str:
     if WHOLE_CHANGE.fullmatch(typed):
         return typed
     everything = read()
-    known = sorted((one for one in everything if one.change_id), key=lambda one: one.created_at, reverse=True)
-    named = [one for one in known if one.ref.name == typed]
+    proposals = sorted(
+        (proposal for proposal in everything if proposal.change_id),
+        key=lambda proposal: proposal.created_at,
+        reverse=True,
+    )
+    named = [proposal for proposal in proposals if proposal.ref.name == typed]
     if named:
-        found = [one for one in named if one.state in STOPPABLE] or named[:1]
+        found = [proposal for proposal in named if proposal.state in STOPPABLE] or named[:1]
     else:
-        found = [one for one in known if len(typed) >= SHORTEST and one.change_id.startswith(typed)]
+        found = [proposal for proposal in proposals if len(typed) >= SHORTEST and proposal.change_id.startswith(typed)]
     if len(found) > 1:
         raise InputError(f"{doing}: {typed!r} fits several; give more of the id: {_listed(found, changes=True)}")
-    if not found and typed in {one.ref.name for one in everything}:
+    if not found and typed in {proposal.ref.name for proposal in everything}:
         raise InputError(f"{doing}: no change of {typed} has begun; rightsizer history {typed} tells what was decided")
     return found[0].change_id if found else typed
 
 
-def _listed(found: Sequence[Proposal], *, changes: bool = False) -> str:
+def _listed(proposals: Sequence[Proposal], *, changes: bool = False) -> str:
     """Ids with their endpoint and what each would do, the newest first."""
-    rows = [_one(one, one.change_id if changes else one.id) for one in found[:SHOWN]]
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    rows = [_one(proposal, proposal.change_id if changes else proposal.id) for proposal in proposals[:SHOWN]]
+    more = f" and {len(proposals) - SHOWN} more" if len(proposals) > SHOWN else ""
     return "; ".join(rows) + more
 
 
-def _one(one: Proposal, shown: str) -> str:
-    option = one.recommendation.chosen_option
+def _one(proposal: Proposal, shown: str) -> str:
+    option = proposal.recommendation.chosen_option
     what = f", {sentences.change(option)}" if option else ""
-    return one_line(f"{shown} ({one.ref.name}, {one.state.value}{what})")
+    return one_line(f"{shown} ({proposal.ref.name}, {proposal.state.value}{what})")

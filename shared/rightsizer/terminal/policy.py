@@ -76,8 +76,8 @@ def check(options: StackOptions, file: OptionalFile = "") -> None:
         text = read_file(file)
         problems = read_policy(text).problems
     else:
-        known = _in_force(options)
-        text, problems = known.stored.text if known.stored else "{}", known.misread
+        stack_policy = _in_force(options)
+        text, problems = stack_policy.stored.text if stack_policy.stored else "{}", stack_policy.misread
     text = _compact(text)
     size, tier = len(text.encode()), tier_of(text)
     if options.as_json:
@@ -125,23 +125,26 @@ def show(
     The policy document comes first, then the stack's parameters Limits and Approvers, then the defaults. Without
     --environment and --owner every row is shown that differs somewhere. An endpoint's own tags come before them all.
     """
-    known = _in_force(options)
+    stack_policy = _in_force(options)
     wanted = [(_title(environment, owner), Subject(environment, owner))] if environment or owner else None
-    rows = list(_rows_to_show(known, wanted))
+    rows = list(_rows_to_show(stack_policy, wanted))
     if options.as_json:
         listed = [
             {"subject": name, "key": row.key, "value": row.value, "source": row.source, "problem": row.problem}
             for name, row in rows
         ]
-        stored = {"parameter": known.name, "parameter_version": known.stored.version if known.stored else None}
-        print_json({"version": DOCUMENT_VERSION, **stored, "policy": listed, "problems": list(known.misread)})
+        stored = {
+            "parameter": stack_policy.name,
+            "parameter_version": stack_policy.stored.version if stack_policy.stored else None,
+        }
+        print_json({"version": DOCUMENT_VERSION, **stored, "policy": listed, "problems": list(stack_policy.misread)})
         return
-    tables.say(_where(known))
+    tables.say(_where(stack_policy))
     grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Value", "Said by")), box=None)
     for name, row in rows:
         grid.add_row(*(Text(cell) for cell in (name, row.key, row.value, row.source)))
     tables.output().print(grid)
-    for problem in known.misread:
+    for problem in stack_policy.misread:
         tables.say(problem)
 
 
@@ -149,26 +152,26 @@ def _title(environment: Environment | None, owner: str) -> str:
     return " in ".join(part for part in (f"owner {owner}" if owner else "", environment or "") if part)
 
 
-def _rows_to_show(known: StackPolicy, wanted: list[tuple[str, Subject]] | None) -> list[tuple[str, PolicyRow]]:
+def _rows_to_show(stack_policy: StackPolicy, wanted: list[tuple[str, Subject]] | None) -> list[tuple[str, PolicyRow]]:
     """All rows of what was asked for; else those of every endpoint, and others where they differ from these."""
     shown = list[tuple[str, PolicyRow]]()
-    for_all = {row.key: row for row in policy_rows(known, Subject())}
-    for name, subject in wanted or subjects(known.document):
+    for_all = {row.key: row for row in policy_rows(stack_policy, Subject())}
+    for name, subject in wanted or subjects(stack_policy.document):
         everything = bool(wanted) or subject == Subject()
-        shown += [(name, row) for row in policy_rows(known, subject) if everything or row != for_all[row.key]]
+        shown += [(name, row) for row in policy_rows(stack_policy, subject) if everything or row != for_all[row.key]]
     return shown
 
 
-def _where(known: StackPolicy) -> str:
-    if not known.name:
+def _where(stack_policy: StackPolicy) -> str:
+    if not stack_policy.name:
         return (
             "This stack has no policy document: its parameters Limits and Approvers hold. To use one: rightsizer "
             "policy put FILE --parameter /rightsizer/policy, and deploy with PolicyParameter=/rightsizer/policy."
         )
-    if known.stored is None:
-        return f"The policy document {known.name} was not read."
-    changed = f", changed on {time_text(known.stored.modified_at)}" if known.stored.modified_at else ""
-    return f"Policy document {known.name}, version {known.stored.version}{changed}."
+    if stack_policy.stored is None:
+        return f"The policy document {stack_policy.name} was not read."
+    changed = f", changed on {time_text(stack_policy.stored.modified_at)}" if stack_policy.stored.modified_at else ""
+    return f"Policy document {stack_policy.name}, version {stack_policy.stored.version}{changed}."
 
 
 def _in_force(options: StackOptions) -> StackPolicy:
@@ -185,12 +188,18 @@ def _in_force(options: StackOptions) -> StackPolicy:
 @order
 def diff(options: StackOptions, file: File) -> None:
     """Show what a document would change against what is in force. Nothing is stored."""
-    text, known = read_file(file), _in_force(options)
-    then = policy_with(known, text)
-    found = list(differences(known, then))
+    text, stack_policy = read_file(file), _in_force(options)
+    then = policy_with(stack_policy, text)
+    found = list(differences(stack_policy, then))
     if options.as_json:
         problems = list(then.document.problems)
-        print_json({"version": DOCUMENT_VERSION, "changes": [_difference(one) for one in found], "problems": problems})
+        print_json(
+            {
+                "version": DOCUMENT_VERSION,
+                "changes": [_difference(difference) for difference in found],
+                "problems": problems,
+            }
+        )
     else:
         _show_differences(found)
         for problem in then.document.problems:
@@ -201,14 +210,20 @@ def diff(options: StackOptions, file: File) -> None:
         raise typer.Exit(Exit.SAVINGS_FOUND)
 
 
-def _difference(one: PolicyDifference) -> dict[str, str]:
-    return {"subject": one.subject, "key": one.key, "now": one.now, "then": one.then, "source": one.source}
+def _difference(difference: PolicyDifference) -> dict[str, str]:
+    return {
+        "subject": difference.subject,
+        "key": difference.key,
+        "now": difference.now,
+        "then": difference.then,
+        "source": difference.source,
+    }
 
 
 def _show_differences(found: list[PolicyDifference]) -> None:
     grid = Grid(*(Column(head, overflow="fold") for head in ("For", "Key", "Now", "Then")), box=None)
-    for one in found:
-        grid.add_row(*(Text(cell) for cell in (one.subject, one.key, one.now, one.then)))
+    for difference in found:
+        grid.add_row(*(Text(cell) for cell in (difference.subject, difference.key, difference.now, difference.then)))
     tables.output().print(grid if found else UP_TO_NOW)
 
 
@@ -236,20 +251,22 @@ def put(
     if problems:
         raise InputError(f"storing {file}: nothing was stored: {problems[0]}" + _more(len(problems)))
     text = _compact(text)
-    known = options.session_policy() if parameter else _in_force(options)
-    name = parameter or known.name
+    stack_policy = options.session_policy() if parameter else _in_force(options)
+    name = parameter or stack_policy.name
     if not name.startswith("/"):
         what = f"{name!r} does not begin with /" if name else "the stack names no parameter"
         raise InputError(
             f"storing {file}: {what}; give --parameter /rightsizer/policy, and deploy with PolicyParameter"
         )
-    found, tier = list(differences(known, policy_with(known, text))), tier_of(text)
+    found, tier = list(differences(stack_policy, policy_with(stack_policy, text))), tier_of(text)
     version = put_policy(options.session.client("ssm"), name, text)
-    in_force = known.name == name
+    in_force = stack_policy.name == name
     if options.as_json:
         row = {"parameter": name, "parameter_version": version, "tier": tier, "usd_per_month": TIER_USD[tier]}
         row |= {"in_force": in_force}
-        print_json({"version": DOCUMENT_VERSION, "stored": row, "changes": [_difference(one) for one in found]})
+        print_json(
+            {"version": DOCUMENT_VERSION, "stored": row, "changes": [_difference(difference) for difference in found]}
+        )
         return
     _show_differences(found)
     tables.say(f"Stored: {name}, version {version} ({tier.lower()} tier, USD {TIER_USD[tier]} a month).")

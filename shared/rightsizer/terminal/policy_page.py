@@ -34,19 +34,19 @@ class PolicyRow:
     problem: str = ""
 
 
-def policy_rows(known: StackPolicy, subject: Subject) -> Iterator[PolicyRow]:
+def policy_rows(stack_policy: StackPolicy, subject: Subject) -> Iterator[PolicyRow]:
     """Each key with the value that holds for the subject, in the order of docs/policy.md."""
-    limits = _limits(known.parameters.get("Limits", ""))
+    limits = _limits(stack_policy.parameters.get("Limits", ""))
     for key in KEYS:
-        said = find_value(known.document, key, subject)
-        if said is not None:
+        effective = find_value(stack_policy.document, key, subject)
+        if effective is not None:
             held = KEYS[key].safest if KEYS[key].fallback is Fallback.SAFE else KEYS[key].fallback.value
-            value = held if said.problem else value_text(key, said.value)
-            yield PolicyRow(key, value, f"policy document, {said.place}", said.problem)
-        elif known.parameters.get(OF_THE_STACK.get(key, "")):
-            yield PolicyRow(key, known.parameters[OF_THE_STACK[key]], f"stack parameter {OF_THE_STACK[key]}")
+            value = held if effective.problem else value_text(key, effective.value)
+            yield PolicyRow(key, value, f"policy document, {effective.place}", effective.problem)
+        elif stack_policy.parameters.get(OF_THE_STACK.get(key, "")):
+            yield PolicyRow(key, stack_policy.parameters[OF_THE_STACK[key]], f"stack parameter {OF_THE_STACK[key]}")
         elif key in limits:
-            wrong = next((each for each in known.settings.misread if f"Limits has {key}:" in each), "")
+            wrong = next((each for each in stack_policy.settings.misread if f"Limits has {key}:" in each), "")
             value = Fallback.HOLD.value if wrong else _plain(limits[key])
             yield PolicyRow(key, value, "stack parameter Limits", wrong)
         else:
@@ -93,7 +93,7 @@ def differences(now: StackPolicy, then: StackPolicy) -> Iterator[PolicyDifferenc
             if before.value != after.value:
                 yield PolicyDifference(name, before.key, before.value, after.value, after.source)
     if now.document.assignments != then.document.assignments:
-        old, new = (f"{len(each.document.assignments)} rules" for each in (now, then))
+        old, new = (f"{len(stack_policy.document.assignments)} rules" for stack_policy in (now, then))
         yield PolicyDifference("environments of endpoints", "assign", old, new, "policy document, assign")
     people = {name: owner.people for name, owner in now.document.owners.items()}
     for name, owner in then.document.owners.items():

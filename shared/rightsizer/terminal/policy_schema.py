@@ -30,14 +30,14 @@ class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _type_of(known: PolicyKey) -> Any:
+def _type_of(policy_key: PolicyKey) -> Any:
     """The type of a key's value, with its bounds."""
-    if known.kind is KeyKind.WHOLE:
-        return Annotated[StrictInt, Field(ge=known.least, le=known.most)]
-    number = Annotated[StrictFloat, Field(ge=known.least, le=known.most)]
-    if known.kind is KeyKind.NUMBER:
+    if policy_key.kind is KeyKind.WHOLE:
+        return Annotated[StrictInt, Field(ge=policy_key.least, le=policy_key.most)]
+    number = Annotated[StrictFloat, Field(ge=policy_key.least, le=policy_key.most)]
+    if policy_key.kind is KeyKind.NUMBER:
         return number
-    return Literal[AS_TODAY] | number if known.kind is KeyKind.OBJECTIVE else TYPES[known.kind]
+    return Literal[AS_TODAY] | number if policy_key.kind is KeyKind.OBJECTIVE else TYPES[policy_key.kind]
 
 
 TYPES: Mapping[KeyKind, Any] = MappingProxyType(
@@ -59,9 +59,9 @@ def _model(name: str, base: type[BaseModel], fields: Mapping[str, Any]) -> Any:
     return create_model(name, __base__=base, **dict[str, Any](fields))
 
 
-def _field(known: PolicyKey) -> Any:
-    about = f"{known.about[:1].upper()}{known.about[1:]}. Default: {known.default}."
-    return (_type_of(known), Field(default=None, description=about))
+def _field(policy_key: PolicyKey) -> Any:
+    about = f"{policy_key.about[:1].upper()}{policy_key.about[1:]}. Default: {policy_key.default}."
+    return (_type_of(policy_key), Field(default=None, description=about))
 
 
 def _differs(environment: Environment) -> str:
@@ -70,8 +70,10 @@ def _differs(environment: Environment) -> str:
 
 def policy_model() -> type[BaseModel]:
     """The document as a pydantic model: what the schema is made from."""
-    section = _model("Section", _Closed, {k: _field(known) for k, known in KEYS.items() if not known.is_of_account})
-    defaults = _model("Defaults", _Closed, {key: _field(known) for key, known in KEYS.items()})
+    section = _model(
+        "Section", _Closed, {k: _field(policy_key) for k, policy_key in KEYS.items() if not policy_key.is_of_account}
+    )
+    defaults = _model("Defaults", _Closed, {key: _field(policy_key) for key, policy_key in KEYS.items()})
     about = "The persons who own, for the rule of four eyes."
     people = (_type_of(KEYS[APPROVERS]), Field(default=None, description=about))
     owner = _model("Owner", section, {PEOPLE: people})

@@ -169,7 +169,7 @@ def _show_groups(made: Report, by: Group, form: Format | None, output: Path | No
         said = {
             "version": document.VERSION,
             "by": by.value,
-            "groups": {name: wire.plain(one) for name, one in groups.items()},
+            "groups": {name: wire.plain(totals) for name, totals in groups.items()},
         }
         if output is None:
             print_json(said)
@@ -182,7 +182,7 @@ def _show_groups(made: Report, by: Group, form: Format | None, output: Path | No
         grid.add_column(by.value.capitalize(), overflow="fold", min_width=12)
         for head in GROUP_HEADS:
             grid.add_column(head, justify="right", no_wrap=True)
-        rows = {name: _group_figures(one) for name, one in groups.items()}
+        rows = {name: _group_figures(totals) for name, totals in groups.items()}
         for name, figures in rows.items():
             grid.add_row(Text(one_line(name)), *figures)
         console = tables.output()
@@ -190,6 +190,6 @@ def _show_groups(made: Report, by: Group, form: Format | None, output: Path | No
         console.print(grid if tables.fits(console, grid) else tables.figures_list(named))
 
 
-def _group_figures(one: Totals) -> tuple[str, ...]:
-    usd = (one.spend, one.wasted, one.open, one.proven, one.realised)
-    return (str(one.endpoints), *(sentences.exact_money(each) for each in usd))
+def _group_figures(totals: Totals) -> tuple[str, ...]:
+    usd = (totals.spend, totals.wasted, totals.open, totals.proven, totals.realised)
+    return (str(totals.endpoints), *(sentences.exact_money(each) for each in usd))

@@ -64,35 +64,45 @@ class Survey:
     def large_enough(self) -> tuple[Recommendation, ...]:
         """The recommendations whose identified saving reaches the minimum."""
         return tuple(
-            each
-            for each in self.possible_savings
-            if each.identified_usd_per_month >= self.minimum_savings.get(each.ref.name, self.minimum_saving)
+            recommendation
+            for recommendation in self.possible_savings
+            if recommendation.identified_usd_per_month
+            >= self.minimum_savings.get(recommendation.ref.name, self.minimum_saving)
         )
 
     @property
     def possible_savings(self) -> tuple[Recommendation, ...]:
         """The recommendations that a report counts as a possible saving, whatever the minimum."""
-        return tuple(each for each in self.recommendations if each.identified_usd_per_month > 0)
+        return tuple(
+            recommendation for recommendation in self.recommendations if recommendation.identified_usd_per_month > 0
+        )
 
     @property
     def spend(self) -> Decimal:
         """US dollars per month of every endpoint that has a price."""
-        return sum((each.usd_per_month for each in self.recommendations if each.usd_per_month is not None), Decimal(0))
+        return sum(
+            (
+                recommendation.usd_per_month
+                for recommendation in self.recommendations
+                if recommendation.usd_per_month is not None
+            ),
+            Decimal(0),
+        )
 
     @property
     def saving(self) -> Decimal:
         """US dollars per month of what was found."""
-        return sum((each.identified_usd_per_month for each in self.large_enough), Decimal(0))
+        return sum((recommendation.identified_usd_per_month for recommendation in self.large_enough), Decimal(0))
 
     @property
     def identified_saving(self) -> Decimal:
         """US dollars per month that could be saved, as a report of the same recommendations has it."""
-        return sum((each.identified_usd_per_month for each in self.possible_savings), Decimal(0))
+        return sum((recommendation.identified_usd_per_month for recommendation in self.possible_savings), Decimal(0))
 
     @property
     def is_whole(self) -> bool:
         """Whether everything could be read. An endpoint that was deleted meanwhile is no gap."""
-        return not self.incomplete and all(each.reason.code is Code.VANISHED for each in self.unobserved)
+        return not self.incomplete and all(unobserved.reason.code is Code.VANISHED for unobserved in self.unobserved)
 
 
 type Progress = Callable[[int, int], None]
@@ -164,8 +174,8 @@ def add_rest_of_bill(found: Survey, ports: BillPorts, *, is_whole: bool) -> Surv
     return replace(found, rest=read_rest_of_bill(ports, scope, found.at))
 
 
-def _survey_order(each: Recommendation) -> tuple[bool, Decimal, str]:
-    return not each.is_short, -each.saving_usd_per_month, each.ref.name
+def _survey_order(recommendation: Recommendation) -> tuple[bool, Decimal, str]:
+    return not recommendation.is_short, -recommendation.saving_usd_per_month, recommendation.ref.name
 
 
 def _hours_of(ports: EvaluatePorts, names: Collection[str]) -> tuple[Mapping[str, HoursRecord], Reason | None]:
@@ -199,12 +209,12 @@ def _named_endpoints(
     ports: EvaluatePorts, names: Iterable[str], hours: Mapping[str, HoursRecord]
 ) -> list[EndpointSummary]:
     wanted = list(names)
-    found = ports.fleet.find(wanted)
-    missing = set(wanted) - {summary.ref.name for summary in found}
+    summaries = ports.fleet.find(wanted)
+    missing = set(wanted) - {summary.ref.name for summary in summaries}
     if asleep := missing & set(_asleep(hours)):
         name = min(asleep)
         wake = wake_command(name, hours[name].ref.region)
         raise InputError(f"{name} is asleep by its office hours, so there is nothing to read; {wake}")
     if missing:
         raise InputError(f"no endpoint is named {', '.join(sorted(missing))} in this account and Region")
-    return found
+    return summaries

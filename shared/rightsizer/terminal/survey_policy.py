@@ -41,10 +41,10 @@ class SurveyPolicy:
     @property
     def policy(self) -> Policy:
         """The thresholds for the whole account."""
-        found = self.known.account_policy
-        days = found.lookback_days if self.look_back is None else self.look_back
-        usd = found.minimum_saving_usd if self.minimum_saving is None else self.minimum_saving
-        return replace(found, lookback_days=days, minimum_saving_usd=usd)
+        policy = self.known.account_policy
+        days = policy.lookback_days if self.look_back is None else self.look_back
+        usd = policy.minimum_saving_usd if self.minimum_saving is None else self.minimum_saving
+        return replace(policy, lookback_days=days, minimum_saving_usd=usd)
 
     @property
     def document(self) -> PolicyDocument:
@@ -58,20 +58,20 @@ class SurveyPolicy:
         """Everything that could not be understood or read, a sentence each."""
         return (*((self.unread,) if self.unread else ()), *self.known.misread)
 
-    def rows(self, each: Recommendation) -> Sequence[PolicyRow]:
+    def rows(self, recommendation: Recommendation) -> Sequence[PolicyRow]:
         """Each value that was said for the endpoint of a recommendation; none where only the defaults hold."""
-        return [row for row in policy_rows(self.known, subject_of(each)) if row.source != DEFAULT_SOURCE]
+        return [row for row in policy_rows(self.known, subject_of(recommendation)) if row.source != DEFAULT_SOURCE]
 
-    def hold_reasons(self, each: Recommendation) -> Sequence[str]:
+    def hold_reasons(self, recommendation: Recommendation) -> Sequence[str]:
         """Why no change of the endpoint would begin whatever the window says: limits that cannot be understood."""
-        limits = effective_limits(self.known.settings.limits, self.known.document, subject_of(each))
+        limits = effective_limits(self.known.settings.limits, self.known.document, subject_of(recommendation))
         return limits.misread
 
 
-def subject_of(each: Recommendation) -> Subject:
+def subject_of(recommendation: Recommendation) -> Subject:
     """The endpoint of a recommendation, as values are asked for."""
-    said = each.environment.environment if each.environment is not None else Environment.PRODUCTION
-    return Subject(Environment(said), each.owner)
+    said = recommendation.environment.environment if recommendation.environment is not None else Environment.PRODUCTION
+    return Subject(Environment(said), recommendation.owner)
 
 
 def survey_policy(
@@ -82,30 +82,30 @@ def survey_policy(
     Raises InputError, ReadError where the named document cannot be read. Where the stack's cannot, the defaults hold
     and `unread` says why.
     """
-    known, source, table, unread = _of_stack(session, stack)
+    stack_policy, source, table, unread = _of_stack(session, stack)
     above = "" if source == DEFAULTS_HOLD else f", in place of that of {source}"
     if named.startswith(PARAMETER):
         name = named.removeprefix(PARAMETER)
-        stored = fetch_policy(session.client("ssm"), name)
-        if stored is None:
+        policy = fetch_policy(session.client("ssm"), name)
+        if policy is None:
             raise InputError(f"reading the policy document: there is no SSM parameter {name} in {session.region}")
-        known, source = policy_with(known, stored.text), f"the policy document {name}{above}"
+        stack_policy, source = policy_with(stack_policy, policy.text), f"the policy document {name}{above}"
     elif named:
-        known, source = policy_with(known, read_file(named)), f"the policy document {named}{above}"
-    return SurveyPolicy(known, source, unread, table, look_back, minimum_saving)
+        stack_policy, source = policy_with(stack_policy, read_file(named)), f"the policy document {named}{above}"
+    return SurveyPolicy(stack_policy, source, unread, table, look_back, minimum_saving)
 
 
 def _of_stack(session: Session, stack: str) -> tuple[StackPolicy, str, str, str]:
     """The stack's policy, where it was said, the stack's table, and why nothing could be read."""
     try:
-        found = stack_of(session, stack)
+        deployed = stack_of(session, stack)
     except ReadError as error:
         return StackPolicy(), DEFAULTS_HOLD, "", f"the defaults hold, for the policy of the stack was not read: {error}"
     except SettingsError:  # nothing of that name is deployed, or it is another program's
         return StackPolicy(), DEFAULTS_HOLD, "", ""
-    known = policy_of_parameters(session, found.parameters)
-    also = f" with its policy document {known.name}" if known.name else ""
-    return known, f"the stack {stack}{also}", found.table, ""
+    stack_policy = policy_of_parameters(session, deployed.parameters)
+    also = f" with its policy document {stack_policy.name}" if stack_policy.name else ""
+    return stack_policy, f"the stack {stack}{also}", deployed.table, ""
 
 
 def _without(document: PolicyDocument, keys: frozenset[str]) -> PolicyDocument:
@@ -115,5 +115,5 @@ def _without(document: PolicyDocument, keys: frozenset[str]) -> PolicyDocument:
         return replace(section, values=values, broken=broken)
 
     environments: Mapping[Environment, Section] = {name: less(each) for name, each in document.environments.items()}
-    owners = {name: replace(each, section=less(each.section)) for name, each in document.owners.items()}
+    owners = {name: replace(owner, section=less(owner.section)) for name, owner in document.owners.items()}
     return replace(document, defaults=less(document.defaults), environments=environments, owners=owners)

@@ -74,7 +74,7 @@ def training(
             runs += history.processing_runs(since, now, most, progress)
     except PermissionMissingError as error:
         show.Screen(stderr=True).print(Text.assemble(("processing jobs are left out: ", "yellow"), str(error)))
-    for reason in dict.fromkeys(each.tags_unread for each in runs if each.tags_unread is not None):
+    for reason in dict.fromkeys(run.tags_unread for run in runs if run.tags_unread is not None):
         said = ("owners and opt-outs of some jobs are not known: ", "yellow")
         show.Screen(stderr=True).print(Text.assemble(said, reason.sentence))
     work = advise_runs(runs, market)
@@ -96,7 +96,10 @@ def training_chart(work: Sequence[WorkAdvice], region: str, days: int) -> LineCh
         raise InputError("no finished run has a duration and a price, so there is nothing to draw")
     lines = [Line(each.name, sorted((result.hours, result.usd) for result in each.results)) for each in drawn]
     all_results = [result for each in drawn for result in each.results]
-    marks = [(each.hours, each.usd, f"{each.count} x {each.instance_type}") for each in all_results]
+    marks = [
+        (type_result.hours, type_result.usd, f"{type_result.count} x {type_result.instance_type}")
+        for type_result in all_results
+    ]
     foot = f"On-Demand list prices, {region}, runs of {days} days; Spot by its billable seconds"
     return LineChart("Runs of the same work on each type", "hours of a run", "US dollars of a run", lines, marks, foot)
 
@@ -135,14 +138,14 @@ def _results(results: Sequence[TypeResult]) -> Table:
     rows = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("Type", "Runs", "Hours", "USD/run", ""):
         rows.add_column(name, justify="right" if name in ("Runs", "Hours", "USD/run") else "left")
-    for each in results:
-        mark = "no other is quicker and cheaper" if each.is_on_frontier and len(results) > 1 else ""
-        figures = (str(each.runs), f"{each.hours:.2f}", f"{each.usd:,.2f}", mark)
-        rows.add_row(*(Text(cell) for cell in (f"{each.count} x {each.instance_type}", *figures)))
+    for type_result in results:
+        mark = "no other is quicker and cheaper" if type_result.is_on_frontier and len(results) > 1 else ""
+        figures = (str(type_result.runs), f"{type_result.hours:.2f}", f"{type_result.usd:,.2f}", mark)
+        rows.add_row(*(Text(cell) for cell in (f"{type_result.count} x {type_result.instance_type}", *figures)))
     return rows
 
 
 def _findings(findings: Sequence[TrainingFinding]) -> Iterator[Text]:
-    for each in findings:
-        saving = f", save USD {each.usd_per_run:,.2f} a run" if each.usd_per_run else ""
-        yield Text(f"- {each.next_step}{saving}: {each.reason.text} [{each.reason.source}]")
+    for finding in findings:
+        saving = f", save USD {finding.usd_per_run:,.2f} a run" if finding.usd_per_run else ""
+        yield Text(f"- {finding.next_step}{saving}: {finding.reason.text} [{finding.reason.source}]")

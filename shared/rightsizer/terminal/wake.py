@@ -91,7 +91,7 @@ def wake(
     else:
         answers = (orders.wake(endpoint, stay, at.decider, now),)
     if options.as_json:
-        rows = [answer_document(each, orders.limits) for each in answers]
+        rows = [answer_document(answer, orders.limits) for answer in answers]
         print_json({"version": document.VERSION, "wakes": rows, "unreadable": document.unread_documents(unread)})
     else:
         _tell(answers, orders.limits, unread, everything)
@@ -100,7 +100,7 @@ def wake(
 
 def _end(answers: Sequence[WakeAnswer], unread: Sequence[UnreadRow], everything: bool) -> None:
     """Fail where an order was refused or a record could not be read."""
-    refused = [each for each in answers if each.times is None]
+    refused = [answer for answer in answers if answer.times is None]
     if refused and not everything:
         why = refused[0].reason.sentence if refused[0].reason else ""
         raise ConflictError(f"waking {refused[0].record.ref.name}: nothing was recorded: {why}")
@@ -117,10 +117,10 @@ def _tell_let_go(record: HoursRecord, as_json: bool) -> None:
 
 
 def _tell(answers: Sequence[WakeAnswer], limits: HoursLimits, unread: Sequence[UnreadRow], everything: bool) -> None:
-    for each in answers:
-        if each.times is not None or everything or each.by_hand:
-            tables.say(one_line(wake_text(each, limits)))
-        tables.say_commands(each.by_hand)
+    for answer in answers:
+        if answer.times is not None or everything or answer.by_hand:
+            tables.say(one_line(wake_text(answer, limits)))
+        tables.say_commands(answer.by_hand)
     if not answers and not unread:
         tables.say("No endpoint is asleep.")
     for row in unread:

@@ -323,16 +323,16 @@ def late_notice(
     serves = not isinstance(endpoint, Gone) and endpoint.status == "InService"
     if serves and record.state is HoursState.STOPPING:
         return None
-    said = "serves, but not everything is put back" if serves else "does not serve yet"
+    text = "serves, but not everything is put back" if serves else "does not serve yet"
     status = "gone" if isinstance(endpoint, Gone) else f"{endpoint.status} {endpoint.failure_reason}".strip()
     last, seen = _last_answer(record), f"it is {status}"
     lines = (
-        f"{name} had to serve {_at(demand)} and {said}: {'; '.join(dict.fromkeys((seen, why)))}.",
+        f"{name} had to serve {_at(demand)} and {text}: {'; '.join(dict.fromkeys((seen, why)))}.",
         *((f"AWS answered: {last}",) if last else ()),
         "It is tried again every five minutes. By hand:",
         *commands_by_hand(record, now, live.state),
     )
-    subject = f"{name} {said}, {time_text(demand.serves_at)}"
+    subject = f"{name} {text}, {time_text(demand.serves_at)}"
     return LateNotice(f"late#{demand.serves_at.isoformat()}", subject, "\n".join(lines))
 
 

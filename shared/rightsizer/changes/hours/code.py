@@ -21,10 +21,10 @@ def code_differences(before: EndpointBefore, endpoint: EndpointSight) -> tuple[s
 def model_problem(before: EndpointBefore, now: Mapping[str, ModelBefore]) -> str:
     """A sentence about the first of its models that is gone or was made anew; empty where none is."""
     for was in before.models:
-        found = now.get(was.name)
-        if found is None:
+        model = now.get(was.name)
+        if model is None:
             return f"model {was.name} was deleted while it was stopped"
-        if _content(found) != _content(was):
+        if _content(model) != _content(was):
             return f"model {was.name} was made anew with other content while it was stopped"
     return ""
 
@@ -34,8 +34,8 @@ def data_differences(before: EndpointBefore, now: Mapping[str, ModelBefore]) -> 
     pairs = ((was, now.get(was.name)) for was in before.models)
     return tuple(
         f"the model data of {was.name} was written while it was stopped, and it serves the new one since"
-        for was, found in pairs
-        if found is not None and was.data and found.data and was.data != found.data
+        for was, model in pairs
+        if model is not None and was.data and model.data and was.data != model.data
     )
 
 

@@ -65,8 +65,8 @@ def create_step(ref: EndpointRef, before: EndpointBefore, config: str) -> Step:
 
 def settle_steps(ref: EndpointRef, before: EndpointBefore, now: datetime) -> tuple[Step, ...]:
     """Steps after it is in service: counts and weights, autoscaling as due now, alarms re-wired and switched on."""
-    stored = restore_steps(before.scaling, (), before.scaling)
-    due = steps_due_now(stored, before.scaling, before.taken_at, now, all_actions=True).steps
+    steps = restore_steps(before.scaling, (), before.scaling)
+    due = steps_due_now(steps, before.scaling, before.taken_at, now, all_actions=True).steps
     wired = (alarm_step(alarm, before) for alarm in before.wired)
     return (*_capacity_steps(ref, before), *due, *wired, *sound_steps(before))
 

@@ -66,37 +66,37 @@ def _refusals(approved: Approved, own: Mapping[str, ScalableTarget]) -> Iterator
     if any((v.get("ManagedInstanceScaling") or {}).get("Status") != "ENABLED" for v in _variants(approved)):
         text = "has no managed instance scaling that is enabled, without which no instance leaves with the copies"
         yield Reason(Code.NOT_APPLICABLE, f"the configuration of {name} {text}")
-    for component, seen in sorted(components.items()):
-        if (found := _component_refusal(approved, seen, own.get(component))) is not None:
+    for component, sight in sorted(components.items()):
+        if (found := _component_refusal(approved, sight, own.get(component))) is not None:
             yield found
     zero = [component for component in components if component in own and own[component].minimum == 0]
     if components and len(zero) == len(components) and all(_least(v) == 0 for v in _variants(approved)):
         yield Reason(Code.CHANGED_SINCE, f"{name} scales to zero already")
 
 
-def _component_refusal(approved: Approved, seen: ComponentSight, own: ScalableTarget | None) -> Reason | None:
-    if seen.base_component:
+def _component_refusal(approved: Approved, sight: ComponentSight, own: ScalableTarget | None) -> Reason | None:
+    if sight.base_component:
         text = "and whether its calls wake that one is not known"
-        return Reason(Code.NOT_APPLICABLE, f"component {seen.name} is an adapter of {seen.base_component}, {text}")
-    if seen.is_moving:
-        return Reason(Code.CHANGED_SINCE, f"component {seen.name} is being changed ({seen.status})")
+        return Reason(Code.NOT_APPLICABLE, f"component {sight.name} is an adapter of {sight.base_component}, {text}")
+    if sight.is_moving:
+        return Reason(Code.CHANGED_SINCE, f"component {sight.name} is being changed ({sight.status})")
     if own is not None and any(own.suspended.values()):
         return Reason(
-            Code.AUTOSCALED, f"autoscaling of component {seen.name} is suspended, so that nothing would wake it"
+            Code.AUTOSCALED, f"autoscaling of component {sight.name} is suspended, so that nothing would wake it"
         )
-    return copies_refusal(seen, may_be_untagged=own is not None or approved.limits.change_untagged)
+    return copies_refusal(sight, may_be_untagged=own is not None or approved.limits.change_untagged)
 
 
 def _autoscaling(approved: Approved, own: Mapping[str, ScalableTarget]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     settle: list[Step] = []
     restore: list[Step] = []
-    for name, seen in sorted(approved.inputs.components.items()):
+    for name, sight in sorted(approved.inputs.components.items()):
         alarm, target = f"{approved.limits.alarm_prefix}wake-{name}", own.get(name)
-        forward, back = policies.component_sleep_steps(name, target, seen.desired, alarm, approved.change.id)
+        forward, back = policies.component_sleep_steps(name, target, sight.desired, alarm, approved.change.id)
         settle += forward
         restore += back
         if target is None:
-            copies = {"InferenceComponentName": name, "DesiredRuntimeConfig": {"CopyCount": seen.desired}}
+            copies = {"InferenceComponentName": name, "DesiredRuntimeConfig": {"CopyCount": sight.desired}}
             restore.append(Step(StepKind.SET_COPIES, name, copies))
     return tuple(settle), tuple(restore)
 

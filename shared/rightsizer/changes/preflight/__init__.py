@@ -111,10 +111,10 @@ def withhold_refused(
     """
     if option is None or not (permission.approvable or permission.tag):
         return permission
-    found = tuple(_permission_refusals(endpoint, option, deploys, catalogue))
+    reasons = tuple(_permission_refusals(endpoint, option, deploys, catalogue))
     return (
-        ChangePermission(False, f"preflight would refuse it: {'; '.join(r.sentence for r in found)}")
-        if found
+        ChangePermission(False, f"preflight would refuse it: {'; '.join(r.sentence for r in reasons)}")
+        if reasons
         else permission
     )
 

@@ -27,8 +27,8 @@ def image_refusal(inputs: PreflightInput) -> Reason | None:
     Where the registry was not asked or gave no answer, the look of the tag decides, and a person may take that risk.
     """
     copied = {name for name, _ in inputs.option.target.all_copies}  # another number of copies resolves no image anew
-    rolled = (seen for name, seen in inputs.components.items() if name not in copied)
-    parts = (pair for seen in rolled for pair in seen.images if not has_digest(pair[0]))
+    rolled = (sight for name, sight in inputs.components.items() if name not in copied)
+    parts = (pair for sight in rolled for pair in sight.images if not has_digest(pair[0]))
     return image_difference(inputs.endpoint, inputs.registry, is_by_itself(inputs), parts)
 
 
@@ -77,8 +77,8 @@ def _image_tags(endpoint: EndpointSight) -> Iterator[tuple[str, str]]:
 
 
 def _unread_images(registry: Mapping[str, ImageSight]) -> tuple[str, ...]:
-    found = (sight for sight in registry.values() if sight.problem)
-    return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in found)
+    images = (sight for sight in registry.values() if sight.problem)
+    return tuple(f"the digest of {s.name} was not compared with the registry: {s.problem}" for s in images)
 
 
 def is_movable(image: str) -> bool:

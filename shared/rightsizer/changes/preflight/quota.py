@@ -47,8 +47,8 @@ def _pools_refusal(inputs: PreflightInput, most: int) -> Reason | None:
     short = {kind: limit for kind in needs if (limit := _limit(inputs, kind)) is not None and limit < needs[kind]}
     if len(short) < len(needs):
         return None
-    said = ", ".join(f"{_quota_name(kind)} is {limit} and {needs[kind]} are needed" for kind, limit in short.items())
-    return Reason(Code.NO_QUOTA, f"no pool could hold the fleet: {said}")
+    text = ", ".join(f"{_quota_name(kind)} is {limit} and {needs[kind]} are needed" for kind, limit in short.items())
+    return Reason(Code.NO_QUOTA, f"no pool could hold the fleet: {text}")
 
 
 def _joint_refusal(inputs: PreflightInput) -> Reason | None:

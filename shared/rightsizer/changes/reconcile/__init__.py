@@ -183,8 +183,8 @@ def _other_counts_text(change: Change, endpoint: EndpointSight) -> str:
     moved = [v for v in endpoint.variants if v.desired_count != asked.get(v.name, v.desired_count)]
     if not moved or change.plan.is_keeping_counts:
         return ""
-    said = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
-    return f", with counts that somebody set since ({said})"
+    text = ", ".join(f"{v.name} has {v.desired_count} and {asked[v.name]} were asked" for v in moved)
+    return f", with counts that somebody set since ({text})"
 
 
 def _wrong_configuration_action(change: Change, endpoint: EndpointSight) -> NextAction:

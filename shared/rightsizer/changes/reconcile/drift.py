@@ -128,17 +128,17 @@ def _copies(change: Change, live: LiveState) -> Iterator[tuple[str, str]]:
         name = step.subject
         if step.kind is not StepKind.SET_COPIES or name not in asked:
             continue
-        seen = live.components.get(name)
-        if seen is None:
+        sight = live.components.get(name)
+        if sight is None:
             yield name, f"somebody deleted component {name}"
-        elif seen.desired not in (asked[name], _number(step)) and not _found_no_room(change, seen, step):
-            text = f"somebody set {count(seen.desired, 'copy', 'copies')} of component {name} since"
+        elif sight.desired not in (asked[name], _number(step)) and not _found_no_room(change, sight, step):
+            text = f"somebody set {count(sight.desired, 'copy', 'copies')} of component {name} since"
             yield name, f"{text} ({_number(step)} before, {asked[name]} asked), and that is left"
 
 
-def _found_no_room(change: Change, seen: ComponentSight, step: Step) -> bool:
+def _found_no_room(change: Change, sight: ComponentSight, step: Step) -> bool:
     """Whether AWS may show fewer copies than the way back asked for, since nothing had room: nobody's wish."""
-    return change.course is not Course.FORWARD and seen.status == FAILED and seen.desired < _number(step)
+    return change.course is not Course.FORWARD and sight.status == FAILED and sight.desired < _number(step)
 
 
 def _bounds(change: Change, live: LiveState) -> Iterator[tuple[str, str]]:
@@ -159,12 +159,12 @@ def forward_obstacle(change: Change, live: LiveState, step: Step, now: datetime)
     name = step.subject.removeprefix(component_resource_id(""))
     if (theirs := owners_figures(change, live).get(name)) is not None:
         return theirs
-    last, seen = change.last_entry(step, "done"), live.components.get(name)
-    if step.kind is not StepKind.SET_COPIES or last is None or now - last.at < SHOWN or seen is None:
+    last, sight = change.last_entry(step, "done"), live.components.get(name)
+    if step.kind is not StepKind.SET_COPIES or last is None or now - last.at < SHOWN or sight is None:
         return ""
-    if seen.desired == _number(step):
+    if sight.desired == _number(step):
         return ""
-    return f"somebody set {count(seen.desired, 'copy', 'copies')} of component {name} again, and that is left"
+    return f"somebody set {count(sight.desired, 'copy', 'copies')} of component {name} again, and that is left"
 
 
 def without_owners(change: Change, live: LiveState) -> tuple[Step, ...]:

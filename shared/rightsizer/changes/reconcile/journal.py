@@ -88,8 +88,8 @@ def targets_of_owner(change: Change, live: LiveState, now: datetime) -> frozense
 
 def _removal_entry(change: Change, clear: Step) -> Entry | None:
     """The line of a deregistering that was done, and after which we began to give nothing back."""
-    given = (s for s in (*change.plan.settle, *change.plan.restore) if s.kind is StepKind.REGISTER_TARGET)
-    ours = {s.key for s in given if s.subject == clear.subject}
+    steps = (s for s in (*change.plan.settle, *change.plan.restore) if s.kind is StepKind.REGISTER_TARGET)
+    ours = {s.key for s in steps if s.subject == clear.subject}
     last = next((e for e in reversed(change.journal) if e.step == clear.key or e.step in ours), None)
     return last if last is not None and last.step == clear.key and last.status == "done" else None
 
