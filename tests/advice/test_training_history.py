@@ -155,6 +155,22 @@ def test_a_measured_type_that_is_dearer_or_much_slower_is_not_guessed_at_again()
     assert dear.findings == ()
 
 
+def test_a_type_on_which_memory_ran_out_is_not_gone_back_to() -> None:
+    small = [run(job(number, "ml.g5.2xlarge", 2.0)) for number in range(3)]
+    gone = {"status": "Failed", "raw": {"FailureReason": "AlgorithmError: CUDA out of memory"}}
+    failed = run(job(5, "ml.g5.2xlarge", 0.3, **gone))
+    now = run(job(10, "ml.g5.12xlarge", 1.6), gpu=340, gpu_memory=300)
+    assert Rule.MEASURED_RUNS in rules_of(advised(*small, now))
+    assert Rule.MEASURED_RUNS not in rules_of(advised(*small, failed, now))
+
+
+def test_fewer_instances_of_the_same_type_are_named_with_their_number() -> None:
+    one = [run(job(number, "ml.g5.2xlarge", 3.0)) for number in range(3)]
+    two = run(job(10, "ml.g5.2xlarge", 2.0, instance_count=2, trained_s=7200.0, billable_s=7200.0))
+    (found,) = advised(*one, two).findings
+    assert found.next_step == "use 1 × ml.g5.2xlarge in place of 2 × ml.g5.2xlarge"
+
+
 def test_a_spot_discount_is_no_reason_to_change_the_type() -> None:
     spot = [run(job(number, "ml.g5.4xlarge", 2.0, billable_s=2_000.0)) for number in range(3)]
     assert Rule.MEASURED_RUNS not in rules_of(advised(*spot, run(job(9, "ml.g5.2xlarge", 2.0))))

@@ -173,3 +173,18 @@ def test_what_was_put_back_in_place_is_not_raised_by_the_next_look(least: int, m
 def test_a_change_that_deploys_goes_back_by_its_own_plan() -> None:
     change = _returning(CLEAR, SETTLE)
     assert rollback_size.raise_in_place(change, _shown(3, 99)) == change
+
+
+def test_a_change_that_nobody_approved_runs_its_maximum_and_a_return_in_a_peak_keeps_it() -> None:
+    """Its fleet began at the maximum, so that what runs cannot be told from growth: nothing is taken away."""
+    change = change_after()
+    assert change.before is not None
+    settle = replace(SETTLE, params={**SETTLE.params, "MinCapacity": 1, "MaxCapacity": 4})
+    restore = replace(RESTORE, params={**RESTORE.params, "MinCapacity": 1, "MaxCapacity": 4})
+    before = replace(change.before, variants=(VariantCount("v", TYPE, 2, 1.0),))
+    after = (VariantCount("v", "ml.g5.xlarge", 4, 1.0),)
+    plan = replace(change.plan, settle=(settle,), restore=(restore,), after=after, exchange=(1, 1))
+    due = replace(change, before=before, plan=plan)
+    for live, wanted in ((4, 4), (3, 3), (2, 2), (1, 2)):
+        sight = EndpointSight("InService", "new", NOW, "", "", (VariantSight("v", live, live, 1.0, 1.0),))
+        assert [v.count for v in rollback_size.rollback_counts(due, sight, {})] == [wanted]

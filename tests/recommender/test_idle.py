@@ -1,6 +1,7 @@
 """Endpoints without a request: too early to call them idle, and yet some of them may sleep."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -228,3 +229,25 @@ def test_who_was_used_within_a_longer_look_back_is_told_when_it_would_be_idle() 
     found = judged(signals, {}, Policy(lookback_days=30), days=30)
     assert found.finding is not Finding.IDLE
     assert ruled_out(found)[OptionKind.DELETE].endswith("days); a look-back of 30 days without one makes it idle")
+
+
+def queue_with(calls_at: range, works_at: range, backlog_at: range) -> Recommendation:
+    """A queue of three days without a latency: slots of each day with a request, with GPU work, with a backlog."""
+
+    def slots(at: range, value: float) -> Callable[[int], float]:
+        return lambda slot: value if slot % 288 in at else 0.0
+
+    signals = {
+        ("GPUUtilization", "Average"): slots(works_at, 60.0),
+        ("InvocationsProcessed", "Sum"): slots(calls_at, 1.0),
+        ("ApproximateBacklogSize", "Maximum"): slots(backlog_at, 1.0),
+    }
+    return judged(signals, {}, mode=Mode.AUTO, kind=EndpointKind.ASYNC)
+
+
+def test_one_request_does_not_explain_a_gpu_that_works_at_something_else() -> None:
+    its_own = queue_with(range(6), range(6), range(6))
+    assert its_own.options[0].kind is OptionKind.SCALE_TO_ZERO
+    other = queue_with(range(1), range(100, 150), range(1))
+    assert other.options == ()
+    assert "of its GPU's work was done while no request was there" in ruled_out(other)[OptionKind.SCALE_TO_ZERO]

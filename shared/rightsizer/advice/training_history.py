@@ -146,7 +146,7 @@ def _work(name: str, runs: Sequence[TrainingRun], market: Market) -> WorkAdvice:
     done = [run for run in runs if run.job.status == "Completed" and run.hours > 0]
     newest = max(runs, key=lambda run: run.job.created_at).job
     is_opted_out = newest.mode is Mode.OFF
-    findings = [] if is_opted_out else [*_lacking(runs, market), *_findings(done, market)]
+    findings = [] if is_opted_out else [*_lacking(runs, market), *_findings(runs, done, market)]
     return WorkAdvice(
         name,
         newest.owner,
@@ -186,7 +186,7 @@ def _usd(run: TrainingRun, market: Market) -> float | None:
     return None if offer is None else offer.hourly * (run.billed_hours + run.retained_hours)
 
 
-def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:
+def _findings(runs: Sequence[TrainingRun], done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingFinding]:
     """What to change, by the runs on the type that was used last."""
     if not done:
         return
@@ -195,7 +195,8 @@ def _findings(done: Sequence[TrainingRun], market: Market) -> Iterator[TrainingF
     offer = market.find(newest.job.instance_type)
     if offer is None:
         return
-    yield from _measured_type(done, last, offer, market)
+    too_small = {_placement(run) for run in runs if run.lacked_memory}
+    yield from _measured_type([run for run in done if _placement(run) not in too_small], last, offer, market)
     tried = {run.job.instance_type for run in done}
     yield from (finding for finding in _type(last, offer, market) if finding.instance_type not in tried)
     if not newest.is_processing:
@@ -207,11 +208,11 @@ def _measured_type(
     done: Sequence[TrainingRun], last: Sequence[TrainingRun], offer: Offer, market: Market
 ) -> Iterator[TrainingFinding]:
     """The cheapest type that this work ran on and that costs clearly less a run, Spot and On-Demand counted alike."""
-    now, count_now = _instance_hours(last), last[0].job.instance_count
+    now, hosts_now = _instance_hours(last), last[0].job.instance_count
     best: tuple[float, Offer, list[TrainingRun]] | None = None
-    for (name, _), some in groupby(sorted(done, key=_placement), key=_placement):
-        runs, other = list(some), market.find(name)
-        if other is None or other is offer or _took(runs) > MOST_LONGER * _took(last):
+    for placement, some in groupby(sorted(done, key=_placement), key=_placement):
+        runs, other = list(some), market.find(placement[0])
+        if other is None or placement == _placement(last[0]) or _took(runs) > MOST_LONGER * _took(last):
             continue
         share = 1 - other.hourly * _instance_hours(runs) / (offer.hourly * now)
         if share > WORTH and (best is None or share > best[0]):
@@ -221,10 +222,11 @@ def _measured_type(
     share, other, runs = best
     hosts = runs[0].job.instance_count
     text = f"{count(len(runs), 'run')} of it on {hosts} × {other.type.name} took {_took(runs):.1f} h and cost"
-    text += f" {100 * share:.0f} % less than those on {count_now} × {offer.type.name}, which took {_took(last):.1f} h"
-    action = Action.PROPOSE if len(runs) >= SURE_RUNS else Action.TEST
+    text += f" {100 * share:.0f} % less than those on {hosts_now} × {offer.type.name}, which took {_took(last):.1f} h"
+    action, verb = (Action.PROPOSE, "use") if len(runs) >= SURE_RUNS else (Action.TEST, "try")
+    step = f"{verb} {hosts} × {other.type.name} in place of {hosts_now} × {offer.type.name}"
     saving = share * offer.hourly * _hours(last)
-    yield _other_type(action, offer, other, saving, AdviceReason(text, Rule.MEASURED_RUNS))
+    yield TrainingFinding(action, other.type.name, step, saving, AdviceReason(text, Rule.MEASURED_RUNS))
 
 
 def _took(runs: Sequence[TrainingRun]) -> float:

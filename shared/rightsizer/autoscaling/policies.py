@@ -184,6 +184,13 @@ def tracked_metric(policy: Mapping[str, Any]) -> str:
     return str(config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType", ""))
 
 
+def may_scale_in(target: ScalableTarget) -> bool:
+    """Whether its policies alone set the count and may lower it: no schedule, nothing suspended, scale-in on."""
+    configs = [policy.get("TargetTrackingScalingPolicyConfiguration") or {} for policy in target.policies]
+    locked = any(config.get("DisableScaleIn") for config in configs)
+    return not locked and not target.scheduled and not any(target.suspended.values())
+
+
 def _retarget_policy(policy: Mapping[str, Any], wanted: Target, ratio: float) -> Mapping[str, Any]:
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if not config:

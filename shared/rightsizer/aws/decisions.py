@@ -233,7 +233,7 @@ def taking_refusal(option: Any, *, approvable: bool) -> str:
         return f"its owner carries it out: {option.get('client_change') or 'it is not done on the same endpoint'}"
     risk = option.get("risk")
     if not isinstance(risk, int) or risk > MOST_RISK_TAKEN:
-        return f"its performance risk is {risk} of 4, and at most {int(MOST_RISK_TAKEN)} may be taken"
+        return f"its risk is {risk} of 4, and at most {int(MOST_RISK_TAKEN)} may be taken"
     return ""
 
 

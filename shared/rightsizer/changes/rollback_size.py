@@ -21,7 +21,8 @@ from rightsizer.domain.plan import PlanKind, Step, StepKind, VariantCount
 def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str, int]) -> tuple[VariantCount, ...]:
     """Counts after a rollback: as stored, as the bounds say, or more for a grown fleet.
 
-    It has grown where it runs more than was asked and more than its minimum, which a schedule may have raised.
+    It has grown where it runs more than was asked for its load and more than its minimum, which a schedule may have
+    raised. A change that nobody approved asks for the maximum: what runs of that stays, and autoscaling takes it away.
 
     Never fewer than an earlier look of the same return asked for. Pure; `quotas` are instances by type, absent is
     unknown. Empty when there is nothing to go back to.
@@ -37,8 +38,12 @@ def rollback_counts(change: Change, endpoint: EndpointSight, quotas: Mapping[str
         resource = variant_resource_id(change.ref.name, old.name)
         least, most = old_bounds.get(resource, (0, None))
         need, running = max(old.count, least), live.get(old.name, 0)
-        if running > max(asked.get(old.name, old.count), new_bounds.get(resource, (0, None))[0]):
-            need = max(need, running, _old_instances_for(running, _exchange(change, old)))
+        exchange, (new_least, new_most) = _exchange(change, old), new_bounds.get(resource, (0, None))
+        for_load = asked.get(old.name, old.count)
+        if for_load == new_most:
+            for_load = min(for_load, _old_instances_for(old.count, (exchange[1], exchange[0])))
+        if running > max(for_load, new_least):
+            need = max(need, running, _old_instances_for(running, exchange))
         need = _clamp_to_limits(need, old.count, (most, quotas.get(old.instance_type)))
         variant_counts.append(replace(old, count=max(need, earlier.get(old.name, 0))))
     return tuple(variant_counts)

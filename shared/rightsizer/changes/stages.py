@@ -92,7 +92,7 @@ def option_of_stage(approved: Option, variant: str, newest: Recommendation) -> O
         what = f"{kind.value} on {target.instance_type}"
         return Reason(Code.NEWER_JUDGEMENT, f"{when} does not offer {what} any more: {newest.reason.sentence}")
     if best.risk > approved.risk:
-        text = f"{when} rates {kind.value} with performance risk {best.risk:d}, and {approved.risk:d} was approved"
+        text = f"{when} rates {kind.value} with risk {best.risk:d}, and {approved.risk:d} was approved"
         return Reason(Code.NEWER_JUDGEMENT, text)
     if best.saving_usd_per_month < COVERED * promised:
         text = f"{when} finds that {kind.value} would save ${best.saving_usd_per_month:,.2f} a month,"

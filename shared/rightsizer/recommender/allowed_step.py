@@ -94,7 +94,7 @@ def _keeps_scaling(context: EvaluationContext, option: Option, then: InstanceTyp
     most = policy.count_factor * context.variant.desired_count + policy.count_spare
     return (then.accelerator, then.accelerator_count) == (now.accelerator, now.accelerator_count) and all(
         one.policies
-        and not one.scheduled
+        and policies.may_scale_in(one)
         and all(policies.tracked_metric(row) in policies.CAPACITY_METRICS for row in one.policies)
         and (target.minimum, target.maximum) == (one.minimum, one.maximum)
         and one.maximum <= most

@@ -112,10 +112,9 @@ class _Day:
         answered = [v == v for v in self.get("ModelLatency", "Average")]  # a request that nobody counted
         rows = zip(calls, ran, asleep, answered, strict=True)
         calls = [v if v == v else (0.0 if (up or away) and not some else _NAN) for v, up, away, some in rows]
-        if not any(answered):
-            # AWS counts in the backlog what is being processed too. Without a latency, which tells when requests end,
-            # such a slot has a request, and its count is not known.
-            waiting = self.get("ApproximateBacklogSize", "Maximum")
+        # AWS counts in the backlog what is being processed too: a slot in which none ends has a request all the same.
+        waiting = self.get("ApproximateBacklogSize", "Maximum")
+        if len(waiting) == self.size:  # read by the day it tells nothing of its periods
             calls = [_NAN if number == 0 and held > 0 else number for number, held in zip(calls, waiting, strict=True)]
         gpus = max(self.setup.hardware.accelerator_count, 1)
         latency, total = self._latency(calls)

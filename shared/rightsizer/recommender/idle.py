@@ -28,12 +28,14 @@ from rightsizer.recommender.pricing import (
 from rightsizer.recommender.queued_sleep import wait_sentence
 from rightsizer.recommender.scale_to_zero import (
     ASLEEP_ALREADY,
+    MOST_UNEXPLAINED,
     TIMEOUTS,
     UNREAD_VARIANTS,
     IdleTime,
     best_timeout,
     queue_day,
     stay_awake_reason,
+    unexplained_share,
 )
 
 
@@ -136,6 +138,9 @@ def _first_scale_to_zero(
     if reason is not None:
         return reason
     if EndpointKind.ASYNC in endpoint.kinds:
+        if (share := unexplained_share(days, inputs.policy)) > MOST_UNEXPLAINED:
+            text = f"{100 * share:.0f} % of its GPU's work was done while no request was there"
+            return Reason(Code.NOT_APPLICABLE, f"{text}: find out what works there before it sleeps")
         days = [queue_day(usage, inputs.policy) for usage in days]
     return best_timeout(days, True, inputs.policy.cold_share, inputs.policy.nap_days)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from rightsizer.autoscaling.policies import may_scale_in
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Accelerator
@@ -339,9 +340,10 @@ def _rescale_bounds(context: EvaluationContext, candidate: CandidateType) -> Opt
         sized_slowdown(context, candidate),
         maximum=maximum,
     )
-    fleet = minimum_like_owners(context, first) if all(t.policies for t in context.endpoint.scaling) else first
+    followed = all(t.policies and may_scale_in(t) for t in context.endpoint.scaling)
+    fleet = minimum_like_owners(context, first) if followed else first
     if fleet is None:
-        text = f"{candidate.hardware.name} would have more late requests than today under the same autoscaling"
+        text = f"{candidate.hardware.name} would have more late requests than today where instances come as late"
         return Reason(Code.TOO_BUSY, f"{text}, whatever its minimum{_bound_text(candidate)}")
     minimum = min(fleet.counts)
     busy = context.demand.load.mean_rate * context.latency.mean_s * candidate.ratio.mid / workers

@@ -9,6 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from rightsizer.autoscaling.policies import may_scale_in
 from rightsizer.autoscaling.target_tracking import BUSY_TARGET, TRACKING, choose_metric, metric_reason
 from rightsizer.domain.demand import Fleet
 from rightsizer.domain.endpoint import ScalableTarget
@@ -64,10 +65,8 @@ def _only_target(context: EvaluationContext) -> ScalableTarget | None:
     if len(targets) != 1 or targets[0].minimum < 1 or targets[0].minimum >= targets[0].maximum:
         return None
     (own,) = targets
-    followed = (
-        len(own.policies) == 1 and TRACKING in own.policies[0] and not own.policies[0][TRACKING].get("DisableScaleIn")
-    )
-    return own if followed and not own.scheduled and not any(own.suspended.values()) else None
+    followed = len(own.policies) == 1 and TRACKING in own.policies[0]
+    return own if followed and may_scale_in(own) else None
 
 
 def _metric(config: Mapping[str, Any]) -> str:

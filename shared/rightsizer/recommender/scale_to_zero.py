@@ -26,6 +26,8 @@ TIMEOUTS = (15, 30, 60, 120, 240, 480)
 STOPPED_MINUTES = 240
 """Idle time after which an endpoint sleeps whose traffic has stopped."""
 UNREAD_VARIANTS = "it has several variants, and the calls of one do not tell whether all are"
+MOST_UNEXPLAINED = 0.5
+"""Share of the GPU's work without a request from which a queue stays awake: most of it is something else."""
 ASLEEP_ALREADY = "its autoscaling goes down to 0 instances already"
 
 
@@ -68,6 +70,17 @@ def _find_idle_time(context: EvaluationContext) -> IdleTime | Reason:
             f"not scaled to zero: callers would wait for a cold start (the tag {COLD_TAG}=true accepts that)",
         )
     return best_timeout(days, tolerated, context.policy.cold_share, context.policy.nap_days)
+
+
+def unexplained_share(days: Sequence[DailyUsage], policy: Policy) -> float:
+    """Share of the GPU's work, 0..1, in slots that are known to have had no request."""
+    least, work, alone = policy.cpu_class_share * SLOT_S, 0.0, 0.0
+    for usage in days:
+        for count, busy in zip(usage.requests, usage.busy_s, strict=True):
+            if busy is not None and busy > least * max(usage.gpus, 1):
+                work += busy
+                alone += busy if count == 0 else 0.0
+    return alone / work if work else 0.0
 
 
 def queue_day(usage: DailyUsage, policy: Policy) -> DailyUsage:
@@ -127,8 +140,9 @@ def may_components_sleep(endpoint: Endpoint) -> bool:
 def stay_awake_reason(endpoint: Endpoint, demand: Demand, policy: Policy) -> Reason | None:
     """Why an endpoint without a known latency stays awake; None where its queue or its owner lets it sleep, unasked.
 
-    Asynchronous endpoints publish no `Invocations`: their backlog tells when nothing waits and nothing is worked on. A
-    GPU of which nothing is known is not idle, nor is one whose work neither a request nor the backlog explains.
+    Asynchronous endpoints publish no `Invocations`, and `InvocationsProcessed` as requests end: their backlog tells
+    when nothing waits and nothing is worked on. A GPU of which nothing is known is not idle, nor is one whose work
+    neither a request nor the backlog explains.
     """
     queued = EndpointKind.ASYNC in endpoint.kinds
     if demand.requests > 0 and not queued:

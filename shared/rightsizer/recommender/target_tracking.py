@@ -110,10 +110,11 @@ def _smallest_tracked(context: EvaluationContext, shape: FleetShape) -> Fleet | 
 
 
 def minimum_like_owners(context: EvaluationContext, fleet: Fleet) -> Fleet | None:
-    """The fleet under the owner's policies from the smallest minimum that serves as theirs does; None where none does.
+    """The autoscaled fleet with the smallest minimum that serves as the owner's does; None where none does.
 
-    Both are replayed with the same policy: requests wait for instances that it adds late on either. On a slower
-    type they wait for more of them. A higher minimum ends that, often at no cost: the policy then adds fewer.
+    Both are replayed with tracking that keeps BUSY_TARGET of their workers busy, whatever the owner's target is:
+    requests wait for instances that come late on either. On a slower type they wait for more of them. A higher minimum
+    ends that, often at no cost: tracking then adds fewer.
     """
     low, high = min(fleet.counts), max(target.maximum for target in context.endpoint.scaling)
     theirs = context.replay(Fleet((low,) * HOURS, context.workers, context.random_base, 1.0, maximum=high))

@@ -13,6 +13,7 @@ from rightsizer.domain.recommendation import Recommendation
 from rightsizer.domain.report import Report
 from rightsizer.ports.evaluation import ReportFormat
 from rightsizer.render import bill
+from rightsizer.render.report_tables import recommendation_behind
 
 HEADS = (
     *("account", "region", "endpoint", "owner", "mode", "finding", "reason_code", "reason"),
@@ -48,9 +49,9 @@ def report(report: Report) -> str:
     billed = bill.csv_rows(report)
     counted: set[tuple[str, str, str]] = set()
     for saving in report.funnel:
-        found = asked.get(saving.proposal_id) if saving.proposal_id else latest.get(saving.key)
+        found = recommendation_behind(saving, asked, latest)
         again, own = saving.key in counted, money.pop(saving.key, None)
-        known = _row(found, saving.number, again) if found else _bare_row(saving.key, saving.owner)
+        known = _row(found, again) if found else _bare_row(saving.key, saving.owner)
         counted.add(saving.key)
         funnel = [saving.stage, saving.usd_per_month, saving.proposal_id]
         rows.writerow([*known, *funnel, *_money_cells(own), *bill.csv_cells(billed.get(saving.key) if own else None)])
@@ -95,12 +96,9 @@ def _money_cells(row: MoneyRow | None) -> list[object]:
     return [safe_cell(row.environment), *("" if usd is None else usd for usd in amounts)]
 
 
-def _row(recommendation: Recommendation, number: int = 1, again: bool = False) -> list[object]:
-    """The cells of a recommendation and of the change of that number in its plan.
-
-    `again`: without today's cost, which stands in an earlier row of the endpoint.
-    """
-    ref, option = recommendation.ref, recommendation.chosen_option if number == 1 else recommendation.stages[number - 2]
+def _row(recommendation: Recommendation, again: bool = False) -> list[object]:
+    """The cells of a recommendation; `again`: without today's cost, which stands in an earlier row of the endpoint."""
+    ref = recommendation.ref
     named = (
         ref.account,
         ref.region,
@@ -116,7 +114,7 @@ def _row(recommendation: Recommendation, number: int = 1, again: bool = False) -
     return [
         *(safe_cell(str(part)) for part in named),
         *today,
-        *_target_cells(option),
+        *_target_cells(recommendation.chosen_option),
         recommendation.evaluated_at.isoformat(),
     ]
 

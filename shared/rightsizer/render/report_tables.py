@@ -120,11 +120,11 @@ def could_be_saved(report: Report) -> list[Recommendation]:
         known = begins.setdefault((saving.proposal_id, saving.key), saving)
         if saving.number < known.number:
             begins[saving.proposal_id, saving.key] = saving
-    found = (_recommendation_behind(saving, asked, latest) for saving in begins.values())
+    found = (recommendation_behind(saving, asked, latest) for saving in begins.values())
     return [recommendation for recommendation in found if recommendation is not None]
 
 
-def _recommendation_behind(
+def recommendation_behind(
     saving: Saving, asked: Mapping[str, Recommendation], latest: Mapping[tuple[str, str, str], Recommendation]
 ) -> Recommendation | None:
     """The recommendation that promises the saving; of a later stage as what is left of the plan."""

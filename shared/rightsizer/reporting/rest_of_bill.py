@@ -110,7 +110,8 @@ def _item(resource: StoredResource, now: datetime, lately: bool) -> FindingItem:
 
 def warm_pool_finding(uses: Sequence[WarmPoolUse], prices: PriceTable, days: float) -> AccountFinding | None:
     """Warm pools that were billed while nobody took them over, priced by the month; None where they pay."""
-    wasted = [pool for pool in uses if waits_for_nobody(pool.reused, pool.kept) and not pool.is_opted_out]
+    told = [pool for pool in uses if not pool.is_opted_out and pool.tags_unread is None]  # unread is no leave to tell
+    wasted = [pool for pool in told if waits_for_nobody(pool.reused, pool.kept)]
     items = [_pool_item(pool, prices, days) for pool in wasted]
     known = [item.usd_per_month for item in items if item.usd_per_month is not None]
     if not items or (len(known) == len(items) and sum(known, Decimal(0)) < LEAST_USD):

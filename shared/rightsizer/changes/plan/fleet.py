@@ -29,8 +29,9 @@ def fleet_after(approved: Approved) -> tuple[VariantCount, ...]:
 def wanted_count(variant: VariantCount, change: Change, inputs: PreflightInput) -> VariantCount:
     """Type and count that a variant shall run.
 
-    An autoscaled fleet keeps the share of its size that is needed at this hour. Where nobody was asked it has its
-    maximum: the deployment takes autoscaling away, and no request may meet fewer than might have run.
+    An autoscaled fleet keeps the share of its size that is needed at this hour. Where nobody approved the change it has
+    its maximum: the deployment takes autoscaling away, and no request may meet fewer than might have run. What restores
+    an earlier fleet keeps the share.
     """
     other = next((one for one in change.option.target.others if one.name == variant.name), None)
     if other is not None:
