@@ -114,7 +114,7 @@ def test_what_cannot_be_taken_says_why(
     ("other", "why"),
     [
         (option(kind=OptionKind.SERVERLESS, in_place=False, client_change="call another one"), "its owner carries it"),
-        (option(risk=Risk.HIGH), "its performance risk is 3 of 4"),
+        (option(risk=Risk.HIGH), "its risk is 3 of 4"),
     ],
 )
 def test_an_option_of_the_owners_or_of_a_high_risk_is_not_taken(

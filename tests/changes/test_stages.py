@@ -159,7 +159,7 @@ def test_the_next_stage_rests_as_long_after_the_first_one_as_any_change() -> Non
     ("options", "found", "why"),
     [
         ((replace(LATER, saving_usd_per_month=Decimal(199)),), {}, "would save $199.00 a month"),
-        ((replace(LATER, risk=Risk.MEDIUM),), {}, "with performance risk 2, and 1 was approved"),
+        ((replace(LATER, risk=Risk.MEDIUM),), {}, "with risk 2, and 1 was approved"),
         ((), {}, "does not offer schedule on ml.g5.xlarge any more"),
         ((replace(LATER, target=replace(LATER.target, instance_type=OLD_TYPE)),), {}, "does not offer schedule on"),
         ((replace(LATER, kind=OptionKind.INSTANCE_COUNT),), {}, "does not offer schedule on"),

@@ -104,7 +104,7 @@ def test_stages_that_were_measured_add_up_and_one_that_was_not_leaves_the_sum_un
     ("options", "said"),
     [
         ((), " does not offer schedule on ml.g5.xlarge any more: "),
-        ((replace(LATER, risk=Risk.MEDIUM),), " rates schedule with performance risk 2, and 1 was approved"),
+        ((replace(LATER, risk=Risk.MEDIUM),), " rates schedule with risk 2, and 1 was approved"),
         (
             (replace(LATER, saving_usd_per_month=Decimal("199.99")),),
             " finds that schedule would save $199.99 a month, and $400.00 was approved",
