@@ -11,6 +11,7 @@ from rightsizer.advice.answer import Action, Advice, HardwareClass, Hosting, Pur
 from rightsizer.advice.market import class_of, dollars, known_types, snapshot
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures
+from rightsizer.advice.rules import Rule
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import expected_slowdown
@@ -148,6 +149,17 @@ def test_adapters_need_less_hardware_than_full_training() -> None:
     prices = [float(each.cost.usd_per_hour or 0) for each in (qlora, lora, full)]
     assert prices == sorted(prices)
     assert prices[0] < prices[2] / 4
+
+
+def test_adapters_go_on_one_accelerator_where_a_working_day_is_enough_and_else_to_the_cheapest_run() -> None:
+    large = {**LLM, "name": "llama-3-70b", "method": "qlora"}
+    few = on("fine-tuning", large, data={"tokens": 10e6}).options
+    many = on("fine-tuning", large, data={"tokens": 100e6}).options
+    by_cost = on("fine-tuning", large, data={"tokens": 10e6}, objectives={"goal": "cost"}).options
+    counts = [each[0].count * each[0].accelerators for each in (few, many, by_cost)]
+    assert counts[0] == 1
+    assert min(counts[1:]) >= 8
+    assert any(reason.source == Rule.ADAPTERS_BY_HOUR for reason in few[0].reasons)
 
 
 def test_an_endpoint_that_runs_is_bounded_as_the_optimiser_bounds_it() -> None:
