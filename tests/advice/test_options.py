@@ -1,6 +1,7 @@
 """What the options say: hosting by traffic, Spot and deadlines in training, contradictions, the optimiser's bound."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -68,6 +69,17 @@ def test_serverless_wins_at_little_traffic_and_loses_at_much() -> None:
     cheapest = [row["cheapest_online"] for row in advice.costs_by_traffic]
     assert cheapest[0] == "serverless"
     assert cheapest[-1] == "real-time"
+
+
+def test_rare_requests_of_unknown_duration_have_the_most_that_serverless_can_cost() -> None:
+    encoder = {"kind": "transformer", "name": "bert-base"}
+    first = on("real-time", encoder, traffic={"requests_per_month": 3600}).options[0]
+    assert first.hosting is Hosting.SERVERLESS
+    assert first.cost.at_most
+    assert first.cost.usd_per_month == Decimal("8.64")  # 3,600 requests of 60 s and 2 GB at USD 0.00002 a GB and second
+    measured = on("real-time", encoder, traffic={"requests_per_month": 3600}, data={"seconds_per_request": 0.5})
+    assert not measured.options[0].cost.at_most
+    assert measured.options[0].cost.usd_per_month == Decimal("0.07")
 
 
 def test_nothing_with_a_gpu_is_serverless_and_no_endpoint_is_on_spot() -> None:
