@@ -311,9 +311,9 @@ def _action(each: Candidate, workload: Workload) -> Action:
     untried = each.offer.hardware.is_cpu and workload.model.kind is not ModelKind.CLASSICAL
     tight = each.placement.memory.needed_gib > TIGHT * each.placement.memory.usable_gib
     untried = untried or tight or each.count >= MANY or _unpacks_fp8(each, workload)
-    return (
-        Action.TEST if untried or any((given.p95_ms, given.first_token_ms, given.tokens_per_second)) else Action.APPLY
-    )
+    if untried or any((given.p95_ms, given.first_token_ms, given.tokens_per_second)):
+        return Action.TEST
+    return Action.APPLY
 
 
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
@@ -386,12 +386,8 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
             f"it pays when one instance serves more than {ratio:.2f} times the requests of {reference.offer.type.name}"
         )
         reasons.append(AdviceReason(f"{text} at the required latency", Rule.PRICE_OF_A_REQUEST))
-    reasons.append(
-        AdviceReason(
-            "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
-            Rule.NEURON_METRICS,
-        )
-    )
+    text = "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically"
+    reasons.append(AdviceReason(text, Rule.NEURON_METRICS))
     return replace(
         option,
         reasons=tuple(reasons),
