@@ -106,7 +106,6 @@ def respond() -> Callable[[Any, datetime], Answer]:
     document = _document_source(light)
     people, require, refusal = _deciders(one_table, document)
     views = Views(lambda: secret.keys().bot_token, now, known.slack_endpoint)
-    links = PageLinks(light, known.bucket)
 
     def decide(proposal: str, decision: Decision, at: datetime) -> dict[str, Any]:
         require(proposal, decision.by, decision.state is ProposalState.APPROVED)
@@ -126,16 +125,22 @@ def respond() -> Callable[[Any, datetime], Answer]:
     def show_details(click: Click, proposal: str, page: str) -> None:
         views.show_details(click, stored_page(light, known.bucket, f"pages/{proposal}.json"), page)
 
-    def wake(name: str, stay: timedelta, user: str, at: datetime) -> str:
-        from rightsizer.bootstrap.waking import wake_by_click
-
-        return wake_by_click(one_table, document, name, stay, user, at)
-
+    wake = partial(_wake, one_table, document)
     form, say, freezer = views.open_reason_form, views.say, partial(decisions.freezer, one_table)
+    link = PageLinks(light, known.bucket).link
     ports = flow.RespondPorts(
-        people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal, freezer
+        people, decide, ask_back, link, tell, take, form, show_details, say, wake, refusal, freezer
     )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
+
+
+def _wake(
+    table: Table, document: Callable[[], PolicyDocument], name: str, stay: timedelta, user: str, at: datetime
+) -> str:
+    """Wake an endpoint by a click; most starts of the function see none, and load nothing for it."""
+    from rightsizer.bootstrap.waking import wake_by_click
+
+    return wake_by_click(table, document, name, stay, user, at)
 
 
 def _document_source(light: LightSession) -> Callable[[], PolicyDocument]:
