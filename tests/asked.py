@@ -33,6 +33,8 @@ IMAGES = {
     "pytorch": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference@sha256:" + "c1" * 32,
     "vllm": "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference-vllm@sha256:" + "d2" * 32,
 }
+OF_SERVERLESS = "ml.m5.xlarge"
+"""A host as large as the largest memory of a serverless endpoint needs: its metrics show no more of it."""
 SHARES_OF_MEDIAN = {"p50": 1.0, "p90": 1.2, "p95": 1.3, "p99": 1.43}
 """Percentiles of the latency as shares of the median: one model with requests of much the same size."""
 
@@ -143,12 +145,21 @@ def _autoscale(box: Sandbox, one: Words) -> None:
     if "autoscale" not in one:
         return
     given = one["autoscale"]
+    steps = {"AdjustmentType": "ChangeInCapacity",
+             "StepAdjustments": [{"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}]}  # fmt: skip
+    stepped = {"PolicyName": "steps", "PolicyType": "StepScaling", "StepScalingPolicyConfiguration": steps}
     cron = {"ScheduledActionName": "morning", "Schedule": "cron(0 7 * * ? *)",
             "ScalableTargetAction": {"MinCapacity": given["minimum"], "MaxCapacity": given["maximum"]}}  # fmt: skip
     box.autoscale(
-        one["name"], given["minimum"], given["maximum"], invocations_per_instance=given["target"],
-        scheduled=[cron] if given.get("scheduled") else (),
+        one["name"], given["minimum"], given["maximum"], invocations_per_instance=given.get("target"),
+        policies=[stepped] if given.get("step") else (), scheduled=[cron] if given.get("scheduled") else (),
     )  # fmt: skip
+    if given.get("suspended"):
+        box.client("application-autoscaling").register_scalable_target(
+            ServiceNamespace="sagemaker", ResourceId=f"endpoint/{one['name']}/variant/AllTraffic",
+            ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+            SuspendedState={"DynamicScalingInSuspended": True},
+        )  # fmt: skip
 
 
 class Past:
@@ -166,7 +177,7 @@ class Past:
         self.age = np.arange(size)[::-1] / 288
         self.dice = np.random.default_rng(seed)
         kind = one.get("type", "none")
-        self.hardware = hardware().types[one["pools"][0] if kind == "none" else kind]
+        self.hardware = hardware().types[one.get("pools", [OF_SERVERLESS])[0] if kind == "none" else kind]
         self.used = one.get("gpus", {}).get("used", 1)
         self.requests = self._requests()
         self.count = self._counts()
@@ -269,7 +280,11 @@ class Past:
             self._put(box, variant, "Invocations", self.requests, 1.0)
             failed = self.dice.poisson(self.requests * self.load.get("errors_percent", 0) / 100).astype(float)
             self._put(box, variant, "Invocation5XXErrors", failed, 1.0)
-            refused = self.dice.poisson(self.requests * self.load.get("refused_percent", 0) / 100).astype(float)
+            turned_away: Any = self.load.get("refused_percent", 0) / 100
+            if "refused_when_busy_percent" in self.load:
+                full = self.requests > 0.5 * self.requests.max()
+                turned_away = np.where(full, self.load["refused_when_busy_percent"] / 100, 0.0)
+            refused = self.dice.poisson(self.requests * turned_away).astype(float)
             self._put(box, variant, "Invocation4XXErrors", refused, 1.0)
         if "ModelLatency" in omit or not self.requests.any():
             return
@@ -277,6 +292,9 @@ class Past:
         served = np.where(self.requests > 0, micros * (1 + 0.05 * wide), np.nan)
         shares = {key: micros * (1 + (factor - 1) * wide) for key, factor in SHARES_OF_MEDIAN.items()}
         self._put(box, variant, "ModelLatency", served, self.requests, percentiles=shares)
+        around = self.one.get("request", {}).get("overhead_ms")
+        if around:
+            self._put(box, variant, "OverheadLatency", served * 0 + around * 1000, self.requests)
 
     def _each_gpu(self, box: Sandbox, variant: str, metric: str, values: Numbers) -> None:
         for gpu, beside in gpus_of(self.one["name"], int(self.count[0]), self.hardware.accelerator_count):

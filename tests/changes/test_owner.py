@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightsizer.changes.preflight import preflight_refusals
-from rightsizer.domain.ownership import owner_of
+from rightsizer.domain.ownership import TOOLS, owner_of
 from rightsizer.domain.reason import Code
 from rightsizer.domain.tags import parse_tags
 from tests.changes.test_preflight import preflight_input
@@ -21,6 +21,11 @@ CASES = [
     ({"terraform": "true"}, "Terraform"),
     ({"terraform-workspace": "prod"}, "Terraform"),
     ({"managed-by": "crossplane"}, "Crossplane"),
+    ({"managed-by": "terragrunt"}, "Terragrunt"),
+    (
+        {"services.k8s.aws/controller-version": "sagemaker-v1.2.13", "services.k8s.aws/namespace": "ml"},
+        "ACK (Kubernetes)",
+    ),
     ({"managed_by": "Pulumi/prod"}, "Pulumi"),
     ({"iac": "opentofu"}, "Opentofu"),
     ({"provisioner": "cdk"}, "CDK"),
@@ -47,5 +52,5 @@ def test_the_gate_and_the_preflight_see_the_same_owner(tags: dict[str, str], own
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=5))
 def test_any_tags_are_read_and_an_owner_is_found_only_by_name(tags: dict[str, str]) -> None:
     words = " ".join(f"{key}={value}" for key, value in tags.items()).lower()
-    known = ("terraform", "opentofu", "pulumi", "crossplane", "cloudformation", "servicecatalog", "cdk", "ack")
+    known = (*TOOLS, "services.k8s.aws/", "servicecatalog", "cdk", "ack")
     assert not owner_of(tags) or any(tool in words for tool in known)

@@ -56,6 +56,10 @@ def test_memory_that_grows_asks_for_thirty_percent_and_is_never_a_low_risk(need_
     assert memory_risk(NOW, THEN, needing(need_gib, growing=True), started=False) is wanted
 
 
+def test_a_model_that_holds_nothing_on_its_gpu_fits_any_card() -> None:
+    assert memory_risk(NOW, THEN, needing(0.0), started=False) is Risk.VERY_LOW
+
+
 def test_a_server_that_takes_all_memory_is_a_medium_risk_on_a_smaller_card_until_it_started_there() -> None:
     taken = needing(1.0, kind=MemoryClass.PREALLOCATED)
     assert memory_risk(NOW, THEN, taken, started=False) is Risk.MEDIUM

@@ -11,7 +11,7 @@ from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import HOURS_PER_MONTH, Commitment
+from rightsizer.domain.price import HOURS_PER_MONTH, PLAN_DISCOUNT, Commitment
 from rightsizer.domain.recommendation import Recommendation
 from rightsizer.recommender.pricing import cost_of, mean_while_running, monthly_cost
 from rightsizer.recommender.stopped_hours import running_hours
@@ -94,7 +94,7 @@ def test_the_report_of_stopped_hours_tells_the_same_money() -> None:
 
 
 def test_a_commitment_goes_on_being_billed_while_it_is_stopped() -> None:
-    table = prices(commitment=Commitment(Decimal(2), known=True)).running(Decimal(365))
+    table = prices(commitment=Commitment(2 * (1 - PLAN_DISCOUNT), known=True)).running(Decimal(365))
     price = table.find(TYPE)
     assert price is not None
     today = monthly_cost(price, 2)

@@ -11,7 +11,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind, Objective, Scalab
 from rightsizer.domain.history import History, PastChange, PastEnd, PastVariant
 from rightsizer.domain.option import OptionKind, Risk, VariantTarget
 from rightsizer.domain.policy import Policy
-from rightsizer.domain.price import Commitment, PriceTable
+from rightsizer.domain.price import PLAN_DISCOUNT, Commitment, PriceTable
 from rightsizer.domain.reason import Code
 from rightsizer.domain.recommendation import Finding, Gate, Recommendation
 from rightsizer.domain.usage import MetricWindow
@@ -79,7 +79,7 @@ def test_the_overlap_of_a_joint_deployment_is_that_of_every_fleet() -> None:
 
 def test_a_commitment_keeps_its_part_of_the_sum_once() -> None:
     def saving(usd_per_hour: int) -> Decimal:
-        plan = Commitment(Decimal(usd_per_hour), known=True)
+        plan = Commitment(Decimal(usd_per_hour) * (1 - PLAN_DISCOUNT), known=True)
         option = judged(several(variant(B)), window(A), window(B), prices=kit.prices(commitment=plan)).chosen_option
         assert option is not None
         return option.saving_usd_per_month
@@ -90,7 +90,7 @@ def test_a_commitment_keeps_its_part_of_the_sum_once() -> None:
 
 
 def test_an_endpoint_of_several_variants_bears_its_share_of_the_accounts_plan() -> None:
-    plan, now = Commitment(Decimal(8), known=True), usd(3) + usd(4)
+    plan, now = Commitment(8 * (1 - PLAN_DISCOUNT), known=True), usd(3) + usd(4)
     past, prices = History(gpu_usd_per_month=2 * now), kit.prices(commitment=plan)
     option = judged(several(variant(B)), window(A), window(B), history=past, prices=prices).chosen_option
     assert option is not None

@@ -10,8 +10,11 @@ STACKS = (
     ("aws:servicecatalog:provisioningartifactidentifier", "Service Catalog product"),
 )
 """Tags that AWS alone may set, in lower case (guides of CloudFormation and Service Catalog)."""
-TOOLS = ("terraform", "opentofu", "pulumi", "crossplane", "cloudformation")
+TOOLS = ("terraform", "terragrunt", "opentofu", "pulumi", "crossplane", "cloudformation")
 """Found in the key or the value of any tag but ours: no word of another meaning has them in it."""
+CONTROLLER = "services.k8s.aws/"
+"""Prefix of the tags that a controller of ACK puts on what it made from a manifest of Kubernetes (documentation of
+ACK, resource tags)."""
 SHORT_TOOLS = ("cdk", "ack")
 """Parts of common words, so that they count as whole words of a tag that names a tool."""
 NAMING = frozenset(
@@ -56,6 +59,8 @@ def owner_of(tags: Mapping[str, str]) -> str:
 
 
 def _tool_of_tag(key: str, value: str) -> str:
+    if key.startswith(CONTROLLER):
+        return "ACK (Kubernetes)"
     named = next((tool for tool in TOOLS if tool in key or tool in value), "")
     if named or key not in NAMING:
         return named.capitalize()

@@ -258,7 +258,7 @@ def kept_by_commitment(gross: Decimal, now_usd: Decimal, commitment: Commitment)
     """
     if gross <= 0 or commitment.usd_per_hour <= 0:
         return Decimal(0)
-    on_demand = max(now_usd - commitment.usd_per_hour * HOURS_PER_MONTH, Decimal(0))
+    on_demand = max(now_usd - commitment.covered_usd_per_hour * HOURS_PER_MONTH, Decimal(0))
     return (gross - on_demand).quantize(CENT) if gross > on_demand else Decimal(0)
 
 
@@ -288,7 +288,7 @@ def memory_risk(now: InstanceType, candidate: InstanceType, demand: Demand, star
         return Risk.HIGH
     if demand.memory.kind is MemoryClass.PREALLOCATED:
         return Risk.MEDIUM  # reckoned from its pool, and no start on a smaller card has shown it yet
-    room = have / demand.memory.need_gib
+    room = have / demand.memory.need_gib if demand.memory.need_gib else float("inf")  # trees need no GPU memory
     if demand.memory.growing:
         return Risk.HIGH if room < 1.3 else Risk.MEDIUM
     return Risk.VERY_LOW if room >= 1.15 else Risk.LOW
