@@ -14,7 +14,7 @@ from bench.views import Day, Notice, Segment, Trial, Type, Values, View
 from rightsizer import catalog
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
-from rightsizer.changes.baseline import HABIT_DAYS, LATENCY, PERIOD_S, REQUESTS, baseline, slowness_before
+from rightsizer.changes.baseline import HABIT_DAYS, LATENCY, PERIOD_S, REQUESTS, baseline, habit_start, slowness_before
 from rightsizer.changes.measurement import ENOUGH
 from rightsizer.domain.endpoint import LEAST
 from rightsizer.domain.hardware import Catalogue
@@ -234,18 +234,26 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
 
 
 def is_slow_by_habit(view: View, objective_s: float) -> bool:
-    """Whether the fleet of today would ring the latency alarm of a change on each of the days that the product reads.
+    """Whether the fleet of today would ring the latency alarm of a change on as many days as the product asks for.
 
     The product then sets the alarm at twice those half hours. The referee's guard knows no threshold: it is off there.
     """
-    start = DAY_0 + timedelta(days=view.days[-HABIT_DAYS].day if len(view.days) >= HABIT_DAYS else 0)
-    days = view.days[-HABIT_DAYS:]
+    end = DAY_0 + timedelta(days=view.days[-1].day + 1)
+    start = habit_start(end, end - timedelta(days=view.days_since_last_change + 1))
+    days = [day for day in view.days if DAY_0 + timedelta(days=day.day) >= start]
+    usual = baseline([_of_five_minutes(view, days[-HABIT_DAYS:])])
+    return bool(slowness_before([_of_five_minutes(view, days)], usual, objective_s))
+
+
+def _of_five_minutes(view: View, days: Sequence[Day]) -> MetricWindow:
+    """Requests and p95 of these days, as the product reads them for a change."""
     calls = array("d", [value for day in days for value in _five_minutes(day, lambda rows: sum(n for n, _ in rows))])
     slow = array("d", [value for day in days for value in _five_minutes(day, _p95_us)])
+    start = DAY_0 + timedelta(days=days[0].day)
     series = {REQUESTS: Series(start, PERIOD_S, calls), LATENCY: Series(start, PERIOD_S, slow)}
-    end = start + timedelta(days=len(days))
-    windows = [MetricWindow(view.endpoint_name, view.variant_name, start, end, PERIOD_S, series)]
-    return bool(slowness_before(windows, baseline(windows), objective_s))
+    return MetricWindow(
+        view.endpoint_name, view.variant_name, start, start + timedelta(days=len(days)), PERIOD_S, series
+    )
 
 
 def _five_minutes(day: Day, of: Callable[[list[tuple[float, tuple[float, ...]]]], float]) -> Iterable[float]:

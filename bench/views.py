@@ -65,6 +65,7 @@ class View(Protocol):
     slo_p95_ms: float | None
     framework: str
     tags: tuple[tuple[str, str], ...]
+    days_since_last_change: int
     days: tuple[Day, ...]
     trials: tuple[Trial, ...]
     notices: tuple[Notice, ...]

@@ -76,7 +76,12 @@ def seen_by(policy: ShippedAuto, day: int = 0) -> Recommendation:
 
 def view_of(found: Recommendation, hosting: str = "real-time") -> SimpleNamespace:
     return SimpleNamespace(
-        endpoint_name=found.ref.name, variant_name="v", autoscale_max=None, hosting=hosting, days=DAYS
+        endpoint_name=found.ref.name,
+        variant_name="v",
+        autoscale_max=None,
+        hosting=hosting,
+        days=DAYS,
+        days_since_last_change=1,
     )
 
 
@@ -117,9 +122,19 @@ def test_an_approval_is_held_against_the_newest_judgement() -> None:
     assert "overruled" in policy.causes[-1][2]
 
 
-@pytest.mark.parametrize(("slow", "guard"), [((0, 0), True), ((0, 20), True), ((20, 20), False)])
-def test_the_guard_stays_off_where_the_fleet_of_today_would_ring_it_each_day(
-    slow: tuple[int, int], guard: bool
+@pytest.mark.parametrize(
+    ("slow", "since", "guard"),
+    [
+        ((0, 0), 1, True),
+        ((0, 20), 1, True),
+        ((20, 20), 1, False),
+        ((0, 20, 0, 0, 0, 20, 0), 6, False),
+        ((0, 20, 0, 0, 0, 20, 0), 3, True),
+        ((20, 0, 0, 0, 0, 0, 20, 0), 7, True),
+    ],
+)
+def test_the_guard_stays_off_where_the_fleet_of_today_would_ring_it_on_two_days_of_its_week(
+    slow: tuple[int, ...], since: int, guard: bool
 ) -> None:
     """There the product sets no alarm on the objective, and the referee has no other one."""
     found = seen_by(ShippedAuto())
@@ -129,6 +144,7 @@ def test_the_guard_stays_off_where_the_fleet_of_today_would_ring_it_each_day(
     actions = SimpleNamespace(Deploy=lambda *_, guard, **__: guards.append(guard))
     days = tuple(a_day(number, range(600, 600 + minutes)) for number, minutes in enumerate(slow))
     view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=None, hosting="real-time", days=days)
+    view.days_since_last_change = since
     seen = replace(found, replay=replace(found.replay, objective_s=0.5))
     carried(actions, seen, found.chosen_option, view)
     assert guards == [guard]
@@ -192,6 +208,7 @@ def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
     deployed: list[tuple[int, ...]] = []
     actions = SimpleNamespace(Deploy=lambda _, counts, **__: deployed.append(counts))
     view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=8, hosting="real-time", days=DAYS)
+    view.days_since_last_change = 1
     target = replace(found.chosen_option.target, instance_count=5, minimum=2, maximum=8)
     carried(actions, found, replace(found.chosen_option, target=target), view)
     assert deployed == [(2,) * 24]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rightsizer.changes import proof
-from rightsizer.changes.baseline import slowness_before
+from rightsizer.changes.baseline import habit_start, slowness_before
 from rightsizer.changes.guardrail import WatchedConfig, rollback_alarms
 from rightsizer.changes.proof import LATENCY, REQUESTS, proof_verdict
 from rightsizer.domain.change import Change, ChangeState
@@ -70,9 +70,21 @@ def test_one_bad_day_is_an_incident_and_no_habit() -> None:
     assert judged(before, crowd(50, 0.9)) == "bad"
 
 
-def test_days_before_the_last_two_are_not_needed_and_one_day_alone_tells_no_habit() -> None:
+def test_any_two_days_tell_a_habit_and_one_day_alone_tells_none() -> None:
     assert "slow_s/v" not in figures(crowd(100, 0.9))
     assert figures({}, crowd(100, 0.9), crowd(200, 0.8))["slow_s/v"] == 0.8
+    assert figures(crowd(100, 0.9), {}, {}, crowd(200, 0.8), {})["slow_s/v"] == 0.8, "and they need not be the last"
+
+
+@pytest.mark.parametrize(
+    ("changed", "days"),
+    [((), 7), ((None, None), 7), ((30, None), 7), ((30, 4), 4), ((5, 12), 5), ((1,), 2), ((0,), 2)],
+)
+def test_the_habit_is_sought_in_the_week_of_the_fleet_that_runs_and_in_two_days_at_least(
+    changed: tuple[int | None, ...], days: int
+) -> None:
+    ago = [None if n is None else START - timedelta(days=n) for n in changed]
+    assert START - habit_start(START, *ago) == timedelta(days=days)
 
 
 def test_twice_as_slow_as_the_slowest_half_hours_before_is_bad() -> None:

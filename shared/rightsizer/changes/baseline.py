@@ -6,8 +6,8 @@ second. That is the backlog of each instance times the seconds that a request ta
 half the work each are no worse, and a fleet that falls behind shows at once.
 
 A fleet with few requests has slow half hours by chance: five requests that come together wait behind any type. Where
-the fleet before was over the limit on each of the days before the change, that half hour says nothing of the new one:
-it is held against what the old fleet did, by how slow and by how often.
+the fleet before was over the limit on two days of the week before the change, that half hour says nothing of the new
+one: it is held against what the old fleet did, by how slow and by how often.
 """
 
 import math
@@ -68,6 +68,10 @@ BREACHES = 3
 """Periods of a window that must breach for latency and memory: one slow period is no evidence."""
 HABIT_DAYS = 2
 """Days before the change on which the old fleet has to be over the limit: one bad day is an incident and no habit."""
+HABIT_SPAN = timedelta(days=7)
+"""The days among which they are sought: as good a fleet then rings a false alarm on one day in seven at most."""
+HABIT_SIGNALS = (REQUESTS, *PROCESSED, LATENCY)
+"""What is read of them."""
 SLOW, OFTEN = "slow_s", "slow_periods"
 """Keys of the baseline: on so many days the old fleet had a half hour as slow as this, and so many slow periods."""
 DAY = timedelta(days=1)
@@ -245,11 +249,20 @@ def _peak(rows: Sequence[ServicePeriod]) -> float:
     return sorted(by_day.values())[len(by_day) // 2]
 
 
+def habit_start(end: datetime, *changed: datetime | None) -> datetime:
+    """From when on the days before `end` tell the habit: the week, not before the fleet that runs began.
+
+    The last two days count in any case. `changed`: when the fleet was changed, as far as that is known.
+    """
+    began = max((at for at in changed if at is not None), default=end - HABIT_SPAN)
+    return min(max(end - HABIT_SPAN, began), end - HABIT_DAYS * DAY)
+
+
 def slowness_before(windows: Windows, baseline: Mapping[str, float], objective_p95_s: float | None) -> dict[str, float]:
     """How slow and how often each variant was over its limit by habit before a change; empty where none was.
 
-    ``slow_s/NAME``: seconds that three periods of one half hour reached on each of two days. ``slow_periods/NAME``:
-    periods over the limit that each of two days had. The limit is the objective, else twice the usual p95. Total.
+    ``slow_s/NAME``: seconds that three periods of one half hour reached on two of the days. ``slow_periods/NAME``:
+    periods over the limit that two of them had. The limit is the objective, else twice the usual p95. Total.
     """
     found: dict[str, float] = {}
     for window in windows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rightsizer.changes import failure, plan, preflight, proof, window
 from rightsizer.changes.approval import approver_refusal
-from rightsizer.changes.baseline import slowness_before
+from rightsizer.changes.baseline import HABIT_SIGNALS, habit_start, slowness_before
 from rightsizer.changes.daily_budget import budget_share
 from rightsizer.changes.newest_recommendation import LOOK_AGAIN, refusal_by_newest, with_covered_fleet
 from rightsizer.changes.overruled import closing_reasons
@@ -310,6 +310,10 @@ class ChangeStarter:
         windows = list(self.metrics.read(requests, end - BASELINE, end, proof.PERIOD_S))
         tagged, usual = declared_p95_s(inputs.tags), proof.baseline(windows)
         objective = inputs.limits.objective_p95_s if tagged is None else tagged
+        made_at = inputs.config.created_at if inputs.config is not None else None
+        if (start := habit_start(end, made_at, inputs.last_change_at)) < end - BASELINE:
+            of_habit = [replace(one, signals=HABIT_SIGNALS) for one in requests]
+            windows = list(self.metrics.read(of_habit, start, end, proof.PERIOD_S))
         slow = slowness_before(windows, usual, objective)
         return replace(change, baseline={**usual, **slow}, objective_p95_s=objective)
 
