@@ -7,6 +7,7 @@ may change them. Nothing here answers a request. What else each request would wo
 """
 
 import inspect
+import os
 from collections import defaultdict, deque
 from copy import copy, deepcopy
 from functools import cache
@@ -15,7 +16,7 @@ from unittest.mock import patch
 
 from botocore import hooks, httpsession, regions, useragent
 from botocore.auth import S3SigV4Auth, SigV4Auth
-from botocore.client import BaseClient, ClientCreator
+from botocore.client import BaseClient, ClientCreator, ClientMeta
 from botocore.endpoint_provider import EndpointProvider
 from botocore.exceptions import OperationNotPageableError
 from botocore.loaders import JSONFileLoader, Loader
@@ -27,6 +28,8 @@ from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import StreamShard, Table
 
+from rightsizer.aws.session import Session
+
 _accepts_kwargs: Any = vars(hooks)["accepts_kwargs"]
 _deep: Any = vars(DynamoType)["__deepcopy__"]
 _cast: Any = vars(DynamoType)["cast_value"].fget
@@ -36,6 +39,8 @@ _sanitised: Any = useragent.sanitize_user_agent_string_component
 _canonical: Any = vars(SigV4Auth)["canonical_request"]
 _query_all: Any = vars(Table)["query"]
 _lexed: Any = vars(ConditionExpressionParser)["_lex_condition_expression"]
+_new_client: Any = vars(Session)["_make"]
+_register_retries: Any = vars(ClientCreator)["_register_retries"]
 
 
 class _ByPath:
@@ -86,6 +91,42 @@ class _Parsed:
         return dict(self._methods[id(model)][1])
 
 
+class _Clients:
+    """Clients of the program, each a copy of one that nobody uses: a cold function makes six, as slow as its requests.
+
+    A copy has its own handlers, tries that are left and rate of requests; what it only reads is shared.
+    """
+
+    def __init__(self) -> None:
+        self._unused: dict[Any, Any] = {}
+
+    def make(self, session: Any, service: str, *given: Any) -> Any:
+        """The client of a service for a session, as `Session` makes it."""
+        if service == "s3":  # its handlers know the client that they were made for
+            return _new_client(session, service, *given)
+        about = session._endpoint_url, session._session.profile, repr(session._config.retries)
+        read = frozenset(one for one in os.environ.items() if one[0].startswith("AWS_") and "_LAMBDA_" not in one[0])
+        key = service, given, about, read
+        if key not in self._unused:
+            with patch.object(ClientCreator, "_register_retries", lambda creator, client: None):
+                self._unused[key] = _new_client(session, service, *given)
+        return self._copy(self._unused[key])
+
+    def _copy(self, unused: Any) -> Any:
+        about, found = unused.meta, object.__new__(type(unused))
+        events = copy(about.events)
+        vars(found).update(vars(unused))
+        found.meta = ClientMeta(
+            events, about.config, about.endpoint_url, about.service_model, about.method_to_api_mapping, about.partition
+        )
+        for name in ("_endpoint", "_ruleset_resolver"):
+            part = copy(getattr(unused, name))
+            part._event_emitter = events
+            setattr(found, name, part)
+        _register_retries(object.__new__(ClientCreator), found)
+        return found
+
+
 class _Aliases:
     """Names of events as they were before services were renamed: one table for all clients, as botocore has one."""
 
@@ -101,7 +142,7 @@ class _Aliases:
 
 def _takes_any(handler: Any) -> bool:
     """Whether a handler takes any named argument, which botocore asks of each handler of each client."""
-    code = getattr(handler, "__code__", None)
+    code = getattr(handler, "__code__", None) or getattr(type(handler).__call__, "__code__", None)
     return bool(code.co_flags & inspect.CO_VARKEYWORDS) if code is not None else bool(_accepts_kwargs(handler))
 
 
@@ -210,12 +251,13 @@ def _words(parser: ConditionExpressionParser) -> deque[Any]:
 @cache
 def share() -> None:
     """Let all sessions of the process share what they read."""
-    parsed = _Parsed()
+    parsed, clients = _Parsed(), _Clients()
     for owner, name, new in (
         (JSONFileLoader, "_load_file", lambda _, path, open_method: _read(path, open_method)),
         (Loader, "_cache", _ByPath()),
         (ClientCreator, "_load_service_model", lambda *given: parsed.model(*given)),
         (ClientCreator, "_create_methods", lambda *given: parsed.methods(*given)),
+        (Session, "_make", lambda *given: clients.make(*given)),
         (regions, "EndpointProvider", parsed.provider),
         (hooks.EventAliaser, "_alias_name_cache", _Aliases()),
         (hooks, "accepts_kwargs", _takes_any),

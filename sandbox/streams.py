@@ -22,6 +22,8 @@ class StreamMapping:
         self._box, self._source = box, source
         self._position, self._attempts = 0, 0
         self._wait_until = box.clock.now
+        self._seen: dict[Any, dict[str, Any]] = {}
+        """Records that were looked at and are not passed, by moto's own."""
 
     @property
     def blocked(self) -> bool:
@@ -49,6 +51,7 @@ class StreamMapping:
         batch = [record for record in records if self._wanted(record)][: self._source.batch]
         if not batch:
             self._position += len(records)
+            self._seen.clear()
             return False
         failed = run(self._source.function, self._source.name, batch)
         first = next((record for record in batch if record["dynamodb"]["SequenceNumber"] in failed), None)
@@ -73,14 +76,16 @@ class StreamMapping:
 
         table = dynamodb_backends[self._box.account][self._box.region].tables[self._source.table]
         items = table.stream_shard.items if table.stream_shard else []
-        return [self._plain(item.to_json()) for item in items[self._position :]]
+        return [self._plain(item) for item in items[self._position :]]
 
-    def _plain(self, record: dict[str, Any]) -> dict[str, Any]:
-        data = record["dynamodb"] | {"ApproximateCreationDateTime": self._box.clock.now.timestamp()}
-        arn = self._box.world.arn("dynamodb", f"table/{self._source.table}/stream/sandbox")
-        made = record | {"dynamodb": data, "awsRegion": self._box.region, "eventSourceARN": arn}
-        plain: dict[str, Any] = json.loads(json.dumps(made, default=_jsonable))
-        return plain
+    def _plain(self, item: Any) -> dict[str, Any]:
+        """A record of moto's as the function gets it; each attempt and each look at the filters reads the same."""
+        if item not in self._seen:
+            record, arn = item.to_json(), self._box.world.arn("dynamodb", f"table/{self._source.table}/stream/sandbox")
+            data = record["dynamodb"] | {"ApproximateCreationDateTime": self._box.clock.now.timestamp()}
+            made = record | {"dynamodb": data, "awsRegion": self._box.region, "eventSourceARN": arn}
+            self._seen[item] = json.loads(json.dumps(made, default=_jsonable))
+        return self._seen[item]
 
     def _wanted(self, record: dict[str, Any]) -> bool:
         return not self._source.filters or any(matches(pattern, record) for pattern in self._source.filters)

@@ -9,6 +9,9 @@ import pytest
 from moto.sns.models import sns_backends
 
 from rightsizer import bootstrap
+from rightsizer.aws import deployment
+from rightsizer.domain import self_test
+from rightsizer.domain.self_test import Outcome
 from rightsizer.terminal.app import Exit
 from rightsizer.terminal.run import run
 from sandbox.account import Sandbox
@@ -19,6 +22,7 @@ from tests.table import create_table
 from tests.template.stack import DOORS
 
 type Checks = list[dict[str, Any]]
+_working: list[self_test.Tested] = []
 
 
 @pytest.fixture
@@ -40,6 +44,21 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
         bootstrap.reset()
 
 
+@pytest.fixture
+def around(deployed: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack for tests of what is around its functions: these work, and their self-tests are run once for all."""
+    ask = deployment.test_functions
+
+    def once(*given: Any) -> list[self_test.Tested]:
+        if not _working:
+            _working.extend(ask(*given))
+            assert {check.outcome for one in _working for check in one.checks} == {Outcome.OK}
+        return _working
+
+    monkeypatch.setattr(deployment, "test_functions", once)
+    return deployed
+
+
 def checked(capsys: pytest.CaptureFixture[str]) -> tuple[int, Checks]:
     code = run(["doctor", "--deployed", "--json"])
     return code, json.loads(capsys.readouterr().out)["checks"]
@@ -57,10 +76,8 @@ def test_a_stack_that_works_has_nothing_to_mend(deployed: Stack, capsys: pytest.
     assert all(set(c) == {"part", "action", "purpose", "outcome", "ok", "detail", "remedy"} and c["ok"] for c in checks)
 
 
-def test_a_person_reads_what_failed_and_what_to_do_about_it(
-    deployed: Stack, capsys: pytest.CaptureFixture[str]
-) -> None:
-    deployed.planes.disabled.add("SweepDaily")
+def test_a_person_reads_what_failed_and_what_to_do_about_it(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    around.planes.disabled.add("SweepDaily")
     assert run(["doctor", "--deployed"]) == Exit.INCOMPLETE
     said = capsys.readouterr().out
     assert "its state is DISABLED" in said
@@ -133,18 +150,18 @@ def test_stacks_that_may_change_nothing_need_no_writes(deployed: Stack, capsys: 
         assert (code, lacking(checks)) == (Exit.NOTHING_TO_DO, [])
 
 
-def test_dead_letters_that_wait_are_counted(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    queue = next(url for name, url in deployed.parts.queues.items() if "Dead" in name)
-    deployed.box.client("sqs").send_message(QueueUrl=queue, MessageBody="{}")
+def test_dead_letters_that_wait_are_counted(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    queue = next(url for name, url in around.parts.queues.items() if "Dead" in name)
+    around.box.client("sqs").send_message(QueueUrl=queue, MessageBody="{}")
     code, checks = checked(capsys)
     (found,) = lacking(checks)
     assert (code, found["detail"]) == (Exit.INCOMPLETE, "1 dead letters wait")
     assert "redrive" in found["remedy"]
 
 
-def test_a_topic_that_nobody_hears_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    sns = deployed.box.client("sns")
-    for row in sns.list_subscriptions_by_topic(TopicArn=deployed.parts.names["Topic"])["Subscriptions"]:
+def test_a_topic_that_nobody_hears_is_told(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    sns = around.box.client("sns")
+    for row in sns.list_subscriptions_by_topic(TopicArn=around.parts.names["Topic"])["Subscriptions"]:
         sns.unsubscribe(SubscriptionArn=row["SubscriptionArn"])
     code, checks = checked(capsys)
     (found,) = lacking(checks)
@@ -152,18 +169,18 @@ def test_a_topic_that_nobody_hears_is_told(deployed: Stack, capsys: pytest.Captu
     assert "confirm it" in found["remedy"]
 
 
-def test_an_event_source_that_was_switched_off_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    mapping = next(iter(deployed.template.resources("AWS::Lambda::EventSourceMapping")))
-    deployed.planes.disabled.add(mapping)
+def test_an_event_source_that_was_switched_off_is_told(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    mapping = next(iter(around.template.resources("AWS::Lambda::EventSourceMapping")))
+    around.planes.disabled.add(mapping)
     code, checks = checked(capsys)
     (found,) = lacking(checks)
     assert (code, found["purpose"]) == (Exit.INCOMPLETE, f"{mapping} delivers")
     assert "enable the event source mapping" in found["remedy"]
 
 
-def test_a_table_without_its_stream_is_told(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    table = deployed.parts.names["Table"]
-    deployed.box.client("dynamodb").update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
+def test_a_table_without_its_stream_is_told(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    table = around.parts.names["Table"]
+    around.box.client("dynamodb").update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
     code, checks = checked(capsys)
     (found,) = lacking(checks)
     assert code == Exit.INCOMPLETE
@@ -171,9 +188,9 @@ def test_a_table_without_its_stream_is_told(deployed: Stack, capsys: pytest.Capt
 
 
 def test_a_table_without_backups_is_told_with_the_command_that_mends_it(
-    deployed: Stack, capsys: pytest.CaptureFixture[str]
+    around: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table, client = deployed.parts.names["Table"], deployed.box.client("dynamodb")
+    table, client = around.parts.names["Table"], around.box.client("dynamodb")
     client.update_continuous_backups(
         TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False}
     )
@@ -185,27 +202,27 @@ def test_a_table_without_backups_is_told_with_the_command_that_mends_it(
 
 
 def test_an_adopted_table_is_looked_at_though_the_stack_does_not_list_it(
-    deployed: Stack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    around: Stack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = deployed.box.client("dynamodb")
+    client = around.box.client("dynamodb")
     create_table(client)  # with the index; without stream, expiry and backups, as a restored table is
-    own = deployed.planes.DescribeStacks
+    own = around.planes.DescribeStacks
 
     def adopted(p: Mapping[str, Any]) -> dict[str, Any]:
         answer = own(p)
         answer["Stacks"][0]["Outputs"] = [{"OutputKey": "TableName", "OutputValue": "t"}]
         return answer
 
-    monkeypatch.setattr(deployed.planes, "DescribeStacks", adopted)
+    monkeypatch.setattr(around.planes, "DescribeStacks", adopted)
     _, checks = checked(capsys)
     failed = {check["action"]: check["remedy"] for check in lacking(checks) if "dynamodb" in check["action"]}
     assert list(failed) == [f"dynamodb:Describe{what}" for what in ("Table", "TimeToLive", "ContinuousBackups")]
     assert "docs/ledger.md" in failed["dynamodb:DescribeTable"]
 
 
-def test_an_address_that_was_never_confirmed_hears_nothing(deployed: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    topic = deployed.parts.names["Topic"]
-    for held in sns_backends[deployed.box.account][deployed.box.region].subscriptions.values():
+def test_an_address_that_was_never_confirmed_hears_nothing(around: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    topic = around.parts.names["Topic"]
+    for held in sns_backends[around.box.account][around.box.region].subscriptions.values():
         held.arn = "PendingConfirmation"  # as SNS lists it until the link in the e-mail was opened
     code, checks = checked(capsys)
     (found,) = lacking(checks)
@@ -214,11 +231,11 @@ def test_an_address_that_was_never_confirmed_hears_nothing(deployed: Stack, caps
 
 
 def test_a_table_without_its_index_is_told_with_where_it_is_described(
-    deployed: Stack, capsys: pytest.CaptureFixture[str]
+    around: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without: Any = [{"Delete": {"IndexName": "GSI1"}}]
-    table = deployed.parts.names["Table"]
-    deployed.box.client("dynamodb").update_table(TableName=table, GlobalSecondaryIndexUpdates=without)
+    table = around.parts.names["Table"]
+    around.box.client("dynamodb").update_table(TableName=table, GlobalSecondaryIndexUpdates=without)
     _, checks = checked(capsys)
     (found,) = [check for check in lacking(checks) if check["part"] == "stack"]
     assert found["detail"] == "it has no index GSI1"
@@ -227,10 +244,10 @@ def test_a_table_without_its_index_is_told_with_where_it_is_described(
 
 @pytest.mark.parametrize("live", [{"Enabled": False, "AttributeName": "expires"}, None])
 def test_an_adopted_table_whose_rows_never_end_is_told_with_the_command(
-    live: Any, deployed: Stack, capsys: pytest.CaptureFixture[str]
+    live: Any, around: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A restored table has no TTL until somebody sets it; an adopted one is no resource of the stack."""
-    dynamodb, table = deployed.box.client("dynamodb"), deployed.parts.names["Table"]
+    dynamodb, table = around.box.client("dynamodb"), around.parts.names["Table"]
     off = {"Enabled": False, "AttributeName": "expires"}
     dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=live or off)
     if live is None:
@@ -262,19 +279,26 @@ def test_what_was_deleted_outside_cloudformation_is_a_failure_and_no_question_of
     assert code == Exit.INCOMPLETE
 
 
-@pytest.mark.parametrize(
-    "action",
-    ["lambda:InvokeFunction", "iam:SimulatePrincipalPolicy", "scheduler:GetSchedule", "sqs:GetQueueAttributes"],
-)
-def test_what_the_caller_may_not_look_at_is_not_checked(
+@pytest.mark.parametrize("action", ["lambda:InvokeFunction", "iam:SimulatePrincipalPolicy"])
+def test_what_the_caller_may_not_ask_of_functions_and_roles_is_not_checked(
     action: str, deployed: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judged = deployed.box.gate
     if action == "iam:SimulatePrincipalPolicy":  # the function apply asks IAM too, with a role of its own
         deny_at_the_terminal(deployed, action)
     else:
-        judged.deny(action, *(["lambda:Invoke"] if action == "lambda:InvokeFunction" else []))
-    code, checks = checked(capsys)
+        deployed.box.deny(action, "lambda:Invoke")
+    only_lacks(action, *checked(capsys))
+
+
+@pytest.mark.parametrize("action", ["scheduler:GetSchedule", "sqs:GetQueueAttributes"])
+def test_what_the_caller_may_not_look_at_is_not_checked(
+    action: str, around: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    around.box.deny(action)
+    only_lacks(action, *checked(capsys))
+
+
+def only_lacks(action: str, code: int, checks: Checks) -> None:
     assert {check["outcome"] for check in lacking(checks)} == {"not-checked"}
     assert all(f"allow {action}" in check["remedy"] for check in lacking(checks))
     assert code == Exit.NOTHING_TO_DO

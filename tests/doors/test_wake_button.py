@@ -33,7 +33,10 @@ def asleep(*, limits: str = "{}", policy: Mapping[str, Any] | None = None) -> It
             put(at, policy)
         at.box.add_endpoint("chat", tags=TAGS, image=IMAGE)
         at.box.load("chat", lambda minute, kind, count: Served(0))
-        at.pass_time(hours=3)
+        at.pass_time(minutes=50)  # its hours end after half of them
+        at.stack.quiet.add("Hours.Tick")  # nothing is due before the morning
+        at.pass_time(hours=2, minutes=10)
+        at.stack.quiet.discard("Hours.Tick")
         assert "chat" not in at.box.world.fleet.endpoints
         yield at
 

@@ -34,7 +34,7 @@ MONDAY_EVENING = datetime(2026, 11, 2, 17, 55, tzinfo=UTC)
 CLOSES = datetime(2026, 11, 2, 18, 0, tzinfo=UTC)
 OPENS = datetime(2026, 11, 3, 7, 0, tzinfo=UTC)
 TICK, HOUR = timedelta(minutes=5), timedelta(hours=1)
-QUIET = frozenset((*range(20, 24), *range(5), *range(9, 16)))
+QUIET = frozenset((*range(19, 24), *range(5), *range(9, 16)))
 """Hours of a day, in UTC, at which nothing is due.
 
 After a tick that changed nothing in the account the next one comes an hour later.

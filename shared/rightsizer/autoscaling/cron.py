@@ -8,6 +8,7 @@ import calendar
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
+from functools import lru_cache
 
 MONTHS = {name.upper(): number for number, name in enumerate(calendar.month_abbr) if name}
 DAYS = {"SUN": 1, "MON": 2, "TUE": 3, "WED": 4, "THU": 5, "FRI": 6, "SAT": 7}
@@ -59,6 +60,7 @@ class Cron:
         )
 
 
+@lru_cache(256)  # an account has few schedules, each of which is asked about every hour of a replay
 def parse_cron(expression: str) -> Cron:
     """The expression between the brackets of ``cron(...)``. CronError where a part is not understood."""
     fields = expression.upper().split()
