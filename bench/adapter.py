@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from bench.views import Day, Notice, Segment, Trial, Type, Values, View
 from rightsizer import catalog
+from rightsizer.autoscaling.count_schedule import early_hours
 from rightsizer.aws.prices import OrderedPrices, PriceList, Snapshot
 from rightsizer.catalog import catalogue as compiled
 from rightsizer.changes.baseline import HABIT_DAYS, LATENCY, PERIOD_S, REQUESTS, baseline, habit_start, slowness_before
@@ -132,7 +133,7 @@ def _learn(memory: Memory, notice: Notice) -> None:
             max(counts, default=1),
             {"deployed": PastEnd.PROVEN, "rolled-back": PastEnd.ROLLED_BACK}.get(notice.kind, PastEnd.UPDATE_FAILED),
             failure=failure,
-            mean_instances=sum(counts) / 24 if counts else None,
+            mean_instances=(sum(counts) + early_hours(counts)) / 24 if counts else None,
             from_routing=memory.routing,
             framework=memory.framework,
             demand=promise.peak_busy_gpus if promise else None,
@@ -233,16 +234,18 @@ def _digests(view: View, day: Day, catalogue: Catalogue) -> list[DailyUsage]:
     return out
 
 
-def is_slow_by_habit(view: View, objective_s: float) -> bool:
+def is_slow_by_habit(view: View) -> bool:
     """Whether the fleet of today would ring the latency alarm of a change on as many days as the product asks for.
 
-    The product then sets the alarm at twice those half hours. The referee's guard knows no threshold: it is off there.
+    The alarm is at the declared p95, else at twice the usual one; there it is set at twice those half hours. The
+    referee's guard knows no threshold: it is off there.
     """
     end = DAY_0 + timedelta(days=view.days[-1].day + 1)
     start = habit_start(end, end - timedelta(days=view.days_since_last_change + 1))
     days = [day for day in view.days if DAY_0 + timedelta(days=day.day) >= start]
     usual = baseline([_of_five_minutes(view, days[-HABIT_DAYS:])])
-    return bool(slowness_before([_of_five_minutes(view, days)], usual, objective_s))
+    declared_s = view.slo_p95_ms / 1000 if view.slo_p95_ms is not None else None
+    return bool(slowness_before([_of_five_minutes(view, days)], usual, declared_s))
 
 
 def _of_five_minutes(view: View, days: Sequence[Day]) -> MetricWindow:

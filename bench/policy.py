@@ -309,8 +309,7 @@ def carried(actions: Actions, found: Recommendation, option: Option, view: View)
     target = option.target
     if view.autoscale_max is not None and target.minimum is not None:  # the owner's scaling starts from its minimum
         target = replace(target, instance_count=target.minimum)
-    objective_s = (found.replay.objective_s if found.replay is not None else None) or 0.0
-    watched = found.finding is not Finding.UNDER_PROVISIONED and not is_slow_by_habit(view, objective_s)
+    watched = found.finding is not Finding.UNDER_PROVISIONED and not is_slow_by_habit(view)
     return _deploy(actions, target, view, guard=watched)
 
 

@@ -82,6 +82,7 @@ def view_of(found: Recommendation, hosting: str = "real-time") -> SimpleNamespac
         hosting=hosting,
         days=DAYS,
         days_since_last_change=1,
+        slo_p95_ms=None,
     )
 
 
@@ -122,6 +123,7 @@ def test_an_approval_is_held_against_the_newest_judgement() -> None:
     assert "overruled" in policy.causes[-1][2]
 
 
+@pytest.mark.parametrize("objective_ms", [500, None])
 @pytest.mark.parametrize(
     ("slow", "since", "guard"),
     [
@@ -134,19 +136,17 @@ def test_an_approval_is_held_against_the_newest_judgement() -> None:
     ],
 )
 def test_the_guard_stays_off_where_the_fleet_of_today_would_ring_it_on_two_days_of_its_week(
-    slow: tuple[int, ...], since: int, guard: bool
+    slow: tuple[int, ...], since: int, guard: bool, objective_ms: int | None
 ) -> None:
     """There the product sets no alarm on the objective, and the referee has no other one."""
     found = seen_by(ShippedAuto())
     assert found.chosen_option is not None
-    assert found.replay is not None
     guards: list[bool] = []
     actions = SimpleNamespace(Deploy=lambda *_, guard, **__: guards.append(guard))
     days = tuple(a_day(number, range(600, 600 + minutes)) for number, minutes in enumerate(slow))
     view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=None, hosting="real-time", days=days)
-    view.days_since_last_change = since
-    seen = replace(found, replay=replace(found.replay, objective_s=0.5))
-    carried(actions, seen, found.chosen_option, view)
+    view.days_since_last_change, view.slo_p95_ms = since, objective_ms
+    carried(actions, found, found.chosen_option, view)
     assert guards == [guard]
 
 
@@ -208,7 +208,7 @@ def test_a_fleet_under_its_owners_scaling_starts_from_the_minimum() -> None:
     deployed: list[tuple[int, ...]] = []
     actions = SimpleNamespace(Deploy=lambda _, counts, **__: deployed.append(counts))
     view = SimpleNamespace(endpoint_name="e", variant_name="v", autoscale_max=8, hosting="real-time", days=DAYS)
-    view.days_since_last_change = 1
+    view.days_since_last_change, view.slo_p95_ms = 1, None
     target = replace(found.chosen_option.target, instance_count=5, minimum=2, maximum=8)
     carried(actions, found, replace(found.chosen_option, target=target), view)
     assert deployed == [(2,) * 24]

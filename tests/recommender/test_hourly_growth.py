@@ -5,15 +5,19 @@ from dataclasses import replace
 import pytest
 
 from rightsizer.domain.endpoint import ScalableTarget
+from rightsizer.domain.history import History, PastEnd
+from rightsizer.domain.option import Target
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.fleet_size import FleetShape, find_smallest_fleet
 from rightsizer.recommender.late_requests import failed_instances
+from tests import samples
 from tests.recommender.test_late_requests import context, day
 
 RESOURCE = ("endpoint/chat/variant/AllTraffic", "sagemaker:variant:DesiredInstanceCount")
 OURS = ScalableTarget(*RESOURCE, 2, 8, scheduled=({"ScheduledActionName": "rightsizer-c-1-08"},))
 THEIRS = ScalableTarget(*RESOURCE, 2, 8, scheduled=({"ScheduledActionName": "day"},))
 BUSY = tuple(8.0 if 8 <= hour < 20 else 5.0 for hour in range(24))
+BUSY_HOURS = tuple(map(int, BUSY))
 
 
 def strained(scaling: ScalableTarget, *, is_strained: bool = True) -> EvaluationContext:
@@ -54,3 +58,21 @@ def test_hours_that_failed_get_a_fifth_more_where_the_replay_finds_each_of_them_
     assert fleet is not None
     assert 1.2 * failed < fleet.mean_count < 16
     assert all(now >= before for now, before in zip(fleet.counts, BUSY, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "ended", "larger"),
+    [(OURS, PastEnd.PROVEN, False), (OURS, PastEnd.ROLLED_BACK, True), (THEIRS, PastEnd.PROVEN, True)],
+    ids=["ours", "ours came back", "the owner's"],
+)
+def test_the_hours_that_are_set_are_not_larger_because_instances_take_minutes_to_start(
+    scaling: ScalableTarget, ended: PastEnd, larger: bool
+) -> None:
+    """Else the fleet that has to grow is given, after an approval and a day, the counts that it has."""
+    found = strained(scaling)
+    (past,) = found.inputs.history.endpoint
+    set_hours = replace(past, ended=ended, mean_instances=sum(BUSY) / 24)
+    found = replace(found, inputs=replace(found.inputs, history=History((set_hours,))), instances=0.98 * sum(BUSY) / 24)
+    option = samples.option(target=Target(found.runs.name, 8, BUSY_HOURS), mean_instances=sum(BUSY) / 24)
+    assert found.is_larger(option) is larger
+    assert found.is_larger(replace(option, mean_instances=1.1 * sum(BUSY) / 24))

@@ -192,7 +192,7 @@ def _apply_gate(
     if (
         context.is_fleet_too_small
         and best.saving_usd_per_month <= 0
-        and (context.is_strained or _is_larger(context, best))
+        and (context.is_strained or context.is_larger(best))
     ):
         return _with_replay(_grow_our_fleet(base, context, best), context)
     until = (
@@ -266,12 +266,6 @@ def late_budget_refusal(context: EvaluationContext) -> Reason | None:
         return None
     used = budget_sentence(context.late_budget_used, context)
     return Reason(Code.LATE_BUDGET_SPENT, f"{used}; nothing gets smaller until it is at most {BUDGET:g} times")
-
-
-def _is_larger(context: EvaluationContext, option: Option) -> bool:
-    """Whether it is more of what runs."""
-    mean = option.mean_instances or option.target.instance_count
-    return option.target.instance_type == context.runs.name and mean > context.instances + 0.01
 
 
 def _mark_stand_ins(context: EvaluationContext, sure: Sequence[Option], options: Options) -> Iterator[Option]:

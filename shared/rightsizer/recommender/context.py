@@ -16,7 +16,7 @@ from rightsizer.domain.endpoint import LEAST, Endpoint, Mode, Variant
 from rightsizer.domain.environment import policy_for
 from rightsizer.domain.hardware import Catalogue, InstanceType
 from rightsizer.domain.history import History
-from rightsizer.domain.option import LatencyObjective, OptionKind
+from rightsizer.domain.option import LatencyObjective, Option, OptionKind
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import Price, PriceTable
 from rightsizer.domain.reason import Code, Reason
@@ -337,10 +337,21 @@ class EvaluationContext:
         return alone and not rerouted and self.may_change(OptionKind.SCHEDULE)
 
     @property
+    def has_our_hours(self) -> bool:
+        """Whether counts by the hour of ours set the fleet, and nothing else scales it."""
+        return bool(self.endpoint.scaling) and all(map(has_only_hourly_counts, self.endpoint.scaling))
+
+    @property
     def is_schedule_too_small(self) -> bool:
         """Whether the fleet that has to grow has counts by the hour of ours, and nothing else scales it."""
-        ours = bool(self.endpoint.scaling) and all(map(has_only_hourly_counts, self.endpoint.scaling))
-        return ours and self.is_fleet_too_small
+        return self.has_our_hours and self.is_fleet_too_small
+
+    def is_larger(self, option: Option) -> bool:
+        """Whether it is more of what runs, or of what our counts by the hour ask for: these take minutes to start."""
+        last = self.inputs.history.endpoint[-1] if self.inputs.history.endpoint else None
+        asked = last.mean_instances if last is not None and last.is_in_force and self.has_our_hours else None
+        mean = option.mean_instances or option.target.instance_count
+        return option.target.instance_type == self.runs.name and mean > max(self.instances, asked or 0.0) + 0.01
 
 
 SHARED = (
