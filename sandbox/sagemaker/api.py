@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandbox.paging import page
-from sandbox.refusals import invalid
+from sandbox.refusals import AwsRefusal, invalid
 from sandbox.sagemaker import checks
 from sandbox.sagemaker.describe import described
 from sandbox.sagemaker.fleet import Fleet, green_fleet
@@ -136,7 +136,7 @@ class SageMaker:
         """Delete an endpoint."""
         endpoint = self._fleet.endpoint(p["EndpointName"], "DeleteEndpoint")
         _not_busy(endpoint, "DeleteEndpoint")
-        if endpoint.name in self._fleet.monitors.values():
+        if endpoint.name in self._fleet.monitors.values() and on("DeleteEndpoint", "monitored"):
             raise invalid(f'Endpoint "{endpoint.arn}" has monitoring schedules; delete them first.')  # [assumed] text
         self._fleet.begin_delete(endpoint)
         return {}
@@ -150,6 +150,22 @@ class SageMaker:
         ]
         shown, token = page(rows, p.get("NextToken"), p.get("MaxResults") or 10, operation="ListMonitoringSchedules")
         return {"MonitoringScheduleSummaries": shown, "NextToken": token}
+
+    def DescribeTrainingPlan(self, p: Params) -> Params:
+        """Describe reserved capacity; by its name or its ARN."""
+        name = p["TrainingPlanName"].rpartition("/")[2]
+        now = self._world.clock.now
+        if name not in self._fleet.plans and on("DescribeTrainingPlan", "unknown"):
+            raise AwsRefusal("ResourceNotFound", f"Training plan {name} does not exist")
+        begins, ends = self._fleet.plans.get(name, (now, now))
+        return {
+            "TrainingPlanArn": self._world.arn("sagemaker", f"training-plan/{name}"),
+            "TrainingPlanName": name,
+            "Status": "Scheduled" if now < begins else "Active" if now < ends else "Expired",
+            "StartTime": begins,
+            "EndTime": ends,
+            "TargetResources": ["endpoint"],
+        }
 
     def UpdateEndpoint(self, p: Params) -> Params:
         """Deploy another configuration; HTTP 200 only means that it was accepted."""

@@ -30,6 +30,8 @@ class Fleet:
         self.scripts: dict[str, list[Ending]] = {}
         self.monitors: dict[str, str] = {}
         """The endpoint that each Model Monitor schedule watches."""
+        self.plans: dict[str, tuple[datetime, datetime]] = {}
+        """When each training plan, which reserves instances for endpoints, begins and ends."""
         self.scarce: set[str] = set()
         """Instance types of which AWS has none at the moment: a creation with one of them fails."""
         self.image_generation: Counter[str] = Counter()

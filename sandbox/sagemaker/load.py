@@ -4,6 +4,7 @@ Names, units and dimensions: developer guide, monitoring-cloudwatch. During and 
 invocation metrics carry EndpointConfigName as well, in a series of their own.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -109,12 +110,17 @@ class LoadDriver:
         """What leaves the queue in a minute; all of it while an instance runs."""
         queue = self.queues.setdefault(endpoint.name, Queue())
         done = queue.arrive(served.requests, minute, awake=variant.count > 0)
-        rows = (
-            ("HasBacklogWithoutCapacity", float(queue.backlog > 0)),
-            ("ApproximateAgeOfOldestRequest", queue.age_s(minute)),
-        )
-        for metric, value in rows:
-            sample = Sample.even(value)
+        at_once = done * served.latency_ms * MEAN_LATENCY / 60_000  # Little's law; AWS counts what is processed too
+        held, most = queue.backlog + at_once, float(queue.backlog + math.ceil(at_once))
+        rows = {
+            "HasBacklogWithoutCapacity": Sample.even(float(queue.backlog > 0)),
+            "ApproximateAgeOfOldestRequest": Sample.even(queue.age_s(minute)),
+            "ApproximateBacklogSize": Sample(held, float(queue.backlog), most, 1),
+        }
+        if variant.count:  # [assumed]: what no instance divides is not published
+            each = Sample(held / variant.count, queue.backlog / variant.count, most / variant.count, 1)
+            rows["ApproximateBacklogSizePerInstance"] = each
+        for metric, sample in rows.items():
             self._fleet.world.metrics.add(INVOCATIONS, metric, {"EndpointName": endpoint.name}, minute, sample)
         return replace(served, requests=done)
 

@@ -269,8 +269,17 @@ CHECKS: Mapping[Key, tuple[Check, ...]] = {
         state("aws tags", "tags that begin with aws:", source="Tagging guide"),
         _QUOTA,
     ),
-    (SERVICE, "DeleteEndpoint"): (_NAME, _ENDPOINT, _BUSY),
+    (SERVICE, "DeleteEndpoint"): (
+        _NAME,
+        _ENDPOINT,
+        _BUSY,
+        state("monitored", "an endpoint that monitoring schedules watch", source="SageMaker Python SDK, Model Monitor"),
+    ),
     (SERVICE, "ListMonitoringSchedules"): _LIST,
+    (SERVICE, "DescribeTrainingPlan"): (
+        shape(SERVICE, "a name outside its pattern"),
+        state("unknown", "a training plan that does not exist", "ResourceNotFound"),
+    ),
     (SERVICE, "UpdateEndpointWeightsAndCapacities"): (
         shape(SERVICE, "a negative weight or count"),
         Check("provisioned", "more provisioned than maximum concurrency", INVALID, _more_provisioned),

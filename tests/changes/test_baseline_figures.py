@@ -223,3 +223,23 @@ def test_a_fleet_that_learns_to_sleep_may_wait_as_long() -> None:
     asked = replace(change(), option=samples.option(kind=OptionKind.SCALE_TO_ZERO))
     assert queue_verdict(asked, queue([180.0] * 6, [30.0] * 6)) is None
     assert queue_verdict(asked, queue([180.1] * 6, [30.0] * 6)) is not None
+
+
+def woken(asleep: int, backlog: list[float], processed: list[float]) -> list[ServicePeriod]:
+    """Periods of five minutes, of which the first waited without an instance."""
+    rows = queue(backlog, processed)
+    return [replace(row, is_asleep=True) for row in rows[:asleep]] + list(rows[asleep:])
+
+
+def test_what_waits_for_the_first_instance_is_judged_by_the_wake_up_and_not_as_a_slow_queue() -> None:
+    asked = replace(change(), option=samples.option(kind=OptionKind.SCALE_TO_ZERO))
+    assert queue_verdict(asked, woken(2, [60.0, 120.0, 10.0, 0, 0, 0], [0, 0, 0, 0, 0, 0])) is None
+    assert longest_wait_s(woken(2, [60.0, 120.0, 10.0, 0, 0, 0], [0, 0, 0, 0, 0, 0])) is None
+
+
+def test_half_an_hour_without_an_instance_is_judged_and_so_is_what_comes_after_the_start() -> None:
+    asked = replace(change(), option=samples.option(kind=OptionKind.SCALE_TO_ZERO))
+    found = queue_verdict(asked, woken(6, [60.0] * 6, [0.0] * 6))
+    assert found is not None
+    assert "nothing was worked off" in found.reason.sentence
+    assert queue_verdict(asked, woken(2, [400.0] * 8, [0.0, 0.0, *[30.0] * 6])) is not None

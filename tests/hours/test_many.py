@@ -1,4 +1,4 @@
-"""More endpoints than one tick has time for: who has to serve soonest comes first, and who waits is told."""
+"""Several endpoints: those that have to serve soonest come first, who waits is told, and mornings share a quota."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 from rightsizer.changes.hours import by_urgency
 from rightsizer.domain.hours_record import HoursRecord, HoursState
 from rightsizer.flows.apply import RESERVE_MS
-from tests.hours.world import CLOSES, NAME, OPENS, TICK, HoursWorld, hours_world
+from tests.hours.world import CLOSES, HOURS, KIND, NAME, OPENS, TICK, HoursWorld, hours_world, quiet_after
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
@@ -63,3 +63,34 @@ def test_what_a_tick_does_not_reach_after_its_hour_is_told_once_with_the_command
         assert subject == f"{NAME} may not serve"
         assert "too many endpoints have hours for one tick" in text
         assert "aws sagemaker create-endpoint" in text
+
+
+def chats_of(w: HoursWorld, number: int) -> None:
+    """More endpoints of the same type and hours, of two instances each."""
+    image = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/chat@sha256:" + "a" * 64
+    for name in (f"Chat{n}" for n in range(number)):
+        tags = {"rightsizer:hours": HOURS, "rightsizer:owner": f"owners of {name}"}
+        w.box.add_endpoint(name, instance_type=KIND, count=2, tags=tags, image=image)
+        w.box.load(name, quiet_after(w.now - HOUR))
+
+
+def state_of(w: HoursWorld, name: str) -> HoursState:
+    with w.box.gate.unrecorded():
+        found = w.flow.ports.book.load(name)
+    assert found is not None
+    return found.state
+
+
+def test_the_last_one_keeps_running_and_people_know_it_where_the_mornings_together_exceed_the_quota() -> None:
+    with hours_world(scaled=False) as w:
+        chats_of(w, 3)
+        w.box.world.quotas.set(KIND, 7)
+        w.until(CLOSES + 2 * HOUR)
+        names = (NAME, "Chat0", "Chat1", "Chat2")
+        asleep = [name for name in names if state_of(w, name) is HoursState.STOPPED]
+        assert len(asleep) == 3
+        ((_, text),) = w.told
+        assert "endpoint usage' is 7 and the morning needs 2, beside 6 of endpoints that sleep now" in text
+        awake = next(name for name in names if name not in asleep)
+        w.until(OPENS - HOUR)
+        assert (state_of(w, awake), len(w.told)) == (HoursState.RUNNING, 1), "it is said once"

@@ -343,3 +343,18 @@ def test_what_was_not_put_back_keeps_an_endpoint_that_was_handed_over_until_it_i
         assert w.record.before is not None
         assert w.record.before.scaling[0].policies
         assert "PutScalingPolicy" in w.told[-1][1]
+
+
+@pytest.mark.parametrize(("lasts", "ends"), [(DAY, HoursState.STOPPED), (HOUR * 3, HoursState.RUNNING)])
+def test_an_endpoint_in_a_training_plan_is_stopped_where_the_plan_lasts_until_the_morning(
+    lasts: timedelta, ends: HoursState
+) -> None:
+    plan = "arn:aws:sagemaker:eu-west-1:111122223333:training-plan/chat"
+    reserved = {"CapacityReservationPreference": "capacity-reservations-only", "MlReservationArn": plan}
+    with hours_world(scaled=False, variant_extra={"CapacityReservationConfig": reserved}) as w:
+        w.box.world.fleet.plans["chat"] = (w.now - DAY, w.now + lasts)
+        w.until(CLOSES + 2 * TICK)
+        assert w.state is ends
+        assert [text for _, text in w.told if "name a configuration of another type" in text] == (
+            [] if ends is HoursState.STOPPED else [w.told[0][1]]
+        )

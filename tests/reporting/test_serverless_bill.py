@@ -145,5 +145,13 @@ def test_an_owner_who_says_off_is_told_nothing() -> None:
     assert found(replace(real_time(), mode=Mode.OFF), traffic(10_000, 0.2)) is None
 
 
+def test_a_serverless_endpoint_that_nobody_calls_is_told_to_cost_nothing() -> None:
+    made = found(serverless(), traffic(0, 0.0))
+    assert made is not None
+    assert made.usd_per_month == 0
+    assert made.what.startswith("e is serverless and met no request in 14 days")
+    assert "provisioned concurrency" in made.not_checked[0]
+
+
 def test_a_gpu_endpoint_is_the_dimensions_and_not_weighed_twice() -> None:
     assert found(recommendation("e"), traffic(10_000, 0.2)) is None

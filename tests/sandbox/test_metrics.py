@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from sandbox.account import Sandbox
 from sandbox.cloudwatch.store import Sample, Series, _folded, _of_singles, statistic
 from sandbox.refusals import NotSimulated
+from sandbox.sagemaker.load import Served
 
 PLAIN = {"EndpointName": "chat", "VariantName": "AllTraffic"}
 
@@ -171,3 +172,44 @@ def test_single_minutes_are_read_as_the_slow_way_reads_them(period: int, stat: s
     series = Series(times=times, samples=[Sample.even(dice.uniform(0, 9), dice.randint(1, 4)) for _ in times])
     for start, end in ((0, 3600), (600, 1200), (1205, 1210), (3600, 7200)):
         assert _of_singles(series, start, end, period, stat) == _folded(series, start, end, period, stat)
+
+
+def test_a_queue_counts_what_is_processed_and_what_waits_for_an_instance(box: Sandbox) -> None:
+    box.add_endpoint("queue", asynchronous=True, count=2)
+    box.load("queue", lambda at, kind, count: Served(60, latency_ms=2000))
+
+    def seen(metric: str, statistic: str) -> float | None:
+        box.clock.advance(timedelta(minutes=1))
+        end, start = box.clock.now, box.clock.now - timedelta(minutes=1)
+        (row,) = box.client("cloudwatch").get_metric_data(
+            StartTime=start,
+            EndTime=end,
+            MetricDataQueries=[
+                {
+                    "Id": "m",
+                    "MetricStat": {
+                        "Metric": {
+                            "Namespace": "AWS/SageMaker",
+                            "MetricName": metric,
+                            "Dimensions": [{"Name": "EndpointName", "Value": "queue"}],
+                        },
+                        "Period": 60,
+                        "Stat": statistic,
+                    },
+                }
+            ],
+        )["MetricDataResults"]
+        return next(iter(row["Values"]), None)
+
+    assert seen("ApproximateBacklogSize", "Average") == pytest.approx(2.2), "60 requests of 2.2 s in a minute"
+    assert seen("ApproximateBacklogSize", "Maximum") == 3
+    assert seen("ApproximateBacklogSizePerInstance", "Average") == pytest.approx(1.1)
+    assert seen("HasBacklogWithoutCapacity", "Maximum") == 0
+    (variant,) = box.world.fleet.endpoint("queue").variants.values()
+    variant.count = variant.desired_count = 0
+    assert seen("ApproximateBacklogSize", "Minimum") == 60
+    assert seen("HasBacklogWithoutCapacity", "Maximum") == 1
+    assert seen("ApproximateBacklogSizePerInstance", "Average") is None
+    assert seen("ApproximateBacklogSize", "Maximum") == 240
+    variant.count = variant.desired_count = 1
+    assert seen("ApproximateBacklogSize", "Minimum") == 0

@@ -17,12 +17,13 @@ from rightsizer.aws.batches import Batches
 from rightsizer.aws.changes import write_error
 from rightsizer.aws.components import alarm_body
 from rightsizer.aws.documents import Parking, noun_with_version, other_attributes
-from rightsizer.aws.errors import text_of, translate_read_errors
+from rightsizer.aws.errors import code_of, text_of, translate_read_errors
 from rightsizer.aws.hours_models import read_models
 from rightsizer.aws.table import Row, Table, read_if_readable, read_row, readable_rows, text
 from rightsizer.aws.wake_requests import drop_wake, waiting_wake
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord, ModelBefore, Wake, queries, watched_endpoints
+from rightsizer.domain.live_state import ReservationSight
 from rightsizer.domain.office_hours import HOURS_TAG, StoppedTime
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import ACTIONS, Step, StepKind
@@ -190,6 +191,20 @@ class AwsHoursAccount:
         with translate_read_errors("sagemaker:ListMonitoringSchedules", f"looking for monitors of {endpoint}"):
             pages = self.sagemaker.get_paginator("list_monitoring_schedules").paginate(EndpointName=endpoint)
             return tuple(row["MonitoringScheduleName"] for page in pages for row in page["MonitoringScheduleSummaries"])
+
+    def reservations(self, arns: Sequence[str]) -> Mapping[str, ReservationSight]:
+        """DescribeTrainingPlan of each; what is no training plan cannot be read and is left out."""
+        found: dict[str, ReservationSight] = {}
+        for arn in (arn for arn in arns if ":training-plan/" in arn):
+            with translate_read_errors("sagemaker:DescribeTrainingPlan", f"looking at the training plan {arn}"):
+                try:
+                    plan = self.sagemaker.describe_training_plan(TrainingPlanName=arn)
+                except ClientError as error:
+                    if code_of(error) == "ResourceNotFound":
+                        continue
+                    raise
+            found[arn] = ReservationSight(plan["Status"], plan.get("EndTime"))
+        return found
 
     def models(self, names: Sequence[str]) -> Mapping[str, ModelBefore]:
         """DescribeModel of each, and ListObjectsV2 of what it names."""

@@ -214,6 +214,9 @@ READS: Mapping[str, Read] = {
     "sagemaker:ListMonitoringSchedules": Read(
         "looking for monitors of an endpoint", lambda s: _SAGEMAKER(s).list_monitoring_schedules(EndpointName=NOBODY)
     ),
+    "sagemaker:DescribeTrainingPlan": Read(
+        "knowing when reserved capacity ends", lambda s: _SAGEMAKER(s).describe_training_plan(TrainingPlanName=NOBODY)
+    ),
     "sagemaker:ListEndpoints": Read("finding the endpoints", lambda s: _SAGEMAKER(s).list_endpoints(MaxResults=1)),
     "sagemaker:DescribeEndpoint": Read(
         "knowing what runs", lambda s: _SAGEMAKER(s).describe_endpoint(EndpointName=NOBODY)

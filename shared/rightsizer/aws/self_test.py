@@ -115,6 +115,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
         "sagemaker:DescribeModel",
         "sagemaker:ListInferenceComponents",
         "sagemaker:ListMonitoringSchedules",
+        "sagemaker:DescribeTrainingPlan",
         "sagemaker:ListTags",
         *SCALING,
         "application-autoscaling:ListTagsForResource",

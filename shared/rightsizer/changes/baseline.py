@@ -190,9 +190,15 @@ def longest_wait_s(rows: Sequence[ServicePeriod]) -> float | None:
 
 
 def queue_waits(rows: Sequence[ServicePeriod]) -> Iterator[tuple[ServicePeriod, float, float]]:
-    """Of each half hour: its first period, the wait in seconds, and the backlog on average."""
+    """Of each half hour: its first period, the wait in seconds, and the backlog on average.
+
+    A half hour of which a part went by without an instance is a start: what waits then says nothing of the fleet that
+    works it off (`waking` judges starts). One that went by without an instance as a whole is judged.
+    """
     for start in range(len(rows) - WINDOW + 1):
         periods = rows[start : start + WINDOW]
+        if 0 < sum(period.is_asleep for period in periods) < len(periods):
+            continue
         known = [p.backlog for p in periods if p.backlog is not None]
         if len(known) < KNOWN:
             continue

@@ -38,6 +38,16 @@ class VariantSight:
 
 
 @dataclass(frozen=True, slots=True)
+class ReservationSight:
+    """Training plan that the instances of an endpoint run in (`MlReservationArn`)."""
+
+    status: str
+    """Only one that is ``Active`` starts instances (guide, training-plan-utilization-for-inference-endpoints)."""
+    ends_at: datetime | None = None
+    """None where AWS does not say."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSight:
     """Digests that the tag of an image has in its registry today."""
 

@@ -61,6 +61,8 @@ MOVES = 30
 """Moves of one invocation for one endpoint."""
 LOOK_SOON, LOOK_LATER = timedelta(minutes=10), timedelta(hours=1)
 STAYS = "it is not stopped any more, unless its tag gets another value"
+type Tagged = tuple[EndpointRef, Mapping[str, str]]
+type ByName = Mapping[str, HoursRecord]
 LEFT_ALONE = timedelta(days=1)
 """So long an endpoint of which AWS kept refusing the stop is left alone."""
 
@@ -99,8 +101,9 @@ class HoursKeeper:
                 count(HoursLate=len(names) - number)
                 self._tell_of_unseen([name for name in names[number:] if name in known], now, left)
                 break
-            record = self.advance(name, tagged.get(name), now)
-            done += [record] if record is not None else []
+            if (record := self.advance(name, tagged.get(name), now, known)) is not None:
+                known[name] = record
+                done.append(record)
         return tuple(done)
 
     def _take_in_again(self, known: Mapping[str, HoursRecord], tagged: Mapping[str, object], now: datetime) -> None:
@@ -135,22 +138,18 @@ class HoursKeeper:
     def advance_endpoint(self, name: str, now: datetime) -> HoursRecord | None:
         """An event says that the endpoint moved: look at it now where a stop or start is under way."""
         record = self.ports.book.load(name)
-        return self.advance(name, None, now) if record is not None and record.holds_lock else None
+        return self.advance(name, None, now, {}) if record is not None and record.holds_lock else None
 
-    def advance(
-        self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
-    ) -> HoursRecord | None:
+    def advance(self, name: str, tagged: Tagged | None, now: datetime, known: ByName) -> HoursRecord | None:
         """Advance one endpoint as far as possible; a failure is told where somebody waits for the endpoint."""
-        found = attempt("advancing office hours", name, partial(self._advance, name, tagged, now))
+        found = attempt("advancing office hours", name, partial(self._advance, name, tagged, now, known))
         if not isinstance(found, Failure):
             return found
         if not isinstance(found.error, ConflictError | UnreadableError):
             attempt("telling who waits", name, partial(self._tell_of_failure, name, str(found), now))
         return None
 
-    def _advance(
-        self, name: str, tagged: tuple[EndpointRef, Mapping[str, str]] | None, now: datetime
-    ) -> HoursRecord | None:
+    def _advance(self, name: str, tagged: Tagged | None, now: datetime, known: ByName) -> HoursRecord | None:
         record = self.ports.book.load(name)
         if record is not None and record.lease_until is not None and now < record.lease_until:
             return None
@@ -174,7 +173,7 @@ class HoursKeeper:
             return self._keep_on(record, Reason(Code.OUTSIDE_WINDOW, "the next opening is too near for a stop"), now)
         if record.next_due is not None and now < record.next_due and record.reason is not None:
             return record
-        return self._begin_stop(record, tags, now)
+        return self._begin_stop(record, tags, now, known)
 
     def _with_waiting_wake(self, record: HoursRecord, now: datetime) -> HoursRecord:
         """The record with the order that a click left for it, as far as that can be read."""
@@ -215,10 +214,10 @@ class HoursKeeper:
             return record
         return self.ports.book.save(fresh)
 
-    def _begin_stop(self, record: HoursRecord, tags: Mapping[str, str], now: datetime) -> HoursRecord | None:
+    def _begin_stop(self, record: HoursRecord, tags: Mapping[str, str], now: datetime, known: ByName) -> HoursRecord:
         """Read everything; store it with the lock and go on, or keep the endpoint on with the reason."""
         reader = HoursReader(self.ports)
-        inputs = reader.stop_input(record, tags, now)
+        inputs = reader.stop_input(record, tags, now, known.values())
         if isinstance(inputs, Reason):
             return self._keep_on(record, inputs, now)
         if record.state is HoursState.HANDED_OVER and not record.is_anew(inputs.endpoint.created_at):

@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -12,19 +12,19 @@ from rightsizer.changes import preflight
 from rightsizer.changes.baseline import REQUESTS
 from rightsizer.changes.deletion import ALIVE
 from rightsizer.changes.hours.code import code_differences, data_differences, model_problem
-from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours, created_by_us
+from rightsizer.changes.hours.stop_input import StopInput, instances_asleep, reservation_of
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.hours_record import CONFIG_OUTPUT, EndpointBefore, HoursRecord, HoursState
 from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, Gone, LiveState
-from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
+from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG, parse_hours
 from rightsizer.domain.plan import ACTIONS, VariantCount
 from rightsizer.domain.policy import ChangeLimits
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.domain.usage import MetricWindow, NoMetrics, unread_reason
 from rightsizer.ports.changes import Changer, Journal, SavingsLedger
 from rightsizer.ports.evaluation import MetricReader, MetricRequest, Notifier, QuotaReader, RecommendationStore
-from rightsizer.ports.hours import HoursAccount, HoursBook
+from rightsizer.ports.hours import AlarmsAbout, HoursAccount, HoursBook
 from rightsizer.telemetry import Failure, attempt
 
 PERIOD_S = 300
@@ -89,7 +89,9 @@ class HoursReader:
         found = attempt(f"reading {what} of an endpoint that is being started", record.ref.name, read)
         return None if isinstance(found, Failure) else found
 
-    def stop_input(self, record: HoursRecord, tags: Mapping[str, str], now: datetime) -> StopInput | Reason:
+    def stop_input(
+        self, record: HoursRecord, tags: Mapping[str, str], now: datetime, others: Iterable[HoursRecord] = ()
+    ) -> StopInput | Reason:
         """Everything that a stop is refused by; a reason where the endpoint is gone. ReadError."""
         ports, ref = self.ports, record.ref
         seen = ports.changer.endpoint(ref.name)
@@ -101,14 +103,13 @@ class HoursReader:
         if live_tags.get(HOURS_TAG) != tags.get(HOURS_TAG):
             return Reason(Code.CHANGED_SINCE, f"the tag {HOURS_TAG} changed a moment ago; it is looked at again")
         scaling = ports.changer.scaling(ref.name, [v.name for v in seen.variants])
-        arns = [str(p["PolicyARN"]) for t in scaling for p in t.policies if "PolicyARN" in p]
-        about = ports.account.alarms_about(ref.name, arns)
-        managed = set(_managed_alarms(scaling))
-        alarms = tuple(a for a in about.metric if str(a["AlarmName"]) not in managed)
-        wired = tuple(a for a in alarms if set(arns) & {arn for kind in ACTIONS for arn in a.get(kind, ())})
+        about, wired = self._alarms_of_owner(ref, scaling)
         names = tuple(dict.fromkeys(name for v in seen.variants for name, _ in v.resolved_images))
         last, known = self._last_request(ref, seen, now)
         fallback = live_tags.get(FALLBACK_TAG, "")
+        spare = ports.changer.config(fallback) if fallback else None
+        holidays = ports.limits.hours.holidays
+        opening = parse_hours(record.hours).next_opening(now, holidays)
         return StopInput(
             ref=ref,
             now=now,
@@ -118,14 +119,17 @@ class HoursReader:
             limits=ports.limits,
             switch=ports.journal.switch(),
             scaling=scaling,
-            alarms=alarms,
+            alarms=about.metric,
             composites=about.composite,
             wired=wired,
             registry=ports.changer.images(ref, names) if names else {},
             monitors=ports.account.monitors(ref.name),
             components=tuple(ports.changer.component_names(ref.name)),
             quotas=ports.quotas.endpoint_quotas(),
-            fallback=ports.changer.config(fallback) if fallback else None,
+            asleep=instances_asleep(record, opening, others, holidays),
+            opens_at=opening.start if opening is not None else None,
+            reservations=ports.account.reservations(_reservations(config, spare)),
+            fallback=spare,
             incident_alarms=self._incident_alarms(),
             models=ports.account.models(_models(config)),
             holder=ports.journal.holder_of(ref.name),
@@ -134,6 +138,16 @@ class HoursReader:
             requests_known=known,
             denied=ports.changer.denied_restore_actions(ref, scaling) if scaling else (),
         )
+
+    def _alarms_of_owner(
+        self, ref: EndpointRef, scaling: Sequence[ScalableTarget]
+    ) -> tuple[AlarmsAbout, tuple[Mapping[str, Any], ...]]:
+        """Alarms about the endpoint without those of target tracking, and of them those that start its policies."""
+        arns = [str(p["PolicyARN"]) for t in scaling for p in t.policies if "PolicyARN" in p]
+        about, managed = self.ports.account.alarms_about(ref.name, arns), set(_managed_alarms(scaling))
+        alarms = tuple(a for a in about.metric if str(a["AlarmName"]) not in managed)
+        wired = tuple(a for a in alarms if set(arns) & {arn for kind in ACTIONS for arn in a.get(kind, ())})
+        return replace(about, metric=alarms), wired
 
     def endpoint_before(self, inputs: StopInput) -> EndpointBefore:
         """Everything that is stored before the first write."""
@@ -241,6 +255,11 @@ def _managed_alarms(scaling: Sequence[ScalableTarget]) -> Iterator[str]:
 def _models(config: ConfigSight | None) -> list[str]:
     rows = (config.body.get("ProductionVariants") or ()) if config is not None else ()
     return sorted({str(row["ModelName"]) for row in rows if row.get("ModelName")})
+
+
+def _reservations(*configs: ConfigSight | None) -> list[str]:
+    rows = (row for config in configs if config is not None for row in config.body.get("ProductionVariants") or ())
+    return sorted({arn for row in rows if (arn := reservation_of(row))})
 
 
 def _last_of(window: MetricWindow) -> datetime | None:

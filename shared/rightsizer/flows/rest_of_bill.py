@@ -150,7 +150,8 @@ def _serverless(ports: BillPorts, scope: BillScope, now: datetime) -> list[Accou
     types = [kind.name for kind in ports.catalogue if kind.accelerator is None]
     prices = ports.prices.table(scope.region, types)
     sizes = ports.account.serverless_sizes([name for name in serverless if traffic[name].requests > 0])
-    kept = {name: seen for name, seen in traffic.items() if name in sizes or name not in serverless}
+    sized = {name for name in traffic if name in sizes or name not in serverless}
+    kept = {name: seen for name, seen in traffic.items() if name in sized or seen.requests <= 0}
     return list(serverless_findings(weighed, ServerlessInputs(kept, sizes, prices, ports.catalogue)))
 
 

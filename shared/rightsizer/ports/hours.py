@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from rightsizer.domain.endpoint import EndpointRef
 from rightsizer.domain.hours_record import HoursRecord, ModelBefore, Wake
+from rightsizer.domain.live_state import ReservationSight
 from rightsizer.domain.outcome import UnreadRow
 from rightsizer.domain.plan import Step
 from rightsizer.domain.sleep import SleepNote
@@ -79,6 +80,10 @@ class HoursAccount(Protocol):
 
     def monitors(self, endpoint: str) -> tuple[str, ...]:
         """Names of the Model Monitor schedules that watch the endpoint."""
+        ...
+
+    def reservations(self, arns: Sequence[str]) -> Mapping[str, ReservationSight]:
+        """The training plans of these that exist, by ARN."""
         ...
 
     def models(self, names: Sequence[str]) -> Mapping[str, ModelBefore]:

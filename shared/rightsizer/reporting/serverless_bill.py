@@ -68,9 +68,11 @@ def _is_plain_cpu(recommendation: Recommendation) -> bool:
 def serverless_findings(
     recommendations: Sequence[Recommendation], inputs: ServerlessInputs
 ) -> Iterator[AccountFinding]:
-    """A finding for each serverless endpoint with requests, and for real-time ones where serverless is cheaper."""
+    """A finding for each serverless endpoint, and for real-time ones where serverless is cheaper."""
     for recommendation in weighed_endpoints(recommendations):
         traffic = inputs.traffic.get(recommendation.ref.name)
+        if traffic is not None and traffic.requests <= 0 and recommendation.kind is EndpointKind.SERVERLESS:
+            yield _uncalled(recommendation, traffic)
         if traffic is None or traffic.requests <= 0 or traffic.busy_s <= 0:
             continue
         size = inputs.sizes.get(recommendation.ref.name)
@@ -81,6 +83,19 @@ def serverless_findings(
         )
         if finding is not None:
             yield finding
+
+
+def _uncalled(recommendation: Recommendation, seen: EndpointTraffic) -> AccountFinding:
+    return AccountFinding(
+        AccountFindingCode.SERVERLESS,
+        f"{recommendation.ref.name} is serverless and met no request in {seen.days:g} days: nothing to weigh against"
+        " real-time, whose instances are billed while nobody calls",
+        Decimal(0),
+        "leave it serverless; it costs nothing without requests",
+        endpoint=recommendation.ref.name,
+        owner=recommendation.owner,
+        not_checked=("provisioned concurrency, which is billed while it waits",),
+    )
 
 
 def _to_real_time(

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rightsizer.changes.hours import HoursDemand, demand_at
-from rightsizer.changes.hours.refusals import StopInput
 from rightsizer.changes.hours.steps import LiveHours
+from rightsizer.changes.hours.stop_input import StopInput
 from rightsizer.domain.change import Entry
 from rightsizer.domain.endpoint import EndpointRef, ScalableTarget
 from rightsizer.domain.hours_record import EndpointBefore, HoursRecord, HoursState, ModelBefore, intent_of

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from rightsizer.changes.hours.refusals import stop_refusals
-from rightsizer.domain.live_state import AlarmSight, ConfigSight, ImageSight, VariantSight
+from rightsizer.domain.live_state import AlarmSight, ConfigSight, ImageSight, ReservationSight, VariantSight
 from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.reason import Code
 from tests.changes.hours.kit import (
     BODY,
     CONFIG,
+    KIND,
     MADE,
     MODEL,
+    MORNING,
     NIGHT,
     PAGER,
     ROW,
@@ -58,6 +60,7 @@ ARN = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:chat-errors"
 INNER = {"AlarmName": "inner", "AlarmRule": 'ALARM("chat-errors")'}
 COMPOSITE = {"AlarmName": "site", "AlarmRule": 'ALARM("chat-errors")', "AlarmActions": ["arn:pager"]}
 P5 = "ml.p5.48xlarge"
+PLAN = ReservationSight("Active", MORNING + timedelta(hours=1))
 POOLS = [{"InstanceType": P5}, {"InstanceType": "ml.g5.xlarge"}]
 CASES: list[tuple[dict[str, Any], Code, str]] = [
     ({"switch": Switch(frozen=True, by="U1")}, Code.FROZEN, "frozen by U1"),
@@ -183,9 +186,36 @@ def test_a_scarce_type_may_be_stopped_with_a_fallback_that_its_owner_named_or_wi
     assert stop_refusals(stop_input(config=scarce, quotas=quotas, tags=tags, fallback=fallback)) == ()
     held = config({"InstanceType": "ml.p4d.24xlarge", "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
     quotas = {P5: 4, "ml.p4d.24xlarge": 2}
-    assert stop_refusals(stop_input(config=scarce, quotas=quotas, tags=tags, fallback=held)) == ()
+    plans = {"arn:r": PLAN}
+    assert stop_refusals(stop_input(config=scarce, quotas=quotas, tags=tags, fallback=held, reservations=plans)) == ()
     reserved = config({"InstanceType": P5, "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
-    assert stop_refusals(stop_input(config=reserved, quotas={P5: 4})) == ()
+    assert stop_refusals(stop_input(config=reserved, quotas={P5: 4}, reservations=plans)) == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (None, "the reservation arn:r of its configuration cannot be read"),
+        (replace(PLAN, status="Expired"), "the training plan arn:r is Expired and starts no instance"),
+        (replace(PLAN, ends_at=MORNING), "the training plan arn:r ends on Tue 3 Nov 2026, 07:00 UTC, and the next"),
+        (replace(PLAN, ends_at=None), "the training plan arn:r ends at no known time"),
+    ],
+)
+def test_a_training_plan_that_does_not_last_until_the_morning_needs_a_fallback(
+    plan: ReservationSight | None, said: str
+) -> None:
+    plans = {"arn:r": plan} if plan is not None else {}
+    reserved = config({"InstanceType": P5, "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
+    inputs = stop_input(config=reserved, quotas={P5: 4, "ml.g5.48xlarge": 2}, reservations=plans, opens_at=MORNING)
+    (reason,) = stop_refusals(inputs)
+    assert reason.code is Code.CAPACITY
+    assert reason.sentence.startswith(said)
+    fallback = config({"InstanceType": "ml.g5.48xlarge"})
+    tags = {**TAGS, "rightsizer:fallback-config": "plain"}
+    assert stop_refusals(replace(inputs, tags=tags, fallback=fallback)) == ()
+    held = config({"InstanceType": "ml.p4d.24xlarge", "CapacityReservationConfig": {"MlReservationArn": "arn:r"}})
+    reasons = stop_refusals(replace(inputs, tags=tags, fallback=held, quotas={P5: 4, "ml.p4d.24xlarge": 2}))
+    assert [reason.sentence.startswith(f"of the fallback configuration plain: {said}") for reason in reasons] == [True]
 
 
 def test_instance_pools_need_one_pool_that_is_not_scarce_and_one_with_its_quota() -> None:
@@ -216,3 +246,12 @@ def test_an_image_by_its_version_is_compared_with_the_registry() -> None:
     name = f"{REPO}:1.2.3"
     same = {name: ImageSight(name, (f"sha256:{'a' * 64}",))}
     assert stop_refusals(stop_input(**image(name), registry=same)) == ()
+
+
+def test_what_sleeps_beside_it_is_counted_against_the_quota_too() -> None:
+    assert stop_refusals(stop_input(asleep={KIND: 2})) == ()
+    (reason,) = stop_refusals(stop_input(asleep={KIND: 3}))
+    assert reason.code is Code.NO_QUOTA
+    assert "is 4 and the morning needs 2, beside 3 of endpoints that sleep now" in reason.sentence
+    pools = config({"InstanceType": None, "InstancePools": POOLS})
+    assert stop_refusals(stop_input(config=pools, quotas={KIND: 2}, asleep={KIND: 1})) != ()

@@ -183,4 +183,5 @@ ACCEPTED: dict[tuple[str, str], Request] = {
     ("sagemaker", "ListProcessingJobs"): {},
     ("sagemaker", "UpdateTrainingJob"): {"TrainingJobName": "job"},
     ("sagemaker", "DescribeCluster"): {"ClusterName": "cluster"},
+    ("sagemaker", "DescribeTrainingPlan"): {"TrainingPlanName": "plan"},
 }

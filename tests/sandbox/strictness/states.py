@@ -75,6 +75,13 @@ def asleep(box: Sandbox) -> Change:
     return {"EndpointName": "asleep", "EndpointConfigName": "awake", "RetainAllVariantProperties": True}
 
 
+def watched(box: Sandbox) -> Change:
+    """An endpoint that a schedule of Model Monitor watches."""
+    found = endpoint(box)
+    box.world.fleet.monitors[name("drift")] = found
+    return {"EndpointName": found}
+
+
 def existing_parameter(box: Sandbox) -> Change:
     """A parameter that exists, without leave to write over it."""
     made = f"/{name('parameter')}"
@@ -362,6 +369,7 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "DeleteEndpoint"): {
         "unknown": {"EndpointName": "nobody"},
         "busy": lambda box: {"EndpointName": busy(box)},
+        "monitored": watched,
     },
     ("sagemaker", "ListMonitoringSchedules"): {"token": TOKEN},
     ("sagemaker", "DescribeInferenceComponent"): {"unknown": {"InferenceComponentName": "nobody"}},
@@ -371,4 +379,5 @@ STATES: dict[tuple[str, str], dict[str, Change | Given]] = {
     ("sagemaker", "ListProcessingJobs"): {"token": TOKEN},
     ("sagemaker", "UpdateTrainingJob"): {"unknown": {}, "pool": no_pool},
     ("sagemaker", "DescribeCluster"): {"unknown": {}},
+    ("sagemaker", "DescribeTrainingPlan"): {"unknown": {"TrainingPlanName": "nothing"}},
 }  # fmt: skip

@@ -87,6 +87,7 @@ _TEXTS: Wrong = {
     ("sagemaker", "CreateEndpoint"): {"shape": {"EndpointName": "new_one"}},
     ("sagemaker", "DeleteEndpoint"): {"shape": {"EndpointName": "chat_7b"}},
     ("sagemaker", "ListMonitoringSchedules"): {"shape": {"MaxResults": 101}},
+    ("sagemaker", "DescribeTrainingPlan"): {"shape": {"TrainingPlanName": "plan_1"}},
     ("cloudwatch", "DisableAlarmActions"): {"shape": {"AlarmNames": [f"a{n}" for n in range(101)]}},
     ("cloudwatch", "EnableAlarmActions"): {"shape": {"AlarmNames": [f"a{n}" for n in range(101)]}},
     ("sagemaker", "CreateEndpointConfig"): {

@@ -5,22 +5,20 @@ In doubt it runs: a night that is paid for costs less than a morning without the
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from rightsizer.autoscaling import policies, scheduled_actions
 from rightsizer.changes.clone import key_refusals
+from rightsizer.changes.hours.stop_input import StopInput, reservation_of
 from rightsizer.changes.preflight import MISSING, image_difference, replaced_config_refusal
 from rightsizer.changes.preflight.images import is_movable
-from rightsizer.domain.endpoint import MODE_TAG, EndpointRef, Mode, ScalableTarget, has_digest
+from rightsizer.domain.endpoint import MODE_TAG, Mode, has_digest
 from rightsizer.domain.hardware import is_scarce
-from rightsizer.domain.hours_record import ModelBefore, queries, watched_endpoints
-from rightsizer.domain.live_state import AlarmSight, ConfigSight, EndpointSight, ImageSight
+from rightsizer.domain.hours_record import queries, watched_endpoints
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
 from rightsizer.domain.ownership import owner_of
 from rightsizer.domain.plan import ACTIONS
-from rightsizer.domain.policy import ChangeLimits, Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
 
@@ -40,51 +38,6 @@ PASSING = frozenset(
 
 CHILD = re.compile(r"(?:ALARM|OK|INSUFFICIENT_DATA)\(\s*(?:\"([^\"]+)\"|([^)]+?))\s*\)")
 """A function of an alarm rule, by name or ARN, with or without quotes (CloudWatch API reference, PutCompositeAlarm)."""
-
-
-@dataclass(frozen=True, slots=True)
-class StopInput:
-    """Everything that is looked at before an endpoint is stopped."""
-
-    ref: EndpointRef
-    now: datetime
-    endpoint: EndpointSight
-    config: ConfigSight | None
-    tags: Mapping[str, str]
-    limits: ChangeLimits
-    switch: Switch
-    scaling: tuple[ScalableTarget, ...] = ()
-    alarms: tuple[Mapping[str, Any], ...] = ()
-    """Metric alarms that name the endpoint or start its policies."""
-    composites: tuple[Mapping[str, Any], ...] = ()
-    """Composite alarms of the account, with their rules."""
-    wired: tuple[Mapping[str, Any], ...] = ()
-    """Those of the alarms that start a policy of the endpoint."""
-    registry: Mapping[str, ImageSight] = field(default_factory=dict)
-    monitors: tuple[str, ...] = ()
-    """Names of the Model Monitor schedules that watch the endpoint."""
-    components: tuple[str, ...] = ()
-    """Names of its inference components."""
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    fallback: ConfigSight | None = None
-    """The configuration that the tag names for mornings without capacity; None where it names none, or none is."""
-    incident_alarms: tuple[AlarmSight, ...] = ()
-    models: Mapping[str, ModelBefore] = field(default_factory=dict)
-    """The models of the configuration that exist: what runs does not need them, a creation does."""
-    holder: str = ""
-    """Id of the change that holds the endpoint; empty: none."""
-    ordered_back: str = ""
-    """Id of a proposal of which the rollback is ordered and not begun."""
-    last_request: datetime | None = None
-    requests_known: bool = True
-    """Whether CloudWatch shows for the grace time that instances ran and how many requests came."""
-    denied: tuple[str, ...] = ()
-    """IAM actions that bringing it back needs, and that our role is denied."""
-
-    @property
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Production variants as the configuration has them."""
-        return tuple(self.config.body.get("ProductionVariants") or ()) if self.config else ()
 
 
 def stop_refusals(inputs: StopInput) -> tuple[Reason, ...]:
@@ -276,13 +229,15 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
         pools = [str(pool.get("InstanceType") or "") for pool in row.get("InstancePools") or ()]
         kinds = pools or [kind for kind in (str(row.get("InstanceType") or ""),) if kind]
         types |= set(kinds)
-        if pools and all((inputs.quotas.get(kind) or 0) < count for kind in pools):
+        if pools and all((inputs.quotas.get(kind) or 0) < count + inputs.asleep.get(kind, 0) for kind in pools):
             text = (
                 f"the quota for endpoint usage of no instance pool ({', '.join(pools)}) is known to be at least {count}"
             )
             yield Reason(Code.NO_QUOTA, text)
         scarce = bool(kinds) and all(map(is_scarce, kinds))  # it needs a fallback of its owner, or a reservation
-        if scarce and not _is_reserved(row) and not named:
+        if (problem := _reservation_problem(inputs, row)) and not named:
+            yield Reason(Code.CAPACITY, f"{problem}; name a configuration of another type by the tag {FALLBACK_TAG}")
+        if scarce and not reservation_of(row) and not named:
             text = (
                 f"{', '.join(kinds)} is scarce, and a morning may find none; name a configuration of another type by "
             )
@@ -293,10 +248,11 @@ def _capacity(inputs: StopInput) -> Iterator[Reason]:
 
 def _quota(inputs: StopInput, needs: Mapping[str, int], what: str = "") -> Iterator[Reason]:
     for kind, count in needs.items():
-        limit = inputs.quotas.get(kind)
-        if limit is None or limit < count:
+        limit, asleep = inputs.quotas.get(kind), inputs.asleep.get(kind, 0)
+        if limit is None or limit < count + asleep:
             said = "is not known" if limit is None else f"is {limit}"
-            text = f"the quota '{kind} for endpoint usage' {said} and the morning needs {count}{what}"
+            more = f", beside {asleep} of endpoints that sleep now" if asleep else ""
+            text = f"the quota '{kind} for endpoint usage' {said} and the morning needs {count}{what}{more}"
             yield Reason(Code.NO_QUOTA, text)
 
 
@@ -315,8 +271,19 @@ def _count(inputs: StopInput, row: Mapping[str, Any]) -> int:
     return max(live, int(row.get("InitialInstanceCount") or 0))
 
 
-def _is_reserved(row: Mapping[str, Any]) -> bool:
-    return bool((row.get("CapacityReservationConfig") or {}).get("MlReservationArn"))
+def _reservation_problem(inputs: StopInput, row: Mapping[str, Any]) -> str:
+    """Why the training plan of a variant starts no instance in the morning; empty where it does, or none is named."""
+    if not (arn := reservation_of(row)):
+        return ""
+    plan = inputs.reservations.get(arn)
+    if plan is None:
+        return f"the reservation {arn} of its configuration cannot be read, so nobody knows whether the morning has it"
+    if plan.status != "Active":
+        return f"the training plan {arn} is {plan.status} and starts no instance"
+    if plan.ends_at is None or (inputs.opens_at is not None and plan.ends_at <= inputs.opens_at):
+        ends = f"ends on {time_text(plan.ends_at)}" if plan.ends_at is not None else "ends at no known time"
+        return f"the training plan {arn} {ends}, and the next opening needs it"
+    return ""
 
 
 def _model_names(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
@@ -340,7 +307,9 @@ def _fallback(inputs: StopInput, named: str, types: set[str]) -> Iterator[Reason
         yield Reason(Code.BAD_TAG, text)
     for row in rows:
         kind = str(row.get("InstanceType") or "")
-        if is_scarce(kind) and not _is_reserved(row):
+        if problem := _reservation_problem(inputs, row):
+            yield Reason(Code.CAPACITY, f"of the fallback configuration {named}: {problem}")
+        if is_scarce(kind) and not reservation_of(row):
             yield Reason(Code.BAD_TAG, f"the fallback configuration {named} is of {kind}, which is scarce as well")
     yield from _quota(inputs, _counts(inputs, rows), f" for the fallback configuration {named}")
 
