@@ -145,6 +145,33 @@ def test_a_deadline_adds_nodes() -> None:
     assert "EFA" in fast.words
 
 
+def test_a_run_beyond_the_longest_job_is_several_jobs_from_checkpoints_and_is_tried_first() -> None:
+    shape = {"kind": "llm", "parameters": 70e9}
+    long = on("training", shape, data={"tokens": 1e12}, constraints={"checkpoints": True}).options[0]
+    short = on("training", shape, data={"tokens": 1e9}, constraints={"checkpoints": True}).options[0]
+    assert "SageMaker ends a training job after 28 days" in long.words
+    assert "MaxWaitTimeInSeconds about 720 h" in long.words
+    assert "which the script must write" not in long.words
+    assert "which the script must write" in on("training", shape, data={"tokens": 1e12}).options[0].words
+    assert "28 days" not in short.words
+    assert (long.action, short.action) == (Action.TEST, Action.APPLY)
+
+
+def test_ten_instances_or_more_that_train_together_are_tried_first() -> None:
+    answer = on("training", {"kind": "llm", "parameters": 1e12})
+    assert answer.options[0].count >= 10
+    assert answer.options[0].action is Action.TEST
+
+
+def test_memory_that_large_inputs_take_is_not_known_of_a_network_on_a_gpu() -> None:
+    network = {"kind": "deep-learning", "memory_gib": 5.6}
+    served, trained = on("asynchronous", network), on("training", {"kind": "vision", "parameters": 60e6})
+    assert any("counted as 20 % of the weights" in each for each in served.unknown)
+    assert any("long inputs, not counted" in each for each in trained.unknown)
+    for other in (on("real-time"), on("real-time", {"kind": "classical"}), on("training", {"framework": "xgboost"})):
+        assert not any("memory for the work" in each for each in other.unknown)
+
+
 def test_a_deadline_that_may_be_missed_needs_a_test_and_says_so() -> None:
     model, data = {"kind": "llm", "parameters": 7e9}, {"tokens": 1e11}
     late = on("training", model, data=data, objectives={"deadline_hours": 0.1}).options
