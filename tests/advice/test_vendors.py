@@ -19,6 +19,7 @@ CASES: list[dict[str, Any]] = [
         "vendors_third.yaml",
         "vendors_fourth.yaml",
         "vendors_fifth.yaml",
+        "vendors_sixth.yaml",
     )
     for case in yaml.load((Path(__file__).parent / name).read_text(), QUICK)
 ]

@@ -138,6 +138,7 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
     model = workload.model
     if not model.has_size and workload.task not in (Task.PREPROCESSING, Task.NOTEBOOK):
         yield "the size of the model is not given: give model.parameters, or measure GPU memory on any large card"
+    yield from _memory_of_work(workload, options)
     network = model.kind is not ModelKind.CLASSICAL and workload.task.is_training
     if network and workload.trained_tokens is None and workload.data.known_hours is None:
         give = "give data.tokens, or " if model.kind in (ModelKind.LLM, ModelKind.TRANSFORMER) else ""
@@ -152,6 +153,21 @@ def unknown(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[st
     if any(option.cost.basis.startswith("derived") for option in options):
         yield "prices whose basis is derived are estimates: ask the price list of the account's Region before deciding"
     yield "whether capacity and quota of a type are there: look at the account's quotas before deciding"
+
+
+def _memory_of_work(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:
+    """That the memory of a network's activations is not known, where a card could be too small for them."""
+    model, asks = workload.model, workload.task.is_inference or workload.task.is_training
+    first = next(iter(options), None)
+    if model.kind in (ModelKind.LLM, ModelKind.CLASSICAL) or model.architecture is not None or not asks:
+        return
+    if first is None or not first.accelerators or not model.has_size or workload.running is not None:
+        return
+    counted = "not counted" if workload.task.is_training else "counted as 20 % of the weights"
+    yield (
+        f"memory for the work on images, frames, sound or long inputs, {counted}: run your largest input and batch"
+        " once, and read the highest GPU memory"
+    )
 
 
 def budget_note(workload: Workload, options: Sequence[AdvisedOption]) -> Iterator[str]:

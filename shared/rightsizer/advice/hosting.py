@@ -11,12 +11,12 @@ from rightsizer import catalog
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, Estimate, Hosting, Memory, Purchase
 from rightsizer.advice.fitting import need_of
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.speed import VCPU_FLOPS
+from rightsizer.advice.speed import answer_on_vcpus, too_slow_on_six_vcpus
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Constraints, ModelKind, Shape, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import HOURS_PER_MONTH
-from rightsizer.recommender.serverless import SERVERLESS_GB, serverless_usd, whole_gigabytes
+from rightsizer.recommender.serverless import SERVERLESS_GB, serverless_usd, vcpus_of, whole_gigabytes
 
 REAL_TIME_S, REAL_TIME_MB = 60.0, 6.0
 SERVERLESS_MB, SERVERLESS_AT_ONCE = 4.0, 200
@@ -24,8 +24,6 @@ ASYNC_S, ASYNC_MB = 3600.0, 1000.0
 LAMBDA_S, LAMBDA_GIB, LAMBDA_MB = 900.0, 10.0, 6.0
 LAMBDA_USD_PER_GB_S, LAMBDA_USD_PER_CALL = 0.0000166667, 0.0000002
 """AWS Lambda, x86, us-east-1, list price as published by AWS in 2024; not part of the snapshot."""
-SMALL_CPU_FLOPS = 6 * 3 * VCPU_FLOPS
-"""Operations a second of six vCPUs, the most that Lambda gives to a function, at the hopeful end of the estimate."""
 HOLD_H = 0.25
 """Hours that an instance stays after a request before it is given back; an assumption."""
 ALL_HOURS = 0.9 * float(HOURS_PER_MONTH)
@@ -61,21 +59,9 @@ def needs_accelerator(workload: Workload) -> bool:
     model = workload.model
     if model.answers_on_cpu or model.cpu_only or workload.constraints.no_gpu:
         return False
-    if _too_slow_on_six_vcpus(workload):
+    if too_slow_on_six_vcpus(workload):
         return True
     return model.kind is ModelKind.LLM or model.size is None or model.size > 2e8
-
-
-def _too_slow_on_six_vcpus(workload: Workload) -> str | None:
-    """Why the vCPUs of a function miss the objective at the hopeful end; None where they may meet it."""
-    model, limit = workload.model, workload.objectives.p95_ms
-    operations = model.operations
-    if operations is None and model.kind is ModelKind.TRANSFORMER and model.size is not None:
-        operations = 2 * model.size * model.tokens_in
-    if limit is None or operations is None or operations / SMALL_CPU_FLOPS * 1000 <= limit:
-        return None
-    least = operations / SMALL_CPU_FLOPS * 1000
-    return f"six vCPUs take {least:.0f} ms at the hopeful end of the estimate, the objective is {limit:g} ms"
 
 
 def serverless_refusal(workload: Workload) -> str | None:
@@ -83,7 +69,7 @@ def serverless_refusal(workload: Workload) -> str | None:
     data = workload.data
     if needs_accelerator(workload):
         return "a serverless endpoint has no GPU, and the model needs one"
-    if slow := _too_slow_on_six_vcpus(workload):
+    if slow := too_slow_on_six_vcpus(workload):
         return f"a serverless endpoint is no faster than a CPU: {slow}"
     at_once = (workload.traffic.peak or 0) * (data.seconds_per_request or 0)
     if at_once > SERVERLESS_AT_ONCE:
@@ -93,6 +79,9 @@ def serverless_refusal(workload: Workload) -> str | None:
         return f"a serverless endpoint has 6 GB of memory at most, the model needs {need:.1f} GiB"
     if (data.seconds_per_request or 0) > REAL_TIME_S:
         return f"a serverless request ends after 60 s, one takes {data.seconds_per_request:g} s"
+    answer = answer_on_vcpus(workload, vcpus_of(SERVERLESS_GB))
+    if answer is not None and answer.low > REAL_TIME_S:
+        return f"a serverless request ends after 60 s, an answer takes {answer.low:.0f} s at the hopeful end on 6 GB"
     if (data.payload_mb or 0) > SERVERLESS_MB:
         return f"a serverless request carries 4 MB at most, one has {data.payload_mb:g} MB"
     return None
@@ -103,7 +92,7 @@ def lambda_refusal(workload: Workload) -> str | None:
     data = workload.data
     if needs_accelerator(workload):
         return "Lambda has no GPU, and the model needs one"
-    if slow := _too_slow_on_six_vcpus(workload):
+    if slow := too_slow_on_six_vcpus(workload):
         return f"Lambda is no faster than a CPU: {slow}"
     if (data.seconds_per_request or 0) > LAMBDA_S:
         return f"Lambda ends after 15 minutes, a request takes {(data.seconds_per_request or 0) / 60:.0f} minutes"
@@ -138,7 +127,7 @@ def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[Advised
     light = [*_serverless(workload), *_lambda(workload)]
     if workload.traffic.is_rare:
         if not needs_accelerator(workload):
-            return [*light, *base]
+            return [*base, *light] if _may_outlast(workload) else [*light, *base]
         asleep = _asleep(workload, always_on)
         return [*asleep, *base] if _should_sleep(workload, always_on) else [*base, *asleep]
     if workload.constraints.environment is Environment.DEVELOPMENT and always_on:
@@ -152,6 +141,16 @@ def needs_queue(workload: Workload) -> bool:
     """Whether requests are too large or too long for a real-time endpoint."""
     data = workload.data
     return (data.seconds_per_request or 0) > REAL_TIME_S or (data.payload_mb or 0) > REAL_TIME_MB
+
+
+def _may_outlast(workload: Workload) -> str | None:
+    """Why the answers of a decoder may outlast a serverless request; None where they surely do not."""
+    memory = serverless_of(workload).memory_gb
+    answer = answer_on_vcpus(workload, vcpus_of(memory))
+    if answer is None or answer.high <= REAL_TIME_S:
+        return None
+    span = f"{answer.middle:.0f} ({answer.low:.0f} to {answer.high:.0f}) s on the {vcpus_of(memory):.1f} vCPUs of"
+    return f"an answer takes about {span} {memory} GB, and a serverless request ends after 60 s: measure it first"
 
 
 def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
@@ -171,13 +170,16 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
     elif serverless.usd_per_request is None:
         text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
         reasons.append(AdviceReason(text, "snapshot"))
+    outlasts = _may_outlast(workload)
+    if outlasts is not None:
+        reasons.insert(0, AdviceReason(outlasts, Rule.SERVERLESS_LIMITS))
     if serverless.assumed:
         reasons.append(AdviceReason(f"a request is assumed to take {ASSUMED_S:g} s; measure it", "assumption"))
     each = serverless.usd_per_request
     yield AdvisedOption(
         Hosting.SERVERLESS,
         Purchase.ON_DEMAND,
-        Action.PROPOSE,
+        Action.PROPOSE if outlasts is None else Action.TEST,
         plan=f"{serverless.memory_gb} GB of memory",
         cost=Cost(
             usd_per_month=None if monthly is None else Decimal(f"{monthly:.2f}"),
@@ -376,13 +378,11 @@ def _bought(workload: Workload, option: AdvisedOption) -> AdvisedOption:
         )
     reasons = [*option.reasons]
     if shape is Shape.STEADY and not limits.new_launch:
-        reasons.append(
-            AdviceReason("a SageMaker Savings Plan is worth a look once the type is right-sized", Rule.COMMIT_LAST)
-        )
+        text = "a SageMaker Savings Plan is worth a look once the type is right-sized"
+        reasons.append(AdviceReason(text, Rule.COMMIT_LAST))
     if shape is Shape.SPIKY or limits.new_launch:
-        reasons.insert(
-            0, AdviceReason("no commitment before the load is known and the type is right", Rule.COMMIT_LAST)
-        )
+        text = "no commitment before the load is known and the type is right"
+        reasons.insert(0, AdviceReason(text, Rule.COMMIT_LAST))
     return replace(option, reasons=tuple(reasons))
 
 

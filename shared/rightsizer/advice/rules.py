@@ -53,6 +53,7 @@ class Rule(StrEnum):
     WORKING_HOURS = "rule P7"
     WARM_POOL = "rule P8"
     NO_ON_DEMAND_PRICE = "rule P9"
+    LONGEST_JOB = "rule P10"
     REAL_TIME_LIMITS = "rule H1"
     SERVERLESS_LIMITS = "rule H2"
     ASYNC_LIMITS = "rule H3"

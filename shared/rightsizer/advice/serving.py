@@ -19,7 +19,7 @@ from rightsizer.advice.hosting import needs_two
 from rightsizer.advice.market import Market, Offer, dollars
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.speed import Speed, speed_of
+from rightsizer.advice.speed import ASSUMED_MS, Speed, speed_of, why_on_cpu
 from rightsizer.advice.throughput import EIGHT_BIT_DOUBLES, Interval
 from rightsizer.advice.workload import Goal, ModelKind, Task, Workload
 from rightsizer.domain.environment import Environment
@@ -31,8 +31,6 @@ LOW_RATE = 1.0
 """Requests a second below which a classical model needs no compute-optimised type."""
 SMALL_PARAMETERS, LOOSE_MS = 2e8, 500.0
 """A network of at most so many parameters with an objective no tighter may be tried on CPU."""
-ASSUMED_MS = 1000.0
-"""p95 within which an endpoint answers where no objective is given, to judge a network on a CPU; an assumption."""
 TINY_PARAMETERS = 2e7
 """A network of at most so many parameters is tried on CPU first; an assumption."""
 
@@ -318,19 +316,8 @@ def _action(each: Candidate, workload: Workload) -> Action:
 
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
     offer, kind = each.offer, workload.model.kind
-    if offer.hardware.is_cpu and kind is ModelKind.CLASSICAL:
-        yield AdviceReason(
-            "a classical model has no parallel mathematics that an accelerator would speed up", Rule.CLASSICAL_ON_CPU
-        )
-    elif offer.hardware.is_cpu and workload.model.answers_on_cpu:
-        yield AdviceReason(
-            "the page of the algorithm names CPU types for answers; its networks are small", Rule.ALGORITHM_PAGES
-        )
-    elif offer.hardware.is_cpu:
-        goal = "its objective" if workload.objectives.p95_ms is not None else f"an assumed p95 of {ASSUMED_MS:.0f} ms"
-        yield AdviceReason(
-            f"a small network may meet {goal} on a CPU, which only a measurement shows", Rule.SMALL_NETWORK_ON_CPU
-        )
+    if offer.hardware.is_cpu:
+        yield why_on_cpu(workload, each.speed)
     elif offer.hardware in (HardwareClass.GPU_G, HardwareClass.GPU_P):
         yield AdviceReason(f"{kind.words} is matrix arithmetic, and a GPU runs every framework", Rule.NETWORK_ON_GPU)
     month = "" if workload.task is Task.BATCH_INFERENCE else f", {offer.hourly * 730:,.2f} a month of 730 hours"

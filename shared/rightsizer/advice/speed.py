@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from rightsizer.advice.answer import Estimate
+from rightsizer.advice.answer import AdviceReason, Estimate
 from rightsizer.advice.fitting import Need, Placement
-from rightsizer.advice.memory import Precision
+from rightsizer.advice.memory import BYTES, Precision
+from rightsizer.advice.rules import Rule
 from rightsizer.advice.throughput import Interval, RequestLoad, Serving, Throughput, peak_flops, throughput
-from rightsizer.advice.workload import ModelKind, Workload
+from rightsizer.advice.workload import Model, ModelKind, Workload
 
 TARGET_USE = 0.7
 """Share of the estimated capacity that instances are counted for; the rest is for bursts and a lost instance."""
@@ -97,6 +98,27 @@ def _generating(placement: Placement, workload: Workload, need: Need) -> Speed |
     return Speed(requests, tokens, latency, estimates, _meets(best, workload, 0), _meets(best, workload, 1))
 
 
+ASSUMED_MS = 1000.0
+"""p95 within which an endpoint answers where no objective is given, to judge a network on a CPU; an assumption."""
+
+
+def why_on_cpu(workload: Workload, speed: Speed | None) -> AdviceReason:
+    """Why a CPU may serve the model, and with what doubt."""
+    model = workload.model
+    if model.kind is ModelKind.CLASSICAL:
+        text = "a classical model has no parallel mathematics that an accelerator would speed up"
+        return AdviceReason(text, Rule.CLASSICAL_ON_CPU)
+    if model.answers_on_cpu:
+        text = "the page of the algorithm names CPU types for answers; its networks are small"
+        return AdviceReason(text, Rule.ALGORITHM_PAGES)
+    if model.kind is ModelKind.LLM and speed and speed.latency_s and 1000 * speed.latency_s.low > ASSUMED_MS:
+        text = "a CPU generates token by token: see the time of one request, and whether your callers wait so long"
+        return AdviceReason(text, Rule.SMALL_NETWORK_ON_CPU)
+    goal = "its objective" if workload.objectives.p95_ms is not None else f"an assumed p95 of {ASSUMED_MS:.0f} ms"
+    text = f"a small network may meet {goal} on a CPU, which only a measurement shows"
+    return AdviceReason(text, Rule.SMALL_NETWORK_ON_CPU)
+
+
 VCPU_FLOPS, VCPU_BYTES = 25e9, 3e9
 """Operations and bytes a second that one vCPU gives to a decoder; an assumption, a factor of three either way."""
 VCPUS_OF_ONE = 16
@@ -104,8 +126,20 @@ VCPUS_OF_ONE = 16
 
 
 def _on_cpu(placement: Placement, workload: Workload) -> Speed:
-    """A decoder on a CPU, one sequence at a time: prompt by operations, each token by reading the weights."""
-    model, vcpu = workload.model, placement.offer.type.vcpu
+    """A decoder on a CPU, one sequence at a time."""
+    made = _decoding(workload.model, placement.memory.parts[0][1], placement.offer.type.vcpu)
+    latency = _request_s(made, workload)
+    estimates = (
+        Estimate("tokens a second of one instance", "", made.tokens_per_second),
+        Estimate("time to first token", "s", made.first_token_s),
+        Estimate("time of one request", "s", latency),
+    )
+    tokens = made.tokens_per_second
+    return Speed(latency.inverse(), tokens, latency, estimates, _meets(made, workload, 0), _meets(made, workload, 1))
+
+
+def _decoding(model: Model, weights_gib: float, vcpus: float) -> Throughput:
+    """A decoder on so many vCPUs: prompt by operations, each token by reading the weights."""
     assert model.size is not None
     why = ("25 GFLOPS and 3 GB/s a vCPU are assumed, a factor of three either way",)
 
@@ -113,18 +147,33 @@ def _on_cpu(placement: Placement, workload: Workload) -> Speed:
         return Interval(middle / 3, middle, middle * 3, why)
 
     used = model.active or model.size
-    first = around(2 * used * model.tokens_in / (vcpu * VCPU_FLOPS))
-    interval = around(placement.memory.parts[0][1] * (used / model.size) * 2**30 / (vcpu * VCPU_BYTES))
-    made = Throughput(interval.inverse(), interval.inverse(1 / model.tokens_out), first, interval, 1, "bandwidth")
-    latency = _request_s(made, workload)
-    estimates = (
-        Estimate("tokens a second of one instance", "", interval.inverse()),
-        Estimate("time to first token", "s", first),
-        Estimate("time of one request", "s", latency),
-    )
-    return Speed(
-        latency.inverse(), interval.inverse(), latency, estimates, _meets(made, workload, 0), _meets(made, workload, 1)
-    )
+    first = around(2 * used * model.tokens_in / (vcpus * VCPU_FLOPS))
+    interval = around(weights_gib * (used / model.size) * 2**30 / (vcpus * VCPU_BYTES))
+    return Throughput(interval.inverse(), interval.inverse(1 / model.tokens_out), first, interval, 1, "bandwidth")
+
+
+def answer_on_vcpus(workload: Workload, vcpus: float) -> Interval | None:
+    """Seconds of a decoder's whole answer on so many vCPUs; None for other models, or where the duration was given."""
+    model = workload.model
+    if model.kind is not ModelKind.LLM or model.size is None or workload.data.seconds_per_request is not None:
+        return None
+    return _request_s(_decoding(model, model.size * BYTES[model.precision] / 2**30, vcpus), workload)
+
+
+SMALL_CPU_FLOPS = 6 * 3 * VCPU_FLOPS
+"""Operations a second of six vCPUs, the most that Lambda gives to a function, at the hopeful end of the estimate."""
+
+
+def too_slow_on_six_vcpus(workload: Workload) -> str | None:
+    """Why the vCPUs of a function miss the objective at the hopeful end; None where they may meet it."""
+    model, limit = workload.model, workload.objectives.p95_ms
+    operations = model.operations
+    if operations is None and model.kind is ModelKind.TRANSFORMER and model.size is not None:
+        operations = 2 * model.size * model.tokens_in
+    if limit is None or operations is None or operations / SMALL_CPU_FLOPS * 1000 <= limit:
+        return None
+    least = operations / SMALL_CPU_FLOPS * 1000
+    return f"six vCPUs take {least:.0f} ms at the hopeful end of the estimate, the objective is {limit:g} ms"
 
 
 def _request_s(made: Throughput, workload: Workload) -> Interval:

@@ -1,5 +1,6 @@
 """Options of training and fine-tuning on accelerators: plan, duration, price, Spot and the way to Trainium."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from rightsizer.advice.market import TRAINING, Market, dollars
 from rightsizer.advice.memory import Method, Optimiser, training_memory
 from rightsizer.advice.plans import TrainingPlan, joins_nodes, operations, plan_of, smallest_plan, training_model
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.serving import may_compile
+from rightsizer.advice.serving import MANY, may_compile
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.workload import Goal, ModelKind, Workload
 from rightsizer.recommender.migration import TRAINING_PHASES
@@ -32,6 +33,8 @@ SPOT_SHARE = (0.25, 0.40, 0.80)
 """What Spot costs of On-Demand: 60 to 70 % off is typical (weak evidence), AWS names 90 % at most."""
 LOST_HOURS = 0.5
 """Work and start that one interruption costs, with a checkpoint each half hour."""
+LONGEST_JOB_H, LONGEST_WAIT_H = 672.0, 720.0
+"""Hours that a training job runs at most, 28 days, and that it may take with its waits, 30 days (rule P10)."""
 SHORT_H = 1.0
 """Hours that a run without checkpoints may take so that starting it again is no loss worth mentioning (rule P2)."""
 
@@ -208,7 +211,7 @@ def _option(plan: TrainingPlan, workload: Workload, baseline: TrainingPlan | Non
         cost,
         estimates,
         plan.shown,
-        (*_reasons(plan, workload), *bought),
+        (*_reasons(plan, workload), *bought, *_too_long(workload, hours)),
         risk="medium" if plan.nodes > 1 or offer.price.basis == "derived-assumed" else "low",
         measure="run a hundred steps and compare seconds a step, loss and memory",
     )
@@ -220,8 +223,20 @@ def _action(plan: TrainingPlan, workload: Workload, hours: Interval | None) -> A
         return Action.UNKNOWN
     if plan.offer.hardware.is_neuron:
         return Action.PROPOSE
-    deadline = workload.objectives.deadline_hours
-    return Action.TEST if deadline and hours and hours.high > deadline else Action.APPLY
+    limit = min(workload.objectives.deadline_hours or LONGEST_JOB_H, LONGEST_JOB_H)
+    late = hours is not None and hours.high > limit
+    return Action.TEST if late or plan.nodes >= MANY else Action.APPLY
+
+
+def _too_long(workload: Workload, hours: Interval | None) -> Iterator[AdviceReason]:
+    """That the run is more than one job may last, and how it goes on."""
+    if hours is None or hours.high <= LONGEST_JOB_H:
+        return
+    jobs = math.ceil(hours.high / LONGEST_JOB_H)
+    text = f"SageMaker ends a training job after 28 days: at {hours.high:,.0f} h, the slow end, the run is {jobs} jobs"
+    goes_on = "each goes on from the last checkpoint of the one before"
+    needs = "" if workload.constraints.checkpoints else ", which the script must write"
+    yield AdviceReason(f"{text}; {goes_on}{needs}", Rule.LONGEST_JOB)
 
 
 def _with_start(hours: Interval) -> Interval:
@@ -294,7 +309,7 @@ def purchase_of(workload: Workload, hours: Interval | None) -> tuple[Purchase, t
         text = "managed Spot without checkpoints: a short run starts again; its wait is limited to 3600 s"
         return Purchase.SPOT, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     if limits.checkpoints:
-        most = f"{2 * hours.high:.0f} h" if hours else "twice the longest run"
+        most = f"{min(2 * hours.high, LONGEST_WAIT_H):.0f} h" if hours else "twice the longest run"
         text = f"managed Spot training goes on from checkpoints; MaxWaitTimeInSeconds about {most}"
         return Purchase.SPOT, (AdviceReason(text, Rule.SPOT_NEEDS_CHECKPOINTS), _warm_pool())
     if limits.checkpoints is False:
