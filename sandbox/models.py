@@ -119,10 +119,10 @@ class _Clients:
         found.meta = ClientMeta(
             events, about.config, about.endpoint_url, about.service_model, about.method_to_api_mapping, about.partition
         )
-        for name in ("_endpoint", "_ruleset_resolver"):
-            part = copy(getattr(unused, name))
-            part._event_emitter = events
-            setattr(found, name, part)
+        for name, part in (("_endpoint", unused._endpoint), ("_ruleset_resolver", unused._ruleset_resolver)):
+            if part is not None:  # a service of a model of our own has no rules of addresses
+                setattr(found, name, copy(part))
+                getattr(found, name)._event_emitter = events
         _register_retries(object.__new__(ClientCreator), found)
         return found
 

@@ -20,11 +20,15 @@ PLAYED = frozenset({"bench", "changing", "cli", "demo", "doors", "faults", "hour
 QUICK = frozenset({"changing/test_plain.py", "cli/test_tried.py", "doors/test_events_out.py", "hours/test_let_go.py"})
 LONG = frozenset(
     {
+        "advice/test_one_brain.py",
+        "advice/test_templates.py",
         "autoscaling/test_count_schedule.py",
         "flows/test_propose_hours.py",
         "flows/test_rehearse.py",
         "flows/test_usage.py",
         "house/test_extending.py",
+        "house/test_wheel.py",
+        "prometheus/test_real.py",
         "recommender/test_alternatives.py",
         "recommender/test_closed_dimensions.py",
         "recommender/test_failed_fleets.py",

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -209,6 +210,7 @@ class Live:
             yield MetricWindow(request.endpoint, request.variant, start, end, period_s, made)
 
 
+@cache
 def judged_at(now: datetime, modified: timedelta = timedelta(days=60)) -> Recommendation:
     """What is recommended for three autoscaled instances at that moment; when it was judged is left out."""
     there = replace(endpoint(count=3, p95_s=5.0), scaling=(SCALING,), modified_at=NOW - modified)

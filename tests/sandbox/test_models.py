@@ -57,5 +57,7 @@ def test_clients_with_other_settings_are_other_clients(box: Sandbox) -> None:
     )
     assert (swift.meta.config.read_timeout, patient.meta.config.read_timeout) == (5.0, 30)
     assert local.client("sagemaker").meta.endpoint_url == "http://127.0.0.1:1"
+    own = Session(box.region).client("cloudwatch-promql")
+    assert own.meta.events is not Session(box.region).client("cloudwatch-promql").meta.events
     assert client(box, region="us-west-2").meta.region_name == "us-west-2"
     assert Session(box.region, attempts=1).client("sagemaker").meta.config.retries["mode"] == "standard"
