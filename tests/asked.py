@@ -33,6 +33,7 @@ IMAGES = {
     "pytorch": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference@sha256:" + "c1" * 32,
     "vllm": "763104351884.dkr.ecr.us-east-1.amazonaws.com/djl-inference-vllm@sha256:" + "d2" * 32,
 }
+STEP = {"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}
 OF_SERVERLESS = "ml.m5.xlarge"
 """A host as large as the largest memory of a serverless endpoint needs: its metrics show no more of it."""
 SHARES_OF_MEDIAN = {"p50": 1.0, "p90": 1.2, "p95": 1.3, "p99": 1.43}
@@ -145,8 +146,7 @@ def _autoscale(box: Sandbox, one: Words) -> None:
     if "autoscale" not in one:
         return
     given = one["autoscale"]
-    steps = {"AdjustmentType": "ChangeInCapacity",
-             "StepAdjustments": [{"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}]}  # fmt: skip
+    steps = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [STEP]}
     stepped = {"PolicyName": "steps", "PolicyType": "StepScaling", "StepScalingPolicyConfiguration": steps}
     cron = {"ScheduledActionName": "morning", "Schedule": "cron(0 7 * * ? *)",
             "ScalableTargetAction": {"MinCapacity": given["minimum"], "MaxCapacity": given["maximum"]}}  # fmt: skip
@@ -280,11 +280,9 @@ class Past:
             self._put(box, variant, "Invocations", self.requests, 1.0)
             failed = self.dice.poisson(self.requests * self.load.get("errors_percent", 0) / 100).astype(float)
             self._put(box, variant, "Invocation5XXErrors", failed, 1.0)
-            turned_away: Any = self.load.get("refused_percent", 0) / 100
-            if "refused_when_busy_percent" in self.load:
-                full = self.requests > 0.5 * self.requests.max()
-                turned_away = np.where(full, self.load["refused_when_busy_percent"] / 100, 0.0)
-            refused = self.dice.poisson(self.requests * turned_away).astype(float)
+            full = self.requests > 0.5 * self.requests.max()
+            turned_away = self.load.get("refused_percent", 0) + self.load.get("refused_when_busy_percent", 0) * full
+            refused = self.dice.poisson(self.requests * turned_away / 100).astype(float)
             self._put(box, variant, "Invocation4XXErrors", refused, 1.0)
         if "ModelLatency" in omit or not self.requests.any():
             return

@@ -26,7 +26,7 @@ from rightsizer.domain.usage import (
     Spread,
 )
 from rightsizer.errors import InputError
-from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage
+from rightsizer.recommender.daily_usage import VariantSetup, add_each_gpu, add_kv_cache, daily_usage, full_slots
 from tests.recommender import kit
 from tests.recommender.plain import near
 
@@ -95,6 +95,14 @@ def test_a_day_keeps_its_requests_its_gpu_seconds_and_its_instances() -> None:
     assert (found.latency, found.latency_total_s, found.errors) == ((), 0.0, 0.0)
     assert (found.gpu_memory, found.host_memory, found.cpu, found.cpu_mean) == (None, None, None, None)
     assert (found.host, found.backlog, found.within) == (None, None, None)
+
+
+def test_4xx_answers_are_told_apart_by_how_much_else_came() -> None:
+    """The 287 slots of ten requests are full, that of four is not."""
+    found = one({CALLS: first(287, 10.0, 4.0), GPU: 50.0, ("Invocation4XXErrors", "Sum"): first(287, 1.0, 2.0)})
+    assert found.refused == (287.0, 2.0)
+    assert len(full_slots(found)) == 287
+    assert one(PLAIN).refused == (0.0, 0.0)
 
 
 def test_peaks_and_means_of_the_other_metrics() -> None:

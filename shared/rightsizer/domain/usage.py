@@ -166,6 +166,7 @@ class NoMetrics:
 SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("Invocations", "Sum"),
     MetricStatistic("Invocation5XXErrors", "Sum"),
+    MetricStatistic("Invocation4XXErrors", "Sum"),
     MetricStatistic("ModelLatency", "Average"),
     MetricStatistic("ModelLatency", "p50"),
     MetricStatistic("ModelLatency", "p90"),
@@ -182,8 +183,6 @@ SIGNALS: tuple[MetricStatistic, ...] = (
     MetricStatistic("MemoryUtilization", "Maximum"),
 )
 """What is read of every variant. The sample count of CPU utilisation tells how many instances ran."""
-
-
 OF_EACH_GPU = (MetricStatistic("GPUUtilization", "Average"), MetricStatistic("GPUMemoryUtilization", "Maximum"))
 """What is read of single GPUs: of `GpuSeries` the fields `busy_days` and `memory`."""
 
@@ -317,6 +316,8 @@ class DailyUsage:
     """Longest that a request had waited in the queue of an asynchronous endpoint; None when that was not published."""
     expired: float = 0.0
     """Requests that expired in that queue (RequestTTLSeconds)."""
+    refused: tuple[float, float] = (0.0, 0.0)
+    """Requests answered by 4XX: in slots with at least half of the requests of the day's busiest one, and in others."""
     stopped: tuple[int, ...] = ()
     """Slots without a datapoint in which office hours had it stopped; ascending. They are not stored with a day."""
 

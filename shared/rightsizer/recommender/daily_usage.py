@@ -25,6 +25,7 @@ from rightsizer.domain.usage import (
     MetricWindow,
     Series,
     Spread,
+    known_values,
 )
 from rightsizer.errors import InputError
 
@@ -42,6 +43,12 @@ MEMORY = MetricStatistic("GPUMemoryUtilization", "Average")
 
 type Values = Sequence[float]
 type Rows = Sequence[Sequence[float]]
+
+
+def full_slots(day: DailyUsage) -> frozenset[int]:
+    """Slots with at least half of the requests of the busiest one."""
+    most = max(known_values(day.requests), default=0.0)
+    return frozenset(i for i, n in enumerate(day.requests) if n and 2 * n >= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class _Day:
         gpus = max(self.setup.hardware.accelerator_count, 1)
         latency, total = self._latency(calls)
         busy = [v / 100 * n * self.period for v, n in zip(gpu, counts, strict=True)]
-        return DailyUsage(
+        made = DailyUsage(
             day=self.day.date(),
             instance_type=self.setup.hardware.name,
             gpus=self.setup.hardware.accelerator_count,
@@ -140,6 +147,15 @@ class _Day:
             oldest_request_s=self._largest("ApproximateAgeOfOldestRequest"),
             expired=sum(v for v in self.get("ExpiredRequests", "Sum") if v == v),
         )
+        return self._with_refused(made)
+
+    def _with_refused(self, made: DailyUsage) -> DailyUsage:
+        """The day with its 4XX answers, told apart by how much else came."""
+        slots = [(i, n) for i, n in enumerate(self._slots(self.get("Invocation4XXErrors", "Sum"))) if n]
+        full = full_slots(made) if slots else ()
+        while_full = sum(n for i, n in slots if i in full)
+        total = sum(n for _, n in slots)
+        return replace(made, refused=(while_full, total - while_full)) if slots else made
 
     def _largest(self, metric: str) -> float | None:
         return max((v for v in self.get(metric, "Maximum") if v == v), default=None)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed
+from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed, Refused
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.policy import Policy
@@ -22,6 +22,7 @@ from rightsizer.domain.usage import (
     quantile,
     weighted_quantile,
 )
+from rightsizer.recommender.daily_usage import full_slots
 
 THREADS_MARGIN = 1.15
 """Error of the host's own seconds, which are what the GPU leaves of the latency."""
@@ -33,6 +34,8 @@ GAPS, SEVEN_DAYS = 0.1, timedelta(days=7)
 """Share of its slots without a datapoint up to which a day counts as whole."""
 LINE_SLOTS = 48
 """Slots with GPU and CPU utilisation from which a line is drawn through them: four hours."""
+SEEN_REFUSED = 10.0
+"""4XX answers to be expected of requests before that none came says something."""
 
 
 def demand_of(
@@ -47,8 +50,7 @@ def demand_of(
 
     Requests count from all days; latency, GPU seconds and host needs only from the reference days. `unqueued` is the
     share of the latency that is no waiting. A day without a request is evidence of idleness alone, so it counts in no
-    confidence. Few requests on many days are rare use that was seen for many days. Slots in which office hours had it
-    stopped take no confidence away, and no datapoint is expected in them.
+    confidence. Slots in which office hours had it stopped take no confidence away, and no datapoint is expected there.
     """
     requests = sum(d.request_count for d in days)
     valid = sum(d.valid_slots for d in days)
@@ -82,6 +84,7 @@ def demand_of(
         expired=sum(d.expired for d in days),
         expiry_s=min((d.oldest_request_s for d in days if d.expired and d.oldest_request_s is not None), default=None),
         host_threads=_threads(same, latency, gpu_s, runs, unqueued) if share < 1 else None,
+        refused=_refused_shares(same),
         gpus_seen=seen,
         gpu_skew=_gpu_skew(same),
     )
@@ -89,6 +92,18 @@ def demand_of(
 
 def _failed_share(days: Sequence[DailyUsage]) -> float:
     return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
+
+
+def _refused_shares(days: Sequence[DailyUsage]) -> Refused:
+    """Where less comes, the share is known from as many requests as would see ten 4XX by the share where much comes."""
+    if not any(sum(d.refused) for d in days):
+        return Refused()
+    while_full = sum(d.requests[i] or 0.0 for d in days for i in full_slots(d))
+    requests, refused = sum(d.request_count for d in days), sum(d.refused[0] for d in days)
+    rest, busy = requests - while_full, refused / max(while_full, 1.0)
+    others = sum(d.refused[1] for d in days)
+    quiet = others / rest if busy * rest >= SEEN_REFUSED else None
+    return Refused((refused + others) / max(requests, 1.0), busy, quiet)
 
 
 def latency_of(days: Sequence[DailyUsage]) -> Latency | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed
+from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed, Refused
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import LatencyObjective
@@ -21,6 +21,9 @@ UNUSUAL = 0.1
 """Excess as a share of the usual one up to which days merely differ."""
 MUCH = 1.25
 """p95 over the objective at which it is missed by more than the noise of a few days."""
+REFUSED, CALLERS_ERR, RISES = 0.05, 0.01, 3.0
+"""Shares of 4XX answers beyond callers' mistakes, at all hours and in busy ones, and how many times that of quiet hours
+tells of too little capacity; assumptions. CloudWatch does not tell 429 (too many requests) from other 4XX."""
 IDLE_GPU_MEAN = 0.05
 """Mean share of a GPU up to which work without any request is a blink; an assumption."""
 
@@ -186,3 +189,35 @@ def busy_and_failing_reason(demand: Demand, objective: LatencyObjective, policy:
         f"{100 * demand.error_share:.2f} % of the requests failed ({100 * allowed:g} % are allowed) while the GPU"
         f" was {100 * (demand.gpu_peak or 0):.0f} % busy",
     )
+
+
+def _refuses_when_busy(refused: Refused, allowed: float) -> bool:
+    return (
+        refused.quiet is not None and refused.busy > max(allowed, CALLERS_ERR) and refused.busy >= RISES * refused.quiet
+    )
+
+
+def refused_text(refused: Refused, allowed: float) -> str:
+    """What 4XX answers say of its capacity; empty where they are few, or as usual as callers' mistakes."""
+    if _refuses_when_busy(refused, allowed):
+        return (
+            f"{100 * refused.busy:.1f} % of its requests get a 4XX answer in busy hours,"
+            f" {100 * (refused.quiet or 0.0):.1f} % at other times: its server may refuse what it cannot serve (429)"
+        )
+    if refused.of_all > max(allowed, REFUSED):
+        return (
+            f"{100 * refused.of_all:.1f} % of its requests get a 4XX answer; CloudWatch does not tell whether callers"
+            " err or its server refuses what it cannot serve (429)"
+        )
+    return ""
+
+
+def busy_and_refusing_reason(
+    demand: Demand, latency: Latency, objective: LatencyObjective, policy: Policy, instances: float
+) -> Reason | None:
+    """Evidence that a busy fleet refuses requests for want of capacity, or None."""
+    allowed = policy.error_share if objective.error_share is None else objective.error_share
+    load = demand.load.peak_rate * latency.mean_s / max(instances, 1.0)
+    if load <= policy.rho_one or not _refuses_when_busy(demand.refused, allowed):
+        return None
+    return Reason(Code.UNDER_PROVISIONED, refused_text(demand.refused, allowed))

@@ -17,6 +17,7 @@ from rightsizer.domain.reason import Code, Reason, day_text, time_text
 from rightsizer.domain.recommendation import Gate
 from rightsizer.domain.schedule import HOURS, WEEKDAYS, week_of
 from rightsizer.domain.way_back import WAY_BACK, RunningFleet, approved_change
+from rightsizer.recommender.finding import refused_text
 from rightsizer.recommender.queued_sleep import keeps_requests, unattended_refusal
 
 type GateAnswer = tuple[Gate, Reason]
@@ -320,7 +321,8 @@ def _error_rate_reason(case: GateCase, policy: Policy) -> GateAnswer | None:
     declared, failed = case.endpoint.objective.error_share, case.demand.error_share
     allowed = policy.error_share if declared is None else declared
     if failed <= allowed:
-        return None
+        refused = refused_text(case.demand.refused, allowed)
+        return (Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, f"needs your approval: {refused}")) if refused else None
     whose = f"the tag {ERROR_TAG} can allow more" if declared is None else f"tag {ERROR_TAG}"
     text = f"needs your approval: {100 * failed:.2f} % of its requests fail, and {100 * allowed:g} % may ({whose})"
     return Gate.PROPOSE, Reason(Code.TOO_MANY_ERRORS, text)

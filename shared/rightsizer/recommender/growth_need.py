@@ -9,7 +9,7 @@ from rightsizer.domain.endpoint import EndpointKind, ScalableTarget
 from rightsizer.domain.reason import Code, Reason
 from rightsizer.recommender.context import EvaluationContext
 from rightsizer.recommender.demand import latency_of
-from rightsizer.recommender.finding import busy_and_failing_reason, too_late_reason
+from rightsizer.recommender.finding import busy_and_failing_reason, busy_and_refusing_reason, too_late_reason
 
 QUEUE_S = 3600.0
 """Seconds of work before each instance from which a queue is too long: what one asynchronous request may take at most
@@ -90,7 +90,14 @@ def _late_reason(context: EvaluationContext) -> Reason | None:
 
 
 def _failing_reason(context: EvaluationContext) -> Reason | None:
-    return busy_and_failing_reason(context.demand, context.objective, context.policy)
+    """Requests fail, or are refused, for want of capacity."""
+    failing = busy_and_failing_reason(context.demand, context.objective, context.policy)
+    if failing is not None or context.demand.latency is None:
+        return failing
+    instances = sum(context.reference_counts) / 24
+    return busy_and_refusing_reason(
+        context.demand, context.demand.latency, context.objective, context.policy, instances
+    )
 
 
 def _full_memory_reason(context: EvaluationContext) -> Reason | None:
