@@ -347,7 +347,10 @@ class EvaluationContext:
         return self.has_our_hours and self.is_fleet_too_small
 
     def is_larger(self, option: Option) -> bool:
-        """Whether it is more of what runs, or of what our counts by the hour ask for: these take minutes to start."""
+        """Whether it is more than what runs, and than what our counts by the hour ask for.
+
+        Fewer instances are counted than these ask for, since each takes minutes to start.
+        """
         last = self.inputs.history.endpoint[-1] if self.inputs.history.endpoint else None
         asked = last.mean_instances if last is not None and last.is_in_force and self.has_our_hours else None
         mean = option.mean_instances or option.target.instance_count
