@@ -9,6 +9,7 @@ goes with the last copy; above a minimum of 0, the copies leave that the busiest
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -35,18 +36,18 @@ class Queue:
     """When the oldest of them came."""
     busy_at: datetime | None = None
     """When something came last."""
+    most_a_minute: int = sys.maxsize
+    """Requests that its instances work off in a minute."""
 
     def arrive(self, requests: int, minute: datetime, awake: bool) -> int:
         """The requests that leave the queue in that minute."""
         if requests:
             self.busy_at = minute
-        if awake:
-            done, self.backlog, self.since = requests + self.backlog, 0, None
-            return done
-        if requests and self.since is None:
-            self.since = minute
-        self.backlog += requests
-        return 0
+        whole = requests + self.backlog
+        done = min(whole, self.most_a_minute) if awake else 0
+        self.backlog = whole - done
+        self.since = (self.since or minute) if self.backlog else None
+        return done
 
     def age_s(self, minute: datetime) -> float:
         """Age of the oldest that waits, seconds."""

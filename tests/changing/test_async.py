@@ -8,6 +8,7 @@ import pytest
 from rightsizer.changes import proof
 from rightsizer.domain.change import ChangeState, FailureClass
 from rightsizer.domain.endpoint import EndpointKind
+from sandbox.scaling.sleeping import Queue
 from tests.changing.world import NAME, World, steady, world
 
 QUEUED: dict[str, Any] = {"kind": EndpointKind.ASYNC, "asynchronous": True}
@@ -56,13 +57,13 @@ def test_requests_that_expire_in_the_queue_are_failures() -> None:
 
 def test_a_queue_that_grows_under_the_new_type_brings_the_old_one_back() -> None:
     with world(load=steady(requests=6), **QUEUED) as w:
-        w.box.put_series(NAME, None, "ApproximateBacklogSize", w.now, 300, [6.0] * 12)
+        queue = Queue(backlog=6, most_a_minute=6)
+        w.box.world.fleet.load.queues[NAME] = queue
         w.box.clock.advance(timedelta(hours=1))
         w.start()
         while w.change.turned_at is None:
             w.run(0.25)
-        began = w.now.replace(minute=w.now.minute // 5 * 5, second=0, microsecond=0) + timedelta(minutes=5)
-        w.box.put_series(NAME, None, "ApproximateBacklogSize", began, 300, [500.0] * 9)
+        queue.most_a_minute = 1
         change = w.run(12)
     assert (change.state, change.failure) == (ChangeState.ROLLED_BACK, FailureClass.PERFORMANCE), change.outcome
     assert "were in the queue" in change.outcome
