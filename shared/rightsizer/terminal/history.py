@@ -22,6 +22,7 @@ from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState, change_id_of
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
@@ -169,7 +170,7 @@ def history(
     if not events and not unread:
         raise InputError(
             f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name; "
-            "rightsizer proposals lists those that it knows"
+            f"{terminal_command('proposals', options.session.region)} lists those that it knows"
         )
     if options.as_json:
         rows = [event_document(event) for event in events]
