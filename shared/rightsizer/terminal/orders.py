@@ -258,7 +258,7 @@ def rollback(
     stack does it, within minutes.
     """
     at = options.desk_for_order(f"rolling back {change}")
-    change = naming.named_change(change, f"rolling back {change}", at.proposals)
+    typed, change = change, naming.named_change(change, f"rolling back {change}", at.proposals)
     capacity_change = at.request_capacity_rollback(change)
     if capacity_change is not None:
         if options.as_json:
@@ -273,8 +273,13 @@ def rollback(
         tables.say(f"Recorded: {capacity_change.subject} gets its old policy back within minutes.")
         return
     known = at.journal.load(change)
-    if known is not None:
-        at.require_decider(known.proposal_id)
+    if known is None:
+        meant = naming.did_you_mean(typed, (one.ref.name for one in at.proposals() if one.change_id))
+        listing = terminal_command("proposals", options.session.region)
+        raise InputError(
+            f"rolling back {typed}: there is no change {change}{meant}; {listing} lists the ids of changes"
+        )
+    at.require_decider(known.proposal_id)
     asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})
