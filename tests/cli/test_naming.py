@@ -66,6 +66,24 @@ def test_several_that_fit_are_listed_and_nothing_is_chosen() -> None:
         naming.named_change("twice", "rolling back twice", lambda: KNOWN)
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("sea", "search"), ("chatt", "chat"), ("zzzz", "")])
+def test_a_name_that_is_nearly_right_is_answered_by_the_name_that_was_meant(typed: str, meant: str) -> None:
+    assert naming.did_you_mean(typed, ["search", "chat", "chat"]) == (f" (did you mean {meant}?)" if meant else "")
+    with pytest.raises(InputError) as refused:
+        naming.named_proposal(typed, f"approving {typed}", lambda: KNOWN)
+    assert ("these can be named" in str(refused.value)) == (not meant), "the list is for whoever is nowhere near"
+
+
+def test_whoever_takes_back_or_reads_an_unknown_name_is_told_where_the_names_are(
+    asked: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["rollback", "nobody"], ["history", NAME[:-1]], ["explain", "nobody"], ["explain", "nobody-"]):
+        assert run([*command, "--region", asked.box.region]) == Exit.FAILED
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"--region {asked.box.region} lists" in said, command
+        assert (f"did you mean {NAME}?" in said) == (command[0] == "history")
+
+
 def test_a_whole_id_costs_no_look_at_the_table() -> None:
     def never() -> list[Proposal]:
         raise AssertionError("a whole id was looked up")

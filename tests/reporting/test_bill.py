@@ -129,6 +129,15 @@ def test_an_endpoint_that_the_table_lacks_is_billed_in_no_row() -> None:
     close(made.unmatched, MOVED.true_cost(START, END))
 
 
+def test_an_endpoint_is_compared_where_most_of_the_spend_is_not_known() -> None:
+    kept = records([MOVED, STILL])
+    dark = replace(kept.recommendations[0], ref=replace(kept.recommendations[0].ref, name="components"))
+    dark = replace(dark, evidence=None, usd_per_month=Decimal(90_000))
+    made = compared(replace(kept, recommendations=[*kept.recommendations, dark]), as_cur(bill_of([MOVED, STILL])))
+    assert {row.name: row.days for row in made.rows} == {"chat-0": 7, "chat-1": 7}
+    close(whole(made)[0], MOVED.true_cost(START, END) + STILL.true_cost(START, END))
+
+
 def test_an_endpoint_that_was_deleted_was_billed_less_than_the_table_thinks() -> None:
     gone = START + timedelta(days=3, minutes=30)
     charges = [one for one in bill_of([MOVED, STILL]) if not ("chat-1" in one.resource and one.start >= gone)]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from rightsizer.aws.table import Row, Table, document, epoch, stamp, text, whole_number
 from rightsizer.domain.checks import SCHEMA_TEST_FIRST
 from rightsizer.domain.option import MOST_RISK_TAKEN
-from rightsizer.domain.plan import region_option
+from rightsizer.domain.plan import order_command, terminal_command
 from rightsizer.domain.proposal import (
     DEMAND_MOVED,
     SILENCE,
@@ -42,9 +42,9 @@ KEPT_DAYS = {
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
 
 
-TAKE_BACK = "press Roll back in its message as it is now, or run: rightsizer rollback {}"
+TAKE_BACK = "press Roll back in its message as it is now, or run: {}"
 NEXT_STEPS = {
-    ProposalState.APPROVED: "to stop it before it begins, press Stop it in its message, or run: rightsizer rollback {}",
+    ProposalState.APPROVED: "to stop it before it begins, press Stop it in its message, or run: {}",
     ProposalState.APPLYING: f"to stop the change and go back, {TAKE_BACK}",
     ProposalState.APPLIED: f"to go back, {TAKE_BACK}",
     ProposalState.PROVEN: f"to go back, {TAKE_BACK}",
@@ -55,7 +55,7 @@ NEXT_STEPS = {
     ProposalState.HANDED_OVER: "a person has to look at the endpoint; its message says what is left to do",
 }
 """What a person can do who answers a proposal that was answered before."""
-NEWER = "answer the newest message about its endpoint, if there is one; rightsizer proposals lists what waits"
+NEWER = "answer the newest message about its endpoint, if there is one; {} lists what waits"
 
 
 class RowSource(Protocol):
@@ -108,7 +108,7 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal any more; {_newer(table.region)}")
     try:
         return _record_decision(table, item, decision, now)
     except UnreadableError as error:
@@ -149,7 +149,7 @@ def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> 
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"undoing {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(f"undoing {proposal_id}: there is no such proposal any more; {_newer(table.region)}")
     try:
         return _record_rollback_request(table, proposal_id, item, by, now)
     except UnreadableError as error:
@@ -181,7 +181,9 @@ def take_option(table: Table, proposal_id: str, revision: int, place: int, by: s
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"taking another option of {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(
+            f"taking another option of {proposal_id}: there is no such proposal any more; {_newer(table.region)}"
+        )
     try:
         return _take(table, proposal_id, item, Decision(ProposalState.PENDING, by, now, revision=revision), place)
     except UnreadableError as error:
@@ -270,13 +272,19 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
 
 
 def _next_step(name: str, state: ProposalState, body: Mapping[str, Any]) -> str:
-    return NEXT_STEPS.get(state, NEWER).format(_at_terminal(name, body))
+    region = _region(body)
+    step = NEXT_STEPS.get(state)
+    return step.format(order_command("rollback", name, region)) if step else _newer(region)
 
 
-def _at_terminal(name: str, body: Mapping[str, Any]) -> str:
-    """The proposal as a command line takes it in any shell; without a Region where its row names none."""
+def _newer(region: str) -> str:
+    return NEWER.format(terminal_command("proposals", region))
+
+
+def _region(body: Mapping[str, Any]) -> str:
+    """The Region of what is proposed; empty where its row names none."""
     ref = (body.get("recommendation") or {}).get("ref") or {}
-    return f"{name}{region_option(str(ref.get('region', '')))}"
+    return str(ref.get("region", ""))
 
 
 def _decided(taken: dict[str, Any]) -> str:
@@ -299,7 +307,7 @@ def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:
     if test_first or chosen.get("test_needed") is not True or _gate(found) == Gate.TEST:
         return ""
     risk = f"its performance risk without that test is {chosen.get('untested_risk')} of 4, above what may be approved"
-    run = f"run it with: rightsizer test {_at_terminal(name, body)}"
+    run = f"run it with: {order_command('test', name, _region(body))}"
     return f"the proposal {name} follows its shadow test only, for {risk}; {run}"
 
 

@@ -129,7 +129,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
     form, say, freezer = views.open_reason_form, views.say, partial(decisions.freezer, one_table)
     link = PageLinks(light, known.bucket).link
     ports = flow.RespondPorts(
-        people, decide, ask_back, link, tell, take, form, show_details, say, wake, refusal, freezer
+        people, decide, ask_back, link, tell, take, form, show_details, say, wake, refusal, freezer, one_table.region
     )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 

@@ -126,9 +126,14 @@ def region_option(region: str) -> str:
     return f" --region {quote(region)}" if region else ""
 
 
+def terminal_command(words: str, region: str) -> str:
+    """A command line of rightsizer, for a shell of any Region."""
+    return f"rightsizer {words}{region_option(region)}"
+
+
 def order_command(order: str, name: str, region: str) -> str:
-    """The command line of an order to rightsizer, for a shell of any Region."""
-    return f"rightsizer {order} {quote(name)}{region_option(region)}"
+    """The command line of an order to rightsizer about one thing, for a shell of any Region."""
+    return terminal_command(f"{order} {quote(name)}", region)
 
 
 def has_places(step: Step) -> bool:

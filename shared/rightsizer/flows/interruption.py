@@ -11,6 +11,7 @@ from typing import assert_never
 
 from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
@@ -198,8 +199,9 @@ def _publish(ports: InterruptPorts, title: str, subject: str, reason: Reason) ->
 
 def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) -> Note:
     note = note_of(event)
-    if is_capacity_failure(event) and event.zone and (group := ports.book.group(event.group)) is not None:
-        for pool in group.pools:
+    known = ports.book.group(event.group)
+    if is_capacity_failure(event) and event.zone and known is not None:
+        for pool in known.pools:
             if pool.zone == event.zone:
                 _mark(ports, pool, PoolSignal.REFUSED, now)
     _record(ports, Occurrence(event.key, event.at, "launch-failure", event.group, str(note.reason)))
@@ -207,9 +209,10 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     because = LookReason.INTERRUPTION
     if _are_all_pools_marked(ports, event, now):
         cause, because = "every-pool", LookReason.NO_CAPACITY
+        proposals = terminal_command("proposals", known.region if known else "")
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
-            "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
+            f"more types and zones, or an On-Demand base, bring the capacity back ({proposals})"
         )
         note = Note(Reason(Code.NO_OPEN_POOL, sentence))
     # The group tries again every few minutes: it is told once an hour for each cause.

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from rightsizer.domain.approvers import may_decide
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import (
     Click,
@@ -93,6 +94,8 @@ class RespondPorts:
     """Why a list of the policy document lets a person not decide: the proposal's id or none, who. Empty: none does."""
     freezer: Callable[[], str] = lambda: ""
     """Who froze all changes; empty where nobody did. RightsizerError."""
+    region: str = ""
+    """Region of the stack, for the command lines that an answer names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +271,10 @@ def _freeze_note(ports: RespondPorts) -> str:
         by = ports.freezer()
     except RightsizerError:
         return ""  # the approval is recorded, and `apply` asks again
-    lifted = "it begins once somebody lifts that at a terminal with rightsizer freeze --off, within 7 days"
-    return f" Changes are frozen by {by}: {lifted}." if by else ""
+    lifted = "it begins once somebody lifts that at a terminal with {}, within 7 days"
+    return (
+        f" Changes are frozen by {by}: {lifted.format(terminal_command('freeze --off', ports.region))}." if by else ""
+    )
 
 
 def _is_stop(recorded: dict[str, Any]) -> bool:

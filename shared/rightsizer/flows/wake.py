@@ -18,6 +18,7 @@ from rightsizer.changes.hours.wake import (
 from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -85,7 +86,7 @@ class WakeOrders:
         refused = wake_refusal(record, self.limits, now)
         if refused is not None and refused.code is not Code.NEEDS_APPROVAL:
             return self._refused(record, refused, now)
-        blocked = refused or self._nobody_acts()
+        blocked = refused or self._nobody_acts(record.ref.region)
         if blocked is not None:
             return self._refused(record, blocked, now, record.remaining or commands_by_hand(record, now))
         times = wake_times(record, stay, self.limits, now)
@@ -103,13 +104,13 @@ class WakeOrders:
         What was handed over is refused, with the commands, since nothing starts it by itself. InputError where it has
         no record, ConflictError where nobody would carry the order out; both with the remedy.
         """
-        blocked = self._nobody_acts()
-        if blocked is not None:
-            raise ConflictError(f"letting {name} go: {blocked.sentence}")
         for left in reversed(range(WAKE_TRIES)):
             record = self.book.load(name)
             if record is None:
                 raise InputError(f"letting {name} go: no endpoint of that name was seen with hours; remove its tag")
+            blocked = self._nobody_acts(record.ref.region)
+            if blocked is not None:
+                raise ConflictError(f"letting {name} go: {blocked.sentence}")
             if record.state is HoursState.HANDED_OVER:
                 return self._refused(record, handed_over(record), now, record.remaining)
             try:
@@ -136,7 +137,7 @@ class WakeOrders:
         """Endpoints that are stopped by us or on the way to it, by name."""
         return tuple(record for record in away_records(self.book, unread) if record.state in ASLEEP)
 
-    def _nobody_acts(self) -> Reason | None:
+    def _nobody_acts(self, region: str) -> Reason | None:
         """Why no function would carry the order out; None where one does."""
         if not self.may_stop:
             text = "the stack has MayStop=nothing, so no function would carry the order out"
@@ -144,7 +145,9 @@ class WakeOrders:
         switch = self.switch()
         if switch.frozen and switch.hard:
             text = f"everything is frozen hard by {decider_name(switch.by)}, so nobody would carry the order out"
-            return Reason(Code.FROZEN, f"{text}; lift it by rightsizer freeze --off, or bring it back by hand")
+            return Reason(
+                Code.FROZEN, f"{text}; lift it by {terminal_command('freeze --off', region)}, or bring it back by hand"
+            )
         return None
 
     def _refused(

@@ -25,6 +25,7 @@ from rightsizer.domain.option import (
     Target,
     new_option,
 )
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.price import CENT
 from rightsizer.domain.reason import Code, Reason, count
 from rightsizer.domain.recommendation import ComponentPacking, Finding, Gate, Recommendation
@@ -46,7 +47,6 @@ NOT_CHECKED = (
     "what SageMaker keeps of an instance's memory for itself",
     "whether AWS still has the instances that go, should the copies come back: without them a person is told",
 )
-CONSOLIDATE = "rightsizer components {} --scale-in consolidation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,8 @@ def _nothing_back(endpoint: Endpoint, room: CopyRoom, wanted: Mapping[str, int])
     if room.variant.consolidates:
         return Reason(Code.NOT_CHEAPER, f"{text}, and a component asks for balance between zones: none may come back")
     text += ", and its scale-in policy releases empty ones only, so that none may come back"
-    return Reason(Code.NOT_CHEAPER, f"{text}; first {CONSOLIDATE.format(name)}")
+    consolidate = terminal_command(f"components {name} --scale-in consolidation", endpoint.ref.region)
+    return Reason(Code.NOT_CHEAPER, f"{text}; first {consolidate}")
 
 
 def _without_needless_cuts(room: CopyRoom, wanted: Mapping[str, int]) -> Mapping[str, int]:

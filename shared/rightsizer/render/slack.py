@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rightsizer.domain.message import Digest, DigestLine
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.plan import order_command
+from rightsizer.domain.plan import order_command, terminal_command
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence
@@ -272,10 +272,8 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
         name = PurePosixPath(page).stem
         blocks.append({"type": "actions", "elements": [button("Open the report", "report", name)]})
     seen = sentences.count(totals.endpoints, "endpoint")
-    return [
-        *blocks,
-        context([f"{escape(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
-    ]
+    command = terminal_command("report", report.region)
+    return [*blocks, context([f"{escape(f'{report.account} {report.region}', 100)} · {seen} · `{command}`"])]
 
 
 def _buttons(proposal: Proposal, details: str) -> list[Block]:

@@ -153,7 +153,11 @@ class SpendCourses:
     shown: frozenset[int]
     """Numbers of the days of which enough is known to show a sum."""
     amounts: "Mapping[str, _Amounts]"
-    """Of the days that are known and shown."""
+    """Of the days that are known, whether the sum of the day is shown or not."""
+
+    def shown_amounts(self, name: str) -> "_Amounts":
+        """Costs of one endpoint on the days that are known and shown: those that sums of all endpoints are made of."""
+        return {day: usd for day, usd in self.amounts.get(name, {}).items() if day in self.shown}
 
 
 def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at: datetime) -> SpendCourses:
@@ -166,8 +170,7 @@ def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at
     known = {name: _known_days(judged[name], days, made_at, awake[name]) for name in spends}
     shown = _shown_days(known, spends, len(days))
     amounts = {
-        name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole & shown)
-        for name, whole in known.items()
+        name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole) for name, whole in known.items()
     }
     return SpendCourses(days, judged, awake, changes, known, shown, amounts)
 
@@ -184,7 +187,7 @@ def money_table(
     names = {*course.judged, *savings, *booked}
     rows = [
         _Row(sources, name, course.judged.get(name), savings[name], booked.get(name, ()), course.awake[name]).money_row(
-            course.changes[name], course.amounts.get(name, {}), course.days
+            course.changes[name], course.shown_amounts(name), course.days
         )
         for name in names
     ]

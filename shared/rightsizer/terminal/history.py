@@ -22,11 +22,12 @@ from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState, change_id_of
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
 from rightsizer.render import sentences
-from rightsizer.terminal import document, tables
+from rightsizer.terminal import document, naming, tables
 from rightsizer.terminal.app import app, examples, print_json
 from rightsizer.terminal.options import StackOptions, order
 
@@ -165,11 +166,13 @@ def history(
     automatically.
     """
     unread: list[UnreadRow] = []
-    events = list(events_of(options.desk(), endpoint, unread))
+    at = options.desk()
+    events = list(events_of(at, endpoint, unread))
     if not events and not unread:
+        meant = naming.did_you_mean(endpoint, (proposal.ref.name for proposal in at.proposals()))
         raise InputError(
-            f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name; "
-            "rightsizer proposals lists those that it knows"
+            f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name{meant}; "
+            f"{terminal_command('proposals', options.session.region)} lists those that it knows"
         )
     if options.as_json:
         rows = [event_document(event) for event in events]

@@ -4,7 +4,8 @@ A whole id is taken as it is, without a look at the table. InputError names the 
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
 
 from rightsizer.domain.proposal import STOPPABLE, Proposal, ProposalState
 from rightsizer.domain.reason import one_line
@@ -41,8 +42,9 @@ def named_proposal(typed: str, doing: str, read: ReadProposals, preferred: Colle
     if len(found) > 1:
         raise InputError(f"{doing}: {typed!r} fits several; give more of the id: {_listed(found)}")
     if not found:
-        open_ones = [proposal for proposal in proposals if proposal.state in preferred]
-        waiting = f"; these can be named: {_listed(open_ones)}" if open_ones else ""
+        meant = did_you_mean(typed, (proposal.ref.name for proposal in proposals))
+        open_ones = [proposal for proposal in proposals if proposal.state in preferred and not meant]
+        waiting = f"; these can be named: {_listed(open_ones)}" if open_ones else meant
         raise InputError(
             f"{doing}: there is no such proposal: {typed!r} is no endpoint that has one, and no id begins so{waiting}"
         )
@@ -73,6 +75,14 @@ def named_change(typed: str, doing: str, read: ReadProposals) -> str:
     if not found and typed in {proposal.ref.name for proposal in everything}:
         raise InputError(f"{doing}: no change of {typed} has begun; rightsizer history {typed} tells what was decided")
     return found[0].change_id if found else typed
+
+
+def did_you_mean(typed: str, names: Iterable[str]) -> str:
+    """The names that begin so, else the few that are spelt alike, in brackets; empty where none is."""
+    known = sorted(set(names))
+    alike = [name for name in known if name.startswith(typed)] if len(typed) >= SHORTEST else []
+    alike = alike or get_close_matches(typed, known)
+    return f" (did you mean {', '.join(map(one_line, alike[:SHOWN]))}?)" if alike else ""
 
 
 def _listed(proposals: Sequence[Proposal], *, changes: bool = False) -> str:

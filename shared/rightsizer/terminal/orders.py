@@ -12,7 +12,7 @@ import typer
 
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
-from rightsizer.domain.plan import order_command
+from rightsizer.domain.plan import order_command, terminal_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
@@ -151,7 +151,7 @@ def approve(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"approving {proposal}")
     proposal = naming.named_proposal(proposal, f"approving {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json, at.journal.switch)
+    _show_decision(at.decide(proposal, ProposalState.APPROVED), options, at.journal.switch)
 
 
 @app.command(epilog=examples("rightsizer test p-1f0c2a  # rightsizer proposals --json: what it costs, lasts and tells"))
@@ -166,7 +166,7 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"running the test of {proposal}")
     proposal = naming.named_proposal(proposal, f"running the test of {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json, at.journal.switch)
+    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options, at.journal.switch)
 
 
 @app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
@@ -186,7 +186,7 @@ def reject(
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     proposal = naming.named_proposal(proposal, f"rejecting {proposal}", at.proposals, naming.REJECTABLE)
-    _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options)
 
 
 @app.command(epilog=examples("rightsizer snooze p-1f0c2a", "rightsizer snooze chat-prod --days 90"))
@@ -198,7 +198,7 @@ def snooze(options: StackOptions, proposal: ProposalId, days: SnoozeDays = USUAL
     """
     at = options.desk_for_order(f"putting {proposal} aside")
     proposal = naming.named_proposal(proposal, f"putting {proposal} aside", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.SNOOZED, snooze_days=days), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.SNOOZED, snooze_days=days), options)
 
 
 @app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))
@@ -212,7 +212,8 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
     proposal = naming.named_proposal(proposal, f"applying {proposal}", at.proposals)
     found = at.store.proposal(proposal)
     if found is None:
-        raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
+        listing = terminal_command("proposals", options.session.region)
+        raise InputError(f"applying {proposal}: there is no such proposal; see {listing}")
     if found.state is ProposalState.PENDING:
         require_approver(at, f"applying {proposal}")
         at.decide(proposal, ProposalState.APPROVED)
@@ -257,7 +258,7 @@ def rollback(
     stack does it, within minutes.
     """
     at = options.desk_for_order(f"rolling back {change}")
-    change = naming.named_change(change, f"rolling back {change}", at.proposals)
+    typed, change = change, naming.named_change(change, f"rolling back {change}", at.proposals)
     capacity_change = at.request_capacity_rollback(change)
     if capacity_change is not None:
         if options.as_json:
@@ -272,8 +273,13 @@ def rollback(
         tables.say(f"Recorded: {capacity_change.subject} gets its old policy back within minutes.")
         return
     known = at.journal.load(change)
-    if known is not None:
-        at.require_decider(known.proposal_id)
+    if known is None:
+        meant = naming.did_you_mean(typed, (one.ref.name for one in at.proposals() if one.change_id))
+        listing = terminal_command("proposals", options.session.region)
+        raise InputError(
+            f"rolling back {typed}: there is no change {change}{meant}; {listing} lists the ids of changes"
+        )
+    at.require_decider(known.proposal_id)
     asked = at.orders.request_rollback(change, at.decider, bootstrap.now())
     if options.as_json:
         print_json({"version": document.VERSION, "change": document.change_document(asked)})
@@ -287,10 +293,10 @@ def rollback(
     tables.say(f"Recorded: {asked.ref.name} goes back to {asked.before.config_name} within minutes.")
 
 
-def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Switch] = Switch) -> None:
+def _show_decision(found: dict[str, Any], options: StackOptions, switch: Callable[[], Switch] = Switch) -> None:
     """Say what was recorded, and of an approval when it begins."""
-    decision = found["decision"]
-    if as_json:
+    decision, region = found["decision"], options.session.region
+    if options.as_json:
         row = {"id": found["id"], "state": found["state"], "by": decision["by"], "at": decision["at"]}
         row |= {"test_first": decision.get("test_first", False)}
         row |= {"stopped_by": found["asked_back_by"]} if found.get("asked_back_by") else {}
@@ -310,7 +316,8 @@ def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Sw
             return
         if frozen.frozen:
             by = decider_name(frozen.by)
-            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: rightsizer freeze --off.")
+            lifted = terminal_command("freeze --off", region)
+            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: {lifted}.")
             return
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
-        tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")
+        tables.say(f"The stack starts {what}; see {order_command('apply', found['id'], region)}.")

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rightsizer.bootstrap.waking import ENDPOINT
 from rightsizer.changes.hours.wake import ASLEEP
 from rightsizer.domain.account_finding import ServedResources
 from rightsizer.domain.endpoint import Unobserved
 from rightsizer.domain.history import History
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.office_hours import FALLBACK_TAG, HOURS_TAG
+from rightsizer.domain.plan import terminal_command
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.policy_document import policy_for_endpoint
 from rightsizer.domain.reason import Code, Reason, reason_of
@@ -29,6 +31,7 @@ from rightsizer.flows.read_usage import with_stopped_times
 from rightsizer.flows.rest_of_bill import BillPorts, BillScope, RestOfBill, read_rest_of_bill
 from rightsizer.flows.turns import Turns
 from rightsizer.ports.evaluation import EndpointSummary
+from rightsizer.terminal.naming import did_you_mean
 
 TURN, TOGETHER = 100, 10
 """Endpoints that are described together, and those of them whose metrics are read together, so that the bar moves: as
@@ -119,7 +122,7 @@ def survey(
 ) -> Survey:
     """Read and judge the account, or the named endpoints. InputError when a named one does not exist."""
     hours, hours_unread = _hours_of(ports, names)
-    summaries = _named_endpoints(ports, names, hours) if names else list(ports.fleet.list_endpoints())
+    summaries = _named_endpoints(ports, region, names, hours) if names else list(ports.fleet.list_endpoints())
     ports, memory_unread = _with_memory(ports, [summary.ref.name for summary in summaries])
     ports = replace(ports, history=with_stopped_times(ports.history, hours))
     incomplete = [] if memory_unread is None else [memory_unread]
@@ -206,15 +209,19 @@ def _asleep(hours: Mapping[str, HoursRecord]) -> Iterable[str]:
 
 
 def _named_endpoints(
-    ports: EvaluatePorts, names: Iterable[str], hours: Mapping[str, HoursRecord]
+    ports: EvaluatePorts, region: str, names: Iterable[str], hours: Mapping[str, HoursRecord]
 ) -> list[EndpointSummary]:
     wanted = list(names)
-    summaries = ports.fleet.find(wanted)
+    summaries = ports.fleet.find(filter(ENDPOINT.fullmatch, wanted))
     missing = set(wanted) - {summary.ref.name for summary in summaries}
     if asleep := missing & set(_asleep(hours)):
         name = min(asleep)
         wake = wake_command(name, hours[name].ref.region)
         raise InputError(f"{name} is asleep by its office hours, so there is nothing to read; {wake}")
     if missing:
-        raise InputError(f"no endpoint is named {', '.join(sorted(missing))} in this account and Region")
+        typed, meant = ", ".join(sorted(missing)), ""
+        if len(missing) == 1:
+            meant = did_you_mean(typed, (summary.ref.name for summary in ports.fleet.list_endpoints()))
+        listing = terminal_command("scan", region)
+        raise InputError(f"no endpoint is named {typed} in {region}{meant}; {listing} lists those of the account")
     return summaries
