@@ -3,14 +3,20 @@
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from rightsizer.domain.money import OPEN, Stage
 from rightsizer.domain.proposal import Decision, Proposal, ProposalState, change_id_of, stage_change_ids
+from rightsizer.render import sentences
 from rightsizer.render.report_tables import could_be_saved
 from rightsizer.reporting.plan_money import Ends, plan_parts
 from rightsizer.reporting.totals import Records, make_report
+from rightsizer.terminal import tables
+from rightsizer.terminal.history import proposal_page
+from rightsizer.terminal.survey import Survey
 from tests.samples import NOW, option, proposal
 
 DAY = timedelta(days=1)
@@ -19,7 +25,7 @@ ASKED = proposal("p-1", created_at=MADE, expires_at=MADE + 14 * DAY, state=Propo
 PLAN = replace(
     ASKED, recommendation=replace(ASKED.recommendation, stages=(option(saving_usd_per_month=Decimal("40.00")),))
 )
-FIRST = PLAN.recommendation.identified_usd_per_month
+FIRST = ASKED.recommendation.identified_usd_per_month
 ONE, TWO = stage_change_ids(replace(PLAN, change_id=change_id_of(PLAN)))
 APPROVED = replace(PLAN, state=ProposalState.APPROVED, decision=Decision(ProposalState.APPROVED, "slack:U1", DECIDED))
 type Savings = dict[int, Stage]
@@ -99,3 +105,28 @@ def test_a_proposal_without_a_plan_has_one_saving_and_none_before_it_was_made() 
     ends = Ends({})
     assert [(part.number, part.usd_per_month) for part in plan_parts(ASKED, ends, NOW - 7 * DAY, NOW)] == [(1, FIRST)]
     assert plan_parts(ASKED, ends, MADE - 14 * DAY, MADE - 7 * DAY) == (), "it was made after that window"
+
+
+def test_a_plan_that_nobody_was_asked_about_counts_all_its_stages() -> None:
+    report = make_report(Records("1", "r", [PLAN.recommendation], [], [], []), NOW - 7 * DAY, NOW, NOW)
+    assert [(saving.stage, saving.usd_per_month) for saving in report.funnel] == [(Stage.NOT_ASKED, FIRST + 40)]
+    assert report.totals.identified == PLAN.recommendation.identified_usd_per_month == FIRST + 40
+
+
+def test_the_message_and_the_list_of_proposals_name_the_saving_of_all_stages() -> None:
+    headline = sentences.headline(PLAN.recommendation)
+    assert headline.endswith(": saves $4,181 a month in 2 stages, $4,141 of it by this one"), headline
+    said = f"{sentences.planned_changes(PLAN.recommendation)[1]}, $4,181 a month"
+    console = Console(width=60, record=True, file=StringIO())
+    console.print(proposal_page([PLAN], 60))
+    assert said in " ".join(console.export_text().split())
+
+
+def test_a_scan_shows_orders_and_adds_what_all_stages_save() -> None:
+    other = replace(ASKED.recommendation, ref=replace(ASKED.recommendation.ref, name="other"))
+    scan = Survey("eu-west-1", NOW, Decimal(50), (PLAN.recommendation, other), (), ())
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(tables.table(scan))
+    row = next(line for line in console.export_text().splitlines() if line.startswith(PLAN.ref.name))
+    assert " 4,180 " in row
+    assert scan.identified_saving == FIRST + FIRST + 40

@@ -314,10 +314,10 @@ class Recommendation:
 
     @property
     def identified_usd_per_month(self) -> Decimal:
-        """Saving that reports count as possible, US dollars a month in whole cents.
+        """Saving of all stages that reports count as possible, US dollars a month in whole cents.
 
         Never negative, and 0 where the owner's tag says off or where nothing was found to be too much.
         """
         if self.mode is Mode.OFF or self.finding not in WASTEFUL:
             return Decimal(0)
-        return max(self.saving_usd_per_month, Decimal(0)).quantize(Decimal("0.01"))
+        return max(self.approval_usd_per_month, Decimal(0))

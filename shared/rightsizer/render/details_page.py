@@ -39,14 +39,15 @@ def _cards(recommendation: Recommendation) -> HtmlNode:
     if option is None:
         return tag("div", today, class_="cards")
     then = fleet(option.target)
-    money = card("saved a month, estimated", _usd(option.saving_usd_per_month), "main")
+    stages = f" by all {1 + len(recommendation.stages)} stages" if recommendation.stages else ""
+    money = card(f"saved a month{stages}, estimated", _usd(recommendation.approval_usd_per_month), "main")
     if option.grows:
         money = card("more a month, to end the shortage", _usd(-option.saving_usd_per_month), "bad")
     return tag(
         "div",
         money,
         today,
-        card(f"a month then: {then}", _usd(option.usd_per_month)),
+        card(f"a month {'after stage 1' if recommendation.stages else 'then'}: {then}", _usd(option.usd_per_month)),
         card("performance risk", asked_test.risk_text(option)),
         card("of evidence", sentences.days_of_evidence(option.confidence)),
         class_="cards",

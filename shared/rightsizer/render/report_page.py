@@ -134,10 +134,7 @@ def _change(recommendation: Recommendation) -> HtmlNode:
 
 def _stages(recommendation: Recommendation) -> Iterator[HtmlNode]:
     """The recommended change, and each later one that the same approval covers."""
-    if recommendation.chosen_option is not None:
-        yield sentences.change(recommendation.chosen_option)
-    for stage in recommendation.stages:
-        yield tag("div", f"then {sentences.change(stage)}")
+    yield from (tag("div", planned) for planned in sentences.planned_changes(recommendation))
 
 
 def _saving(recommendation: Recommendation) -> Cell:

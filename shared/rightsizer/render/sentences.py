@@ -169,7 +169,11 @@ def variant_facts(finding: VariantFinding) -> list[tuple[str, str]]:
     cost = "not known" if finding.usd_per_month is None else monthly_price(finding.usd_per_month)
     requests = "not read" if finding.requests is None else f"{finding.requests:,}"
     first = finding.options[0] if finding.options else None
-    could = "" if first is None else f"; it can {change(first)}{_price_of_change(first)}"
+    could = (
+        ""
+        if first is None
+        else f"; it can {change(first)}{_price_of_change(first, monthly_price(first.saving_usd_per_month))}"
+    )
     return [
         ("fleet", f"{fleet(Target(finding.instance_type, finding.instance_count))}, weight {finding.weight:g}"),
         ("cost", cost),
@@ -221,15 +225,30 @@ def headline(recommendation: Recommendation) -> str:
     if option.kind in ORDERED:
         return one_line(f"{name} can {change(option)}: no saving is promised")
     more = f"{name} needs more: it" if option.grows else name
-    return one_line(f"{more} can {change(option)}{_price_of_change(option)}")
+    return one_line(f"{more} can {change(option)}{_price_of_change(option, plan_saving(recommendation))}")
 
 
-def _price_of_change(option: Option) -> str:
+def _price_of_change(option: Option, saved: str) -> str:
     """``: saves $390 a month``, ``, which costs $822 a month more``."""
     saving = option.saving_usd_per_month
     if option.grows:
         return f", {growth_price(option)}"
-    return f": saves {monthly_price(saving)}" if saving >= 0 else f": costs {monthly_price(-saving)} more"
+    return f": saves {saved}" if saving >= 0 else f": costs {monthly_price(-saving)} more"
+
+
+def plan_saving(recommendation: Recommendation) -> str:
+    """``$390 a month``; where stages follow by the same approval also how many, and what the first one saves."""
+    whole = monthly_price(recommendation.approval_usd_per_month)
+    if not recommendation.stages:
+        return whole
+    first = money(recommendation.saving_usd_per_month)
+    return f"{whole} in {1 + len(recommendation.stages)} stages, {first} of it by this one"
+
+
+def planned_changes(recommendation: Recommendation) -> tuple[str, ...]:
+    """The recommended change, and each later one of the same approval, behind "then"."""
+    first = () if recommendation.chosen_option is None else (change(recommendation.chosen_option),)
+    return (*first, *(f"then {change(stage)}" for stage in recommendation.stages))
 
 
 def growth_price(option: Option) -> str:

@@ -92,10 +92,9 @@ def _stage_of_part(
 
 def _savings(recommendation: Recommendation, stages: int) -> list[Decimal]:
     """The saving of the recommended change and of so many stages after it."""
-    first = recommendation.identified_usd_per_month
-    if first <= 0:  # its owner wants none, or it is no waste: nothing behind it counts either
-        return [first]
-    return [first, *recommendation.stage_savings[:stages]]
+    if recommendation.identified_usd_per_month <= 0:  # its owner wants none, or it is no waste
+        return [Decimal(0)]
+    return [recommendation.saving_usd_per_month.quantize(Decimal("0.01")), *recommendation.stage_savings[:stages]]
 
 
 def stage_of(proposal: Proposal, ended: Mapping[str, datetime], start: datetime, end: datetime) -> Stage | None:

@@ -311,6 +311,7 @@ def proposal_document(one: Proposal) -> dict[str, Any]:
         "enable": one.enable,
         "recommended": option_document(option, one.approvable) if option else None,
         "saving_usd_per_month": str(one.recommendation.saving_usd_per_month),
+        "approval_usd_per_month": str(one.recommendation.approval_usd_per_month),
         "created_at": one.created_at.isoformat(),
         "expires_at": one.expires_at.isoformat(),
         "offers_test": one.recommendation.offers_test,

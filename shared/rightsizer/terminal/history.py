@@ -143,15 +143,15 @@ def _proposal_list(found: Sequence[Proposal]) -> RenderableType:
 
 def _standing(proposal: Proposal) -> tuple[str, str, str]:
     """What is proposed, what that saves a month, and how it stands; nothing is saved where more is needed."""
-    option, usd = proposal.recommendation.chosen_option, proposal.recommendation.saving_usd_per_month
-    what = sentences.change(option) if option else NEEDS_MORE
+    usd = proposal.recommendation.approval_usd_per_month
+    what = ", ".join(sentences.planned_changes(proposal.recommendation)) or NEEDS_MORE
     stands = proposal.outcome or sentences.standing_sentence(proposal)
     return one_line(what), sentences.money(usd) if usd else "", one_line(stands)
 
 
 def _listing_order(proposal: Proposal) -> tuple[float, Decimal, str]:
     """The newest first; of one evaluation the largest saving first."""
-    return -proposal.created_at.timestamp(), -proposal.recommendation.saving_usd_per_month, proposal.ref.name
+    return -proposal.created_at.timestamp(), -proposal.recommendation.approval_usd_per_month, proposal.ref.name
 
 
 @app.command(epilog=examples("rightsizer history chat-prod", "rightsizer history chat-prod --json | jq .events"))
@@ -217,9 +217,10 @@ def changes_of(load: Callable[[str], Change | None], proposal: Proposal) -> Iter
 
 
 def _of_proposal(proposal: Proposal, was_posted: bool) -> Iterator[Event]:
-    option, saving = proposal.recommendation.chosen_option, proposal.recommendation.saving_usd_per_month
-    what = f"to {sentences.change(option)}" if option else "a look at it"
-    saves = f", saves {sentences.money(saving)} a month" if saving > 0 else ""
+    planned = ", ".join(sentences.planned_changes(proposal.recommendation))
+    what = f"to {planned}" if planned else "a look at it"
+    saving = proposal.recommendation.approval_usd_per_month
+    saves = f", saves {sentences.plan_saving(proposal.recommendation)}" if saving > 0 else ""
     shown = "; shown in Slack" if was_posted else ""
     yield Event(proposal.created_at, "proposed", f"proposed {what}{saves}{shown}", proposal=proposal.id)
     if proposal.decision is not None:

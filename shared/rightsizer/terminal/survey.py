@@ -178,7 +178,7 @@ def add_rest_of_bill(found: Survey, ports: BillPorts, *, is_whole: bool) -> Surv
 
 
 def _survey_order(recommendation: Recommendation) -> tuple[bool, Decimal, str]:
-    return not recommendation.is_short, -recommendation.saving_usd_per_month, recommendation.ref.name
+    return not recommendation.is_short, -recommendation.approval_usd_per_month, recommendation.ref.name
 
 
 def _hours_of(ports: EvaluatePorts, names: Collection[str]) -> tuple[Mapping[str, HoursRecord], Reason | None]:

@@ -116,7 +116,7 @@ def _lines(found: Survey) -> RenderableType:
     for each in found.recommendations:
         option = each.chosen_option
         cost = "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}"
-        saves = f", {_saving_text(option)}, risk {int(option.risk)}" if option else ""
+        saves = f", {_saving_text(each)}, risk {int(option.risk)}" if option else ""
         head = Text.assemble((each.ref.name, "bold"), "  ", (each.finding.value, COLOURS[each.finding]))
         parts += [head, Padding(Text(f"{_runs(each)}, USD {cost} a month{saves}"), (0, 0, 0, 2))]
         parts += [Padding(_reason_text(each, found.incomplete), (0, 0, 0, 2))]
@@ -126,8 +126,8 @@ def _lines(found: Survey) -> RenderableType:
     return Group(*parts, Text(), totals(found))
 
 
-def _saving_text(option: Option) -> str:
-    usd = option.saving_usd_per_month
+def _saving_text(each: Recommendation) -> str:
+    usd = each.approval_usd_per_month
     return f"saves {usd:,.0f}" if usd >= 0 else f"costs {-usd:,.0f} more"
 
 
@@ -148,7 +148,7 @@ def table(found: Survey) -> RenderableType:
             _runs(each),
             "?" if each.usd_per_month is None else f"{each.usd_per_month:,.0f}",
             Text(each.finding.value, style=COLOURS[each.finding]),
-            f"{option.saving_usd_per_month:,.0f}" if option else "",
+            f"{each.approval_usd_per_month:,.0f}" if option else "",
             str(int(option.risk)) if option else "",
             _reason_text(each, found.incomplete),
         )
@@ -264,7 +264,8 @@ def _reason_text(each: Recommendation, told_below: Sequence[Reason]) -> Text:
         told = each.reason.code in UNREADABLE and each.reason.code in {one.code for one in told_below}
         return Text(NOT_READ_BELOW if told else each.reason.sentence)
     return Text.assemble(
-        (sentences.change(option), "bold"), f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}"
+        (", ".join(sentences.planned_changes(each)), "bold"),
+        f"; {sentences.GATES[each.gate]}: {each.gate_reason.sentence}",
     )
 
 
