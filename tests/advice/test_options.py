@@ -46,6 +46,22 @@ def test_a_class_comes_from_the_processor_and_not_from_the_first_letter() -> Non
         assert class_of(found) is hardware, name
 
 
+def test_a_notebook_is_advised_for_working_hours_unless_others_are_given() -> None:
+    (notebook,) = on("notebook").options
+    (always,) = on("notebook", traffic={"hours_per_day": 24}).options
+    assert "176 of 730 hours a month, 76 % fewer" in notebook.words
+    assert notebook.cost.usd_per_month is not None
+    assert always.cost.usd_per_month is not None
+    assert notebook.cost.usd_per_month < always.cost.usd_per_month / 4
+
+
+def test_a_copy_that_needs_the_last_of_the_memory_is_tried_first() -> None:
+    tight, ample = on("real-time", {"name": "deepseek-r1"}).options[:2]
+    assert tight.memory is not None
+    assert tight.memory.needed_gib / tight.memory.usable_gib > 0.97
+    assert (tight.action, ample.action) == (Action.TEST, Action.APPLY)
+
+
 def test_a_region_without_prices_is_named() -> None:
     with pytest.raises(InputError, match="mars-north-1"):
         on("real-time", constraints={"region": "mars-north-1"})
