@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightsizer.domain.demand import Refused
+from rightsizer.domain.demand import RefusedShares
 from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Objective, ScalableTarget
 from rightsizer.domain.history import History, PastChange, PastEnd
 from rightsizer.domain.option import OptionKind, Risk, RiskResource, Target
@@ -136,7 +136,7 @@ ASKED = {
         f"{ASKS}2.00 % of its requests fail, and 1 % may (tag rightsizer:error-percent)",
     ),
     "a server refuses in busy hours": (
-        case(demand=demand(refused=Refused(0.05, 0.1, 0.02))),
+        case(demand=demand(refused=RefusedShares(0.05, 0.1, 0.02))),
         Code.TOO_MANY_ERRORS,
         f"{ASKS}10.0 % of its requests get a 4XX answer in busy hours, 2.0 % at other times: its server may refuse what"
         " it cannot serve (429)",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rightsizer.domain.demand import Refused
+from rightsizer.domain.demand import RefusedShares
 from rightsizer.domain.option import LatencyObjective
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.reason import Code, Reason
@@ -14,7 +14,7 @@ from tests.recommender.test_demand import day, seen
 DECLARED = LatencyObjective(1.0, declared=True, source="tag rightsizer:p95-ms")
 
 
-def refuses(refused: Refused, load: float = 1.0) -> Reason | None:
+def refuses(refused: RefusedShares, load: float = 1.0) -> Reason | None:
     """Of one worker, whose requests take 0.61 s each."""
     found = demand(refused=refused)
     busy = replace(found, load=replace(found.load, peak_rate=load))
@@ -23,18 +23,18 @@ def refuses(refused: Refused, load: float = 1.0) -> Reason | None:
 
 def test_a_busy_fleet_that_refuses_three_times_as_much_in_its_busy_hours_is_too_small() -> None:
     text = "3.0 % of its requests get a 4XX answer in busy hours, 1.0 % at other times: its server may refuse what it"
-    assert refuses(Refused(0.02, 0.03, 0.01)) == Reason(Code.UNDER_PROVISIONED, f"{text} cannot serve (429)")
-    assert refuses(Refused(0.02, 0.029, 0.01)) is None, "as callers err at all hours"
-    assert refuses(Refused(0.03, 0.03, None)) is None, "no hour is known in which less comes"
-    assert refuses(Refused(0.01, 0.01, 0.0)) is None, "one in a hundred is a caller's mistake"
-    assert refuses(Refused(0.02, 0.03, 0.01), load=0.98) is None, "0.6 of a worker is not short"
+    assert refuses(RefusedShares(0.02, 0.03, 0.01)) == Reason(Code.UNDER_PROVISIONED, f"{text} cannot serve (429)")
+    assert refuses(RefusedShares(0.02, 0.029, 0.01)) is None, "as callers err at all hours"
+    assert refuses(RefusedShares(0.03, 0.03, None)) is None, "no hour is known in which less comes"
+    assert refuses(RefusedShares(0.01, 0.01, 0.0)) is None, "one in a hundred is a caller's mistake"
+    assert refuses(RefusedShares(0.02, 0.03, 0.01), load=0.98) is None, "0.6 of a worker is not short"
 
 
 def test_few_4xx_answers_say_nothing_of_capacity() -> None:
-    assert refused_text(Refused(0.05, 0.05, 0.05), 0.005) == ""
+    assert refused_text(RefusedShares(0.05, 0.05, 0.05), 0.005) == ""
     text = "6.0 % of its requests get a 4XX answer; CloudWatch does not tell whether callers err or its server refuses"
-    assert refused_text(Refused(0.06, 0.06, 0.06), 0.005) == f"{text} what it cannot serve (429)"
-    assert refused_text(Refused(0.06, 0.06, 0.06), 0.06) == "", "its owner allows as many"
+    assert refused_text(RefusedShares(0.06, 0.06, 0.06), 0.005) == f"{text} what it cannot serve (429)"
+    assert refused_text(RefusedShares(0.06, 0.06, 0.06), 0.06) == "", "its owner allows as many"
 
 
 def test_shares_are_those_of_the_hours_in_which_much_comes_and_of_the_others() -> None:
@@ -44,4 +44,4 @@ def test_shares_are_those_of_the_hours_in_which_much_comes_and_of_the_others() -
     assert seen([day(refused=(288.0, 0.0))]).refused.quiet is None, "equally much came all day"
     rare = seen([day(requests=(10.0,) * half + (0.1,) * half, refused=(144.0, 0.0))])
     assert rare.refused.quiet is None, "of 14 requests none need have been refused"
-    assert seen([day()]).refused == Refused()
+    assert seen([day()]).refused == RefusedShares()

@@ -80,8 +80,8 @@ def test_days_without_a_call_are_said_with_the_recommendation() -> None:
 
 
 def test_a_commitment_is_named_only_where_it_keeps_something() -> None:
-    assert "kept by the commitment USD 311.78 per month" in explained("world-plan-covers-half")
-    assert "kept by the commitment" not in explained("plain-oversized-declared")
+    assert "still billed by the Savings Plan USD 675.79 per month" in explained("world-plan-covers-half")
+    assert "still billed by" not in explained("plain-oversized-declared")
 
 
 def test_a_reason_neither_names_a_commitment_of_nothing_nor_rounds_a_need_to_what_there_is() -> None:

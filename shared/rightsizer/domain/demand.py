@@ -93,7 +93,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedShares:
     """Shares of the requests that were answered by 4XX."""
 
     of_all: float = 0.0
@@ -148,7 +148,7 @@ class Demand:
     """Mean utilisation of the busiest and of the least busy GPU of an instance, 0..1; None where not seen singly."""
     unseen_hours: float = 0.0
     """Hours up to now without any GPU datapoint, of those that are complete and in which it was not stopped by us."""
-    refused: Refused = Refused()
+    refused: RefusedShares = RefusedShares()
     uncounted: bool = False
     """Whether requests were answered that nobody counted: a latency was published, and no `Invocations` with it."""
 

@@ -107,7 +107,7 @@ class Commitment:
 
     @property
     def covered_usd_per_hour(self) -> Decimal:
-        """What the use that the plan pays for would cost on demand: more than the plan, whose rates are lower."""
+        """On-demand price of the use that the plan pays for: more than the plan, whose rates are lower."""
         return self.usd_per_hour / (1 - PLAN_DISCOUNT)
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed, Refused
+from rightsizer.domain.demand import Demand, Latency, Load, MemoryNeed, RefusedShares
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.office_hours import StoppedTime, stopped_hours
 from rightsizer.domain.policy import Policy
@@ -94,16 +94,16 @@ def _failed_share(days: Sequence[DailyUsage]) -> float:
     return sum(d.errors for d in days) / max(sum(d.request_count for d in days), 1.0)
 
 
-def _refused_shares(days: Sequence[DailyUsage]) -> Refused:
+def _refused_shares(days: Sequence[DailyUsage]) -> RefusedShares:
     """Where less comes, the share is known from as many requests as would see ten 4XX by the share where much comes."""
     if not any(sum(d.refused) for d in days):
-        return Refused()
+        return RefusedShares()
     while_full = sum(d.requests[i] or 0.0 for d in days for i in full_slots(d))
     requests, refused = sum(d.request_count for d in days), sum(d.refused[0] for d in days)
     rest, busy = requests - while_full, refused / max(while_full, 1.0)
     others = sum(d.refused[1] for d in days)
     quiet = others / rest if busy * rest >= SEEN_REFUSED else None
-    return Refused((refused + others) / max(requests, 1.0), busy, quiet)
+    return RefusedShares((refused + others) / max(requests, 1.0), busy, quiet)
 
 
 def latency_of(days: Sequence[DailyUsage]) -> Latency | None:

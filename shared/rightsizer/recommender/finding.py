@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed, Refused
+from rightsizer.domain.demand import Demand, Latency, MemoryClass, MemoryNeed, RefusedShares
 from rightsizer.domain.endpoint import Endpoint, EndpointKind
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.option import LatencyObjective
@@ -191,14 +191,14 @@ def busy_and_failing_reason(demand: Demand, objective: LatencyObjective, policy:
     )
 
 
-def _refuses_when_busy(refused: Refused, allowed: float) -> bool:
+def _refuses_when_busy(refused: RefusedShares, allowed: float) -> bool:
     return (
         refused.quiet is not None and refused.busy > max(allowed, CALLERS_ERR) and refused.busy >= RISES * refused.quiet
     )
 
 
-def refused_text(refused: Refused, allowed: float) -> str:
-    """What 4XX answers say of its capacity; empty where they are few, or as usual as callers' mistakes."""
+def refused_text(refused: RefusedShares, allowed: float) -> str:
+    """Sentence on 4XX answers as a sign of too little capacity; empty where they are as few as callers' mistakes."""
     if _refuses_when_busy(refused, allowed):
         return (
             f"{100 * refused.busy:.1f} % of its requests get a 4XX answer in busy hours,"

@@ -78,6 +78,8 @@ ELSEWHERE = frozenset({"requests", "confidence"})
 RED = "\N{LARGE RED CIRCLE} "
 NO_PLAN = ("kept by the commitment", "USD 0 per month")
 """Figure of an option where no Savings Plan keeps anything of what it saves."""
+PLAN_BILLS = "still billed by the Savings Plan"
+"""What a reader sees in place of that figure's stored name."""
 READ_AGAIN = "use the release that wrote it, or restore it from a backup: docs/upgrade.md"
 """What to do about a stored row that this release cannot read."""
 
@@ -316,7 +318,7 @@ def option_facts(option: Option) -> list[tuple[str, str]]:
     test = () if hours is None or not option.test_usd else (("length of the test", f"{hours:g} h"),)
     left_out = {HOURS_FACT, *(IN_A_NOTE if option.notes else ())}
     told = ((name, text) for name, text in option.facts.items() if name not in left_out and (name, text) != NO_PLAN)
-    return [*test, *told]
+    return [*test, *((PLAN_BILLS if name == NO_PLAN[0] else name, text) for name, text in told)]
 
 
 def signals(rung: str) -> str:
