@@ -155,10 +155,6 @@ class SpendCourses:
     amounts: "Mapping[str, _Amounts]"
     """Of the days that are known, whether the sum of the day is shown or not."""
 
-    def shown_amounts(self, name: str) -> "_Amounts":
-        """Costs of one endpoint on the days that are known and shown: those that sums of all endpoints are made of."""
-        return {day: usd for day, usd in self.amounts.get(name, {}).items() if day in self.shown}
-
 
 def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at: datetime) -> SpendCourses:
     """The courses behind the table of one window; the sums of their days are `spent` and `would_have_cost` there."""
@@ -185,9 +181,12 @@ def money_table(
     for saving in funnel:
         savings[saving.endpoint].append(saving)
     names = {*course.judged, *savings, *booked}
+    shown = {
+        name: {day: usd for day, usd in found.items() if day in course.shown} for name, found in course.amounts.items()
+    }
     rows = [
         _Row(sources, name, course.judged.get(name), savings[name], booked.get(name, ()), course.awake[name]).money_row(
-            course.changes[name], course.shown_amounts(name), course.days
+            course.changes[name], shown.get(name, {}), course.days
         )
         for name in names
     ]
@@ -327,14 +326,10 @@ def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime
 
 
 def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decimal], days: int) -> frozenset[int]:
-    """The days of which nearly all the spend is known, so that a fall of the sum is a fall of the spend."""
-    least = KNOWN_SHARE * sum(spends.values(), NO_USD)
-
-    def is_shown(number: int) -> bool:
-        seen = [spends[name] for name, whole in known.items() if number in whole]
-        return bool(seen) and sum(seen, NO_USD) >= least
-
-    return frozenset(filter(is_shown, range(days)))
+    """The days of which nearly all is known of the spend that any day knows, so that a fall of the sum is no gap."""
+    least = KNOWN_SHARE * sum((spends[name] for name, whole in known.items() if whole), NO_USD)
+    seen = [[spends[name] for name, whole in known.items() if number in whole] for number in range(days)]
+    return frozenset(number for number, some in enumerate(seen) if some and sum(some, NO_USD) >= least)
 
 
 @dataclass(frozen=True, slots=True)
