@@ -30,7 +30,7 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
-from rightsizer.reporting.awake import AwakeByName, AwakeHours
+from rightsizer.reporting.awake import AwakeByName, AwakeHours, first_looks
 
 DAY = timedelta(days=1)
 WEEK_HOURS = 168
@@ -160,10 +160,10 @@ def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at
     """The courses behind the table of one window; the sums of their days are `spent` and `would_have_cost` there."""
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
-    awake = AwakeByName(judged, sources.stopped)
+    awake, begins = AwakeByName(judged, sources.stopped), first_looks(sources.ledger, sources.proposals)
     changes = _changes(sources, awake)
     spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
-    known = {name: _known_days(judged[name], days, made_at, awake[name]) for name in spends}
+    known = {name: _known_days(judged[name], begins.get(name, made_at), days, made_at, awake[name]) for name in spends}
     shown = _shown_days(known, spends, len(days))
     amounts = {
         name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole) for name, whole in known.items()
@@ -318,9 +318,11 @@ def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
         start = following
 
 
-def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours) -> frozenset[int]:
+def _known_days(
+    one: Recommendation, since: datetime, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours
+) -> frozenset[int]:
     """Numbers of the days in which the endpoint is known from their first hour to their last."""
-    first = one.evidence.start if one.evidence else one.evaluated_at
+    first = min(since, one.evidence.start if one.evidence else one.evaluated_at)
     last = awake.known_until(one.evaluated_at + DAY, made_at)
     return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
 
