@@ -325,14 +325,14 @@ def _dates(_: str, value: Any) -> frozenset[date]:
         with suppress(ValueError):
             days[one] = date.fromisoformat(one)
     if bad := [one for one in texts if one not in days]:
-        raise _WrongValueError(f"{_list_wrong(bad)} is no day")
+        raise _WrongValueError(_list_wrong(bad, "is no day", "are no days"))
     return frozenset(days.values())
 
 
-def _list_wrong(entries: Sequence[Any]) -> str:
-    """The entries that cannot be understood, the first three of them in full."""
+def _list_wrong(entries: Sequence[Any], of_one: str, of_several: str) -> str:
+    """What is wrong with the entries that cannot be understood, the first three of them in full."""
     more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
-    return f"each of {', '.join(map(_shorten, entries[:3]))}{more}" if len(entries) > 1 else _shorten(entries[0])
+    return f"{', '.join(map(_shorten, entries[:3]))}{more} {of_one if len(entries) == 1 else of_several}"
 
 
 def _zone(_: str, value: Any) -> str:
@@ -367,7 +367,7 @@ def _entries(_: str, value: Any) -> tuple[str, ...]:
     if not given:
         raise _WrongValueError(f"it is {_shorten(value)}", f"{KEYS[APPROVERS].kind.value}, of one or more")
     if bad := [one for one in given if not isinstance(one, str) or one.strip() not in good]:
-        raise _WrongValueError(f"{_list_wrong(bad)} is no person", rest=good)
+        raise _WrongValueError(_list_wrong(bad, "names nobody", "name nobody"), rest=good)
     return good
 
 
