@@ -1,6 +1,7 @@
 """What the options say: hosting by traffic, Spot and deadlines in training, contradictions, the optimiser's bound."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rightsizer.advice.answer import Action, Advice, HardwareClass, Hosting, Pur
 from rightsizer.advice.market import class_of, dollars, known_types, snapshot
 from rightsizer.advice.memory import Precision
 from rightsizer.advice.models import architectures
+from rightsizer.advice.rules import Rule
 from rightsizer.domain.policy import Policy
 from rightsizer.errors import InputError
 from rightsizer.recommender.slowdown import expected_slowdown
@@ -44,6 +46,22 @@ def test_a_class_comes_from_the_processor_and_not_from_the_first_letter() -> Non
         assert class_of(found) is hardware, name
 
 
+def test_a_notebook_is_advised_for_working_hours_unless_others_are_given() -> None:
+    (notebook,) = on("notebook").options
+    (always,) = on("notebook", traffic={"hours_per_day": 24}).options
+    assert "176 of 730 hours a month, 76 % fewer" in notebook.words
+    assert notebook.cost.usd_per_month is not None
+    assert always.cost.usd_per_month is not None
+    assert notebook.cost.usd_per_month < always.cost.usd_per_month / 4
+
+
+def test_a_copy_that_needs_the_last_of_the_memory_is_tried_first() -> None:
+    tight, ample = on("real-time", {"name": "deepseek-r1"}).options[:2]
+    assert tight.memory is not None
+    assert tight.memory.needed_gib / tight.memory.usable_gib > 0.97
+    assert (tight.action, ample.action) == (Action.TEST, Action.APPLY)
+
+
 def test_a_region_without_prices_is_named() -> None:
     with pytest.raises(InputError, match="mars-north-1"):
         on("real-time", constraints={"region": "mars-north-1"})
@@ -67,6 +85,17 @@ def test_serverless_wins_at_little_traffic_and_loses_at_much() -> None:
     cheapest = [row["cheapest_online"] for row in advice.costs_by_traffic]
     assert cheapest[0] == "serverless"
     assert cheapest[-1] == "real-time"
+
+
+def test_rare_requests_of_unknown_duration_have_the_most_that_serverless_can_cost() -> None:
+    encoder = {"kind": "transformer", "name": "bert-base"}
+    first = on("real-time", encoder, traffic={"requests_per_month": 3600}).options[0]
+    assert first.hosting is Hosting.SERVERLESS
+    assert first.cost.at_most
+    assert first.cost.usd_per_month == Decimal("8.64")  # 3,600 requests of 60 s and 2 GB at USD 0.00002 a GB and second
+    measured = on("real-time", encoder, traffic={"requests_per_month": 3600}, data={"seconds_per_request": 0.5})
+    assert not measured.options[0].cost.at_most
+    assert measured.options[0].cost.usd_per_month == Decimal("0.07")
 
 
 def test_nothing_with_a_gpu_is_serverless_and_no_endpoint_is_on_spot() -> None:
@@ -148,6 +177,17 @@ def test_adapters_need_less_hardware_than_full_training() -> None:
     prices = [float(each.cost.usd_per_hour or 0) for each in (qlora, lora, full)]
     assert prices == sorted(prices)
     assert prices[0] < prices[2] / 4
+
+
+def test_adapters_go_on_one_accelerator_where_a_working_day_is_enough_and_else_to_the_cheapest_run() -> None:
+    large = {**LLM, "name": "llama-3-70b", "method": "qlora"}
+    few = on("fine-tuning", large, data={"tokens": 10e6}).options
+    many = on("fine-tuning", large, data={"tokens": 100e6}).options
+    by_cost = on("fine-tuning", large, data={"tokens": 10e6}, objectives={"goal": "cost"}).options
+    counts = [each[0].count * each[0].accelerators for each in (few, many, by_cost)]
+    assert counts[0] == 1
+    assert min(counts[1:]) >= 8
+    assert any(reason.source == Rule.ADAPTERS_BY_HOUR for reason in few[0].reasons)
 
 
 def test_an_endpoint_that_runs_is_bounded_as_the_optimiser_bounds_it() -> None:

@@ -83,6 +83,8 @@ class Cost:
     usd_per_hour: Decimal | None = None
     """Of all instances together."""
     usd_per_month: Decimal | None = None
+    at_most: bool = False
+    """Whether the month is the most that it can cost, since the duration of a request is not known."""
     usd_per_1000_requests: Interval | None = None
     usd_per_million_tokens: Interval | None = None
     """Tokens generated."""

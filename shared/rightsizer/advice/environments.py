@@ -7,12 +7,10 @@ from typing import Any
 
 from rightsizer.advice.answer import Action, AdviceReason, AdvisedOption, Cost, EnvironmentVariant, Hosting, Purchase
 from rightsizer.advice.rules import Rule
-from rightsizer.advice.workload import Goal, Objectives, Traffic, Workload
+from rightsizer.advice.workload import WORKING_HOURS, Goal, Objectives, Traffic, Workload
 from rightsizer.domain.environment import Environment
 from rightsizer.domain.price import CENT
 
-WORKING_HOURS = 176.0
-"""Hours of a month in which somebody works: 8 on 22 days (rule P7)."""
 PRODUCTION_INSTANCES = 2
 CALLS_IN_DEVELOPMENT = 1000.0
 """Requests a month that a development endpoint is priced for where it is billed by the request; an assumption."""

@@ -48,6 +48,8 @@ class Serverless:
     as_of: str
     assumed: bool
     """Whether the duration of a request is an assumption."""
+    most_usd_per_request: float | None = None
+    """Of a request of 60 s, which serverless endpoints end then. None where no price is known in the Region."""
 
     def monthly(self, requests: float) -> float | None:
         """US dollars for so many requests."""
@@ -121,8 +123,11 @@ def serverless_of(workload: Workload) -> Serverless:
     seconds = workload.data.seconds_per_request
     assumed = seconds is None and workload.model.kind is ModelKind.CLASSICAL
     duration = ASSUMED_S if assumed else seconds
-    per_request = serverless_usd(float(row.usd_per_gb_second), memory, duration) if row and duration else None
-    return Serverless(memory, per_request, row.as_of if row else "", assumed)
+    if row is None:
+        return Serverless(memory, None, "", assumed)
+    price = float(row.usd_per_gb_second)
+    per_request = serverless_usd(price, memory, duration) if duration else None
+    return Serverless(memory, per_request, row.as_of, assumed, serverless_usd(price, memory, REAL_TIME_S))
 
 
 def host(workload: Workload, always_on: Sequence[AdvisedOption]) -> list[AdvisedOption]:
@@ -154,13 +159,15 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
         return
     serverless, requests = serverless_of(workload), workload.traffic.monthly_requests
     monthly = serverless.monthly(requests) if requests is not None else None
+    most = serverless.most_usd_per_request
     reasons = [AdviceReason("billed by the millisecond of work, nothing while idle", Rule.SERVERLESS_LIMITS)]
     if monthly is not None:
-        reasons.append(
-            AdviceReason(
-                f"USD {monthly:.2f} a month, {serverless.memory_gb} GB, price of {serverless.as_of}", "snapshot"
-            )
-        )
+        text = f"USD {monthly:.2f} a month, {serverless.memory_gb} GB, price of {serverless.as_of}"
+        reasons.append(AdviceReason(text, "snapshot"))
+    elif most is not None and requests is not None and workload.traffic.is_rare:
+        monthly = most * requests
+        text = f"USD {monthly:.2f} a month is the most, {REAL_TIME_S:g} s a request; give data.seconds_per_request"
+        reasons.append(AdviceReason(text, Rule.SERVERLESS_LIMITS))
     elif serverless.usd_per_request is None:
         text = f"no duration of a request, or no serverless price in {workload.constraints.region}, is known"
         reasons.append(AdviceReason(text, "snapshot"))
@@ -174,6 +181,7 @@ def _serverless(workload: Workload) -> Iterator[AdvisedOption]:
         plan=f"{serverless.memory_gb} GB of memory",
         cost=Cost(
             usd_per_month=None if monthly is None else Decimal(f"{monthly:.2f}"),
+            at_most=each is None and monthly is not None,
             usd_per_1000_requests=None if each is None else Interval(each * 1000, each * 1000, each * 1000),
             region=workload.constraints.region,
             basis="serverless snapshot",

@@ -23,7 +23,7 @@ from rightsizer.advice.rules import Rule
 from rightsizer.advice.serving import CPU, LEAST_VCPU, TABLE_FACTOR
 from rightsizer.advice.throughput import Interval
 from rightsizer.advice.training import purchase_of, run_cost, verdict
-from rightsizer.advice.workload import ModelKind, Task, Workload
+from rightsizer.advice.workload import WORKING_HOURS, ModelKind, Task, Workload
 
 SMALL_TABLE_GIB = 8
 """Memory of the smallest compute-optimised type that is advised; a table within it leaves arithmetic to decide."""
@@ -223,7 +223,9 @@ def _as_job(workload: Workload, offer: Offer, memory: Memory) -> AdvisedOption:
 
 def notebook_options(workload: Workload, market: Market) -> list[AdvisedOption]:
     """A notebook that runs in working hours only."""
-    hours = workload.traffic.used_hours
+    traffic = workload.traffic
+    given = traffic.hours_per_day is not None or traffic.days_per_month is not None
+    hours = traffic.used_hours if given else WORKING_HOURS
     offer = next(market.offers((HardwareClass.CPU_GEN,), ("m5",)))
     less = 100 * (1 - hours / 730)
     text = f"start on demand and stop after work: {hours:.0f} of 730 hours a month, {less:.0f} % fewer"

@@ -165,6 +165,8 @@ LEAST_VCPU = 4
 """vCPUs from which a network, or a batch of data, is worth trying on a CPU type; an assumption."""
 MANY = 10
 """Instances from which one is measured before the others are bought; an assumption."""
+TIGHT = 0.97
+"""Share of the memory above which a copy is tried first: a longer context or a newer server may not start."""
 MOST_INSTANCES = 1000
 """Instances of one endpoint beyond which an option is no advice."""
 TABLE_FACTOR = 5
@@ -301,15 +303,17 @@ def _option(each: Candidate, workload: Workload, reference: Candidate | None) ->
 
 
 def _action(each: Candidate, workload: Workload) -> Action:
-    limits = workload.objectives
-    has_limit = any(x is not None for x in (limits.p95_ms, limits.first_token_ms, limits.tokens_per_second))
+    given = workload.objectives
     if not workload.model.has_size:
         return Action.UNKNOWN
     if each.offer.hardware.is_neuron:
         return Action.PROPOSE
     untried = each.offer.hardware.is_cpu and workload.model.kind is not ModelKind.CLASSICAL
-    untried = untried or each.count >= MANY or _unpacks_fp8(each, workload)
-    return Action.TEST if has_limit or untried else Action.APPLY
+    tight = each.placement.memory.needed_gib > TIGHT * each.placement.memory.usable_gib
+    untried = untried or tight or each.count >= MANY or _unpacks_fp8(each, workload)
+    if untried or any((given.p95_ms, given.first_token_ms, given.tokens_per_second)):
+        return Action.TEST
+    return Action.APPLY
 
 
 def _reasons(each: Candidate, workload: Workload) -> Iterator[AdviceReason]:
@@ -382,12 +386,8 @@ def _with_neuron(option: AdvisedOption, each: Candidate, reference: Candidate | 
             f"it pays when one instance serves more than {ratio:.2f} times the requests of {reference.offer.type.name}"
         )
         reasons.append(AdviceReason(f"{text} at the required latency", Rule.PRICE_OF_A_REQUEST))
-    reasons.append(
-        AdviceReason(
-            "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically",
-            Rule.NEURON_METRICS,
-        )
-    )
+    text = "no metric of Neuron cores is known for endpoints, so it is not right-sized automatically"
+    reasons.append(AdviceReason(text, Rule.NEURON_METRICS))
     return replace(
         option,
         reasons=tuple(reasons),

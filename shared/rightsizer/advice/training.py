@@ -26,6 +26,8 @@ TIE = 1.15
 """Plans whose price for an operation is within this factor of the lowest count as equal: utilisation is a range."""
 SMALL_MODEL = 1e9
 """Parameters below which loading of data and not operations fills the time, so that the price of an hour decides."""
+WORKING_DAY_H = 8.0
+"""Hours of an adapter's run on one accelerator, in the middle of its range, up to which it goes first (rule T3)."""
 SPOT_SHARE = (0.25, 0.40, 0.80)
 """What Spot costs of On-Demand: 60 to 70 % off is typical (weak evidence), AWS names 90 % at most."""
 LOST_HOURS = 0.5
@@ -51,7 +53,7 @@ def training_options(workload: Workload, market: Market) -> tuple[list[AdvisedOp
 def _is_tied(first: TrainingPlan, plans: Sequence[TrainingPlan], workload: Workload) -> bool:
     """Whether the first plan came first by its hour and not by the price of an operation."""
     by_hour = workload.objectives.goal in (Goal.PERFORMANCE, Goal.EXPERIMENT)
-    if by_hour or _hour_decides(workload):
+    if by_hour or _hour_decides(workload) or _is_short_run(first, workload):
         return False
     return any(plan is not first and plan.usd_per_exaflop <= TIE * first.usd_per_exaflop for plan in plans)
 
@@ -61,6 +63,16 @@ def _hour_decides(workload: Workload) -> bool:
     goals = workload.objectives
     adapters = workload.model.method is not Method.FULL and workload.trained_tokens is None
     return (workload.model.size or 0) < SMALL_MODEL or (adapters and goals.deadline_hours is None)
+
+
+def _is_short_run(plan: TrainingPlan, workload: Workload) -> bool:
+    """Whether one accelerator trains the adapters within a working day: simpler, for a few dollars more (rule T3)."""
+    tokens = workload.trained_tokens
+    if plan.devices > 1:
+        return False
+    if tokens is None or workload.model.method is Method.FULL or workload.objectives.goal is not Goal.BALANCED:
+        return False
+    return plan.hours(operations(workload.model, tokens)).middle <= WORKING_DAY_H
 
 
 def _plans(workload: Workload, market: Market) -> tuple[list[TrainingPlan], list[Refused]]:
@@ -139,7 +151,8 @@ def _rank_key(workload: Workload) -> Callable[[TrainingPlan], tuple[float, ...]]
             return (late, -plan.flops.middle)
         if objective is Goal.EXPERIMENT or small:
             return (late, plan.hourly)
-        return (late, plan.usd_per_exaflop)
+        short = _is_short_run(plan, workload)
+        return (late, not short, plan.hourly if short else plan.usd_per_exaflop)
 
     return key
 
@@ -154,8 +167,9 @@ def _ranked(plans: Sequence[TrainingPlan], workload: Workload) -> list[TrainingP
         lowest = min(plan.usd_per_exaflop for plan in ordered)
 
         def tied(plan: TrainingPlan) -> tuple[float, ...]:
-            equal = plan.usd_per_exaflop <= TIE * lowest
-            return (key(plan)[0], not equal, plan.hourly if equal else plan.usd_per_exaflop)
+            late, short = key(plan)[0], _is_short_run(plan, workload)
+            equal = short or plan.usd_per_exaflop <= TIE * lowest
+            return (late, not short, not equal, plan.hourly if equal else plan.usd_per_exaflop)
 
         ordered = sorted(ordered, key=tied)
     return ordered if objective is Goal.COST else _neuron_last(ordered)
@@ -241,6 +255,11 @@ def _reasons(plan: TrainingPlan, workload: Workload) -> Iterator[AdviceReason]:
     yield AdviceReason(f"{price} of {offer.price.as_of}", "price snapshot")
     if workload.model.method is not Method.FULL and _hour_decides(workload):
         text = "adapters learn from few tokens: without their number the cheaper hour comes first; give data.tokens"
+        yield AdviceReason(text, Rule.ADAPTERS_BY_HOUR)
+    elif _is_short_run(plan, workload):
+        text = (
+            f"one accelerator trains adapters of so few tokens within {WORKING_DAY_H:g} h: no sharding, a cheaper hour"
+        )
         yield AdviceReason(text, Rule.ADAPTERS_BY_HOUR)
     if plan.nodes > 1:
         yield AdviceReason("EFA networking is required between the nodes", Rule.EFA)

@@ -83,6 +83,8 @@ class Shape(StrEnum):
     INTERMITTENT = "intermittent"
 
 
+WORKING_HOURS = 176.0
+"""Hours of a month in which somebody works: 8 on 22 days (rule P7)."""
 TINY_PARAMETERS, TINY_OPERATIONS = 2e6, 1e8
 """A network of at most so many parameters, and operations an item where they are known, trains on CPU: assumptions."""
 

@@ -132,7 +132,7 @@ def _price(option: AdvisedOption) -> str:
     cost = option.cost
     parts = [
         "" if cost.usd_per_hour is None else f"USD {cost.usd_per_hour:,.2f} an hour",
-        "" if cost.usd_per_month is None else f"{_money_of(cost.usd_per_month)} a month",
+        "" if cost.usd_per_month is None else f"{'at most ' * cost.at_most}{_money_of(cost.usd_per_month)} a month",
         f"USD {per_unit(option)}" if per_unit(option) else "",
     ]
     listed = " ".join(filter(None, ("list price", cost.region, cost.as_of)))
