@@ -325,7 +325,7 @@ def _dates(_: str, value: Any) -> frozenset[date]:
         with suppress(ValueError):
             days[one] = date.fromisoformat(one)
     if bad := [one for one in texts if one not in days]:
-        raise _WrongValueError(f"{_list_wrong(bad, 'a day')}")
+        raise _WrongValueError(_list_wrong(bad, "a day"))
     return frozenset(days.values())
 
 
@@ -369,7 +369,7 @@ def _entries(_: str, value: Any) -> tuple[str, ...]:
     if not given:
         raise _WrongValueError(f"it is {_shorten(value)}", f"{KEYS[APPROVERS].kind.value}, of one or more")
     if bad := [one for one in given if not isinstance(one, str) or one.strip() not in good]:
-        raise _WrongValueError(f"{_list_wrong(bad, 'a person')}", rest=good)
+        raise _WrongValueError(_list_wrong(bad, "a person"), rest=good)
     return good
 
 

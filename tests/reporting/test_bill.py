@@ -138,6 +138,18 @@ def test_an_endpoint_is_compared_where_most_of_the_spend_is_not_known() -> None:
     close(whole(made)[0], MOVED.true_cost(START, END) + STILL.true_cost(START, END))
 
 
+def test_the_days_before_a_change_are_compared_though_the_latest_look_began_after_it() -> None:
+    kept = records([MOVED])
+    (latest,) = kept.recommendations
+    assert latest.evidence is not None
+    assert MOVED.changed is not None
+    young = replace(latest, evidence=replace(latest.evidence, start=MOVED.changed + HOUR))
+    made = compared(replace(kept, recommendations=[young]), as_cur(bill_of([MOVED])))
+    assert made.rows[0].days == 7, "the proposal of the change knows the days before it"
+    close(made.rows[0].billed, MOVED.true_cost(START, END))
+    close(made.rows[0].spent, MOVED.true_cost(START, END))
+
+
 def test_an_endpoint_that_was_deleted_was_billed_less_than_the_table_thinks() -> None:
     gone = START + timedelta(days=3, minutes=30)
     charges = [one for one in bill_of([MOVED, STILL]) if not ("chat-1" in one.resource and one.start >= gone)]

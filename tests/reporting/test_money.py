@@ -198,6 +198,10 @@ def test_days_that_are_not_known_are_gaps_and_no_zero() -> None:
     assert one_late.days[0].spent == Decimal("216.00"), "nine tenths of the spend are known"
     two_late = table(*whole[:8], seen("late", days=2), seen("later", days=2))
     assert two_late.days[0] == DayMoney(MONDAY, None, None, 8)
+    never = replace(seen("components"), evidence=None, usd_per_month=Decimal(90_000))
+    assert table(seen("e"), never).days[0] == DayMoney(MONDAY, Decimal("24.00"), Decimal("24.00"), 1), (
+        "in no day at all"
+    )
 
 
 def test_the_method_of_the_used_part_is_said() -> None:

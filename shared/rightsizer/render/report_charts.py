@@ -36,7 +36,7 @@ def figure(caption: str, drawn: HtmlNode, behind: HtmlNode, note: str = "") -> M
     return tag("figure", markup, drawn, folded, class_="panel")
 
 
-def spend_by_day(days: Sequence[DayMoney]) -> Markup:
+def spend_by_day(days: Sequence[DayMoney], endpoints: int) -> Markup:
     """Spend of each day of the window, and above it what our changes saved."""
     known = [day for day in days if day.spent is not None]
     if not known:
@@ -66,6 +66,11 @@ def spend_by_day(days: Sequence[DayMoney]) -> Markup:
         if missing
         else ""
     )
+    most = max(day.endpoints for day in known)
+    if most < endpoints:
+        gaps += (
+            f" Of {sentences.count(endpoints, 'endpoint')} at most {most} are known of a day; the others are not in it."
+        )
     legend = _legend([("used", "spent"), ("saved", "saved by changes in force")])
     return figure("Spend by day, and what it would have been", join(legend, drawn), listed, f"By our prices.{gaps}")
 

@@ -47,7 +47,7 @@ def report(report: Report) -> str:
         tag("h1", "GPU endpoints"),
         tag("p", f"{window} · account {report.account} · {report.region}", class_="soft"),
         report_money.first_sentence(report),
-        report_charts.spend_by_day(report.money.days),
+        report_charts.spend_by_day(report.money.days, report.money.totals().endpoints),
         report_charts.waste_by_endpoint(report.money.rows, report.totals),
         tag("div", report_charts.hours_of_week(report.money.week), report_charts.funnel(report.totals), class_="two"),
         section("Who is waited for", report_money.waits(report)),

@@ -1,12 +1,14 @@
 """Hours in which an endpoint with office hours ran: its cost and what a change saves are reckoned by these alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rightsizer.domain.office_hours import StoppedTime
+from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import HOURS_PER_MONTH
+from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import Recommendation
 
 
@@ -72,3 +74,10 @@ class AwakeByName(dict[str, AwakeHours]):
 def _hours(start: datetime, end: datetime) -> Decimal:
     """Hours of a stretch; none where it ends before it begins."""
     return Decimal((end - start) // timedelta(microseconds=1)) / 3_600_000_000 if start < end else Decimal(0)
+
+
+def first_looks(ledger: Iterable[LedgerEntry], proposals: Iterable[Proposal]) -> Mapping[str, datetime]:
+    """Since when endpoints with booked changes are known: their latest look has only the days after the change."""
+    booked = {entry.change_id for entry in ledger if entry.kind in ("realised", "growth-cost")}
+    asked = [(one.ref.name, one.recommendation.evidence) for one in proposals if one.change_id in booked]
+    return dict(sorted(((name, seen.start) for name, seen in asked if seen), reverse=True))  # the earliest comes last

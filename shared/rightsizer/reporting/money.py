@@ -30,7 +30,7 @@ from rightsizer.domain.outcome import LedgerEntry
 from rightsizer.domain.price import CENT
 from rightsizer.domain.proposal import Proposal
 from rightsizer.domain.recommendation import WASTEFUL, Finding, Recommendation
-from rightsizer.reporting.awake import AwakeByName, AwakeHours
+from rightsizer.reporting.awake import AwakeByName, AwakeHours, first_looks
 
 DAY = timedelta(days=1)
 WEEK_HOURS = 168
@@ -155,19 +155,15 @@ class SpendCourses:
     amounts: "Mapping[str, _Amounts]"
     """Of the days that are known, whether the sum of the day is shown or not."""
 
-    def shown_amounts(self, name: str) -> "_Amounts":
-        """Costs of one endpoint on the days that are known and shown: those that sums of all endpoints are made of."""
-        return {day: usd for day, usd in self.amounts.get(name, {}).items() if day in self.shown}
-
 
 def spend_courses(sources: MoneySources, start: datetime, end: datetime, made_at: datetime) -> SpendCourses:
     """The courses behind the table of one window; the sums of their days are `spent` and `would_have_cost` there."""
     days = list(_days(start, end))
     judged = {one.ref.name: one for one in sources.recommendations}
-    awake = AwakeByName(judged, sources.stopped)
+    awake, begins = AwakeByName(judged, sources.stopped), first_looks(sources.ledger, sources.proposals)
     changes = _changes(sources, awake)
     spends = {name: one.usd_per_month for name, one in judged.items() if one.usd_per_month is not None}
-    known = {name: _known_days(judged[name], days, made_at, awake[name]) for name in spends}
+    known = {name: _known_days(judged[name], begins.get(name, made_at), days, made_at, awake[name]) for name in spends}
     shown = _shown_days(known, spends, len(days))
     amounts = {
         name: _Course(judged[name], changes[name], awake[name]).amounts(days, whole) for name, whole in known.items()
@@ -185,9 +181,12 @@ def money_table(
     for saving in funnel:
         savings[saving.endpoint].append(saving)
     names = {*course.judged, *savings, *booked}
+    shown = {
+        name: {day: usd for day, usd in found.items() if day in course.shown} for name, found in course.amounts.items()
+    }
     rows = [
         _Row(sources, name, course.judged.get(name), savings[name], booked.get(name, ()), course.awake[name]).money_row(
-            course.changes[name], course.shown_amounts(name), course.days
+            course.changes[name], shown.get(name, {}), course.days
         )
         for name in names
     ]
@@ -319,22 +318,20 @@ def _days(start: datetime, end: datetime) -> Iterator[_Stretch]:
         start = following
 
 
-def _known_days(one: Recommendation, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours) -> frozenset[int]:
+def _known_days(
+    one: Recommendation, since: datetime, days: Sequence[_Stretch], made_at: datetime, awake: AwakeHours
+) -> frozenset[int]:
     """Numbers of the days in which the endpoint is known from their first hour to their last."""
-    first = one.evidence.start if one.evidence else one.evaluated_at
+    first = min(since, one.evidence.start if one.evidence else one.evaluated_at)
     last = awake.known_until(one.evaluated_at + DAY, made_at)
     return frozenset(number for number, (start, end) in enumerate(days) if first <= start and end <= last)
 
 
 def _shown_days(known: Mapping[str, frozenset[int]], spends: Mapping[str, Decimal], days: int) -> frozenset[int]:
-    """The days of which nearly all the spend is known, so that a fall of the sum is a fall of the spend."""
-    least = KNOWN_SHARE * sum(spends.values(), NO_USD)
-
-    def is_shown(number: int) -> bool:
-        seen = [spends[name] for name, whole in known.items() if number in whole]
-        return bool(seen) and sum(seen, NO_USD) >= least
-
-    return frozenset(filter(is_shown, range(days)))
+    """The days of which nearly all is known of the spend that any day knows, so that a fall of the sum is no gap."""
+    least = KNOWN_SHARE * sum((spends[name] for name, whole in known.items() if whole), NO_USD)
+    seen = [[spends[name] for name, whole in known.items() if number in whole] for number in range(days)]
+    return frozenset(number for number, some in enumerate(seen) if some and sum(some, NO_USD) >= least)
 
 
 @dataclass(frozen=True, slots=True)
