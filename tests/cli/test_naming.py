@@ -82,7 +82,8 @@ def test_a_change_is_meant_by_its_endpoint_and_by_the_beginning_of_its_id() -> N
 
 def test_an_endpoint_whose_change_has_not_begun_is_no_unknown_change() -> None:
     waiting = replace(samples.proposal(), change_id="")
-    with pytest.raises(InputError, match=f"no change of {waiting.ref.name} has begun; rightsizer history"):
+    history = f"rightsizer history {waiting.ref.name} --region {waiting.ref.region}"
+    with pytest.raises(InputError, match=f"no change of {waiting.ref.name} has begun; {history} tells"):
         naming.named_change(waiting.ref.name, "rolling back", lambda: [waiting])
 
 

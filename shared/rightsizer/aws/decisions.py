@@ -42,12 +42,13 @@ KEPT_DAYS = {
 """After these days the item goes (TTL), and the same recommendation may be asked again: a no is not for ever."""
 
 
-TAKE_BACK = "press Roll back in its message as it is now, or run: rightsizer rollback {}"
+TAKE_BACK = "press Roll back in its message as it is now, or run: rightsizer rollback {proposal}{region}"
 NEXT_STEPS = {
-    ProposalState.APPROVED: "to stop it before it begins, press Stop it in its message, or run: rightsizer rollback {}",
-    ProposalState.APPLYING: f"to stop the change and go back, {TAKE_BACK}",
-    ProposalState.APPLIED: f"to go back, {TAKE_BACK}",
-    ProposalState.PROVEN: f"to go back, {TAKE_BACK}",
+    ProposalState.APPROVED: "to stop it before it begins, press Stop it in its message, or run: rightsizer rollback"
+    " {proposal}{region}",
+    ProposalState.APPLYING: "to stop the change and go back, " + TAKE_BACK,
+    ProposalState.APPLIED: "to go back, " + TAKE_BACK,
+    ProposalState.PROVEN: "to go back, " + TAKE_BACK,
     ProposalState.REJECTED: f"it is asked again when the requests a day moved by {100 * DEMAND_MOVED:.0f} %, or after"
     f" {KEPT_DAYS[ProposalState.REJECTED]} days",
     ProposalState.SNOOZED: "it comes back when its days are over, if it is still worth it",
@@ -55,7 +56,7 @@ NEXT_STEPS = {
     ProposalState.HANDED_OVER: "a person has to look at the endpoint; its message says what is left to do",
 }
 """What a person can do who answers a proposal that was answered before."""
-NEWER = "answer the newest message about its endpoint, if there is one; rightsizer proposals lists what waits"
+NEWER = "answer the newest message about its endpoint, if there is one; rightsizer proposals{region} lists what waits"
 
 
 class RowSource(Protocol):
@@ -108,7 +109,7 @@ def decide(table: Table, proposal_id: str, decision: Decision, now: datetime) ->
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(f"deciding on {proposal_id}: there is no such proposal any more; {_newer(table)}")
     try:
         return _record_decision(table, item, decision, now)
     except UnreadableError as error:
@@ -149,7 +150,7 @@ def request_rollback(table: Table, proposal_id: str, by: str, now: datetime) -> 
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"undoing {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(f"undoing {proposal_id}: there is no such proposal any more; {_newer(table)}")
     try:
         return _record_rollback_request(table, proposal_id, item, by, now)
     except UnreadableError as error:
@@ -181,7 +182,9 @@ def take_option(table: Table, proposal_id: str, revision: int, place: int, by: s
     """
     item = find(table, proposal_id)
     if item is None:
-        raise VanishedError(f"taking another option of {proposal_id}: there is no such proposal any more; {NEWER}")
+        raise VanishedError(
+            f"taking another option of {proposal_id}: there is no such proposal any more; {_newer(table)}"
+        )
     try:
         return _take(table, proposal_id, item, Decision(ProposalState.PENDING, by, now, revision=revision), place)
     except UnreadableError as error:
@@ -270,13 +273,17 @@ def _check(item: Row, decision: Decision, now: datetime) -> None:
 
 
 def _next_step(name: str, state: ProposalState, body: Mapping[str, Any]) -> str:
-    return NEXT_STEPS.get(state, NEWER).format(_at_terminal(name, body))
+    return NEXT_STEPS.get(state, NEWER).format(proposal=name, region=_region_option(body))
 
 
-def _at_terminal(name: str, body: Mapping[str, Any]) -> str:
-    """The proposal as a command line takes it in any shell; without a Region where its row names none."""
+def _newer(table: Table) -> str:
+    return NEWER.format(region=region_option(table.region))
+
+
+def _region_option(body: Mapping[str, Any]) -> str:
+    """The Region for a command line about the proposal; empty where its row names none."""
     ref = (body.get("recommendation") or {}).get("ref") or {}
-    return f"{name}{region_option(str(ref.get('region', '')))}"
+    return region_option(str(ref.get("region", "")))
 
 
 def _decided(taken: dict[str, Any]) -> str:
@@ -299,7 +306,7 @@ def _test_refusal(name: str, body: dict[str, Any], test_first: bool) -> str:
     if test_first or chosen.get("test_needed") is not True or _gate(found) == Gate.TEST:
         return ""
     risk = f"its performance risk without that test is {chosen.get('untested_risk')} of 4, above what may be approved"
-    run = f"run it with: rightsizer test {_at_terminal(name, body)}"
+    run = f"run it with: rightsizer test {name}{_region_option(body)}"
     return f"the proposal {name} follows its shadow test only, for {risk}; {run}"
 
 

@@ -77,6 +77,11 @@ class Table:
         self.client = client
         self.name = name
 
+    @property
+    def region(self) -> str:
+        """Region of the table and of its stack."""
+        return self.client.meta.region_name
+
     def get(self, pk: str, sk: str) -> dict[str, Value] | None:
         """The item, read consistently, or None."""
         key: Any = to_dynamodb({"pk": pk, "sk": sk})

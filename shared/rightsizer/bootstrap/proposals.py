@@ -133,7 +133,7 @@ def respond() -> Callable[[Any, datetime], Answer]:
 
     form, say, freezer = views.open_reason_form, views.say, partial(decisions.freezer, one_table)
     ports = flow.RespondPorts(
-        people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal, freezer
+        people, decide, ask_back, links.link, tell, take, form, show_details, say, wake, refusal, freezer, light.region
     )
     return lambda event, at: flow.respond(parse_interaction(event, secret, at), ports, at)
 

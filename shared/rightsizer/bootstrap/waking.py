@@ -32,6 +32,7 @@ def wake_by_click(
     """
     from rightsizer.aws.wake_requests import WakeRequests
     from rightsizer.bootstrap.deciders import require_of_list
+    from rightsizer.domain.plan import own_command
     from rightsizer.domain.policy_document import Subject, effective_approvers, effective_limits
     from rightsizer.domain.proposal import DecidedBy, DecisionSource
     from rightsizer.domain.sleep import wake_command
@@ -47,13 +48,13 @@ def wake_by_click(
     record = book.load(name)
     if record is None:
         text = f"{nothing}: the office hours never stopped an endpoint {name}"
-        raise ConflictError(f"{text}; rightsizer doctor at a terminal lists what is asleep")
+        raise ConflictError(f"{text}; {own_command('doctor', table.region)} at a terminal lists what is asleep")
     policy = document()
     if policy:
         subject = policy.subject(name, book.tags(name), record.owner)
         require_of_list(effective_approvers(known.limits.approvers, policy, subject), by, approves=False)
     limits = effective_limits(known.limits, policy, Subject()).hours
-    answer = WakeOrders(book, limits, book.switch).wake(name, stay, by, at)
+    answer = WakeOrders(book, limits, book.switch, region=table.region).wake(name, stay, by, at)
     said = wake_text(answer, limits)
     if answer.by_hand or answer.times is None:
         hand = (

@@ -128,7 +128,12 @@ def region_option(region: str) -> str:
 
 def order_command(order: str, name: str, region: str) -> str:
     """The command line of an order to rightsizer, for a shell of any Region."""
-    return f"rightsizer {order} {quote(name)}{region_option(region)}"
+    return own_command(f"{order} {quote(name)}", region)
+
+
+def own_command(words: str, region: str) -> str:
+    """A command line of rightsizer for a shell of any Region: ``rightsizer freeze --off --region eu-west-1``."""
+    return f"rightsizer {words}{region_option(region)}"
 
 
 def has_places(step: Step) -> bool:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from rightsizer.domain.message import Notice
 from rightsizer.domain.outcome import Occurrence
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason
@@ -209,7 +210,7 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
         cause, because = "every-pool", LookReason.NO_CAPACITY
         sentence = (
             f"every Spot pool of {event.group} refused a launch: {event.message}; "
-            "more types and zones, or an On-Demand base, bring the capacity back (rightsizer proposals)"
+            f"more types and zones, or an On-Demand base, bring the capacity back ({_listing(ports, event.group)})"
         )
         note = Note(Reason(Code.NO_OPEN_POOL, sentence))
     # The group tries again every few minutes: it is told once an hour for each cause.
@@ -219,6 +220,12 @@ def _launch_failed(ports: InterruptPorts, event: LaunchFailed, now: datetime) ->
     if is_capacity_failure(event):
         _look_again(ports, event.group, because, now)
     return note
+
+
+def _listing(ports: InterruptPorts, name: str) -> str:
+    """The command line that lists what is proposed for the group."""
+    group = ports.book.group(name)
+    return own_command("proposals", group.region if group is not None else "")
 
 
 def _look_again(ports: InterruptPorts, name: str, because: LookReason, now: datetime) -> None:

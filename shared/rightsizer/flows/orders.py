@@ -20,6 +20,7 @@ from rightsizer.domain.endpoint import Endpoint, EndpointKind, Mode, Variant
 from rightsizer.domain.hours_record import hours_id
 from rightsizer.domain.live_state import EndpointSight, Gone
 from rightsizer.domain.option import Effort, Money, Option, OptionKind, Risk, RiskResource, ScaleIn, Target, new_option
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.policy import Policy, Switch
 from rightsizer.domain.price import Price
 from rightsizer.domain.proposal import Proposal, ProposalState, decider_name
@@ -226,7 +227,7 @@ class ComponentOrders:
         if not self.orders.order(proposal):
             raise ConflictError(
                 f"asking about {endpoint.ref.name}: this is asked already ({proposal.id}), or another change of the "
-                "endpoint is approved or under way; see rightsizer proposals"
+                f"endpoint is approved or under way; see {own_command('proposals', endpoint.ref.region)}"
             )
         return proposal
 

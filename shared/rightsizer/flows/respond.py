@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from rightsizer.domain.approvers import may_decide
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, DecidedBy, Decision, DecisionSource, ProposalState
 from rightsizer.domain.trigger import (
     Click,
@@ -93,6 +94,8 @@ class RespondPorts:
     """Why a list of the policy document lets a person not decide: the proposal's id or none, who. Empty: none does."""
     freezer: Callable[[], str] = lambda: ""
     """Who froze all changes; empty where nobody did. RightsizerError."""
+    region: str = ""
+    """Region of the stack, for command lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,8 @@ def _freeze_note(ports: RespondPorts) -> str:
         by = ports.freezer()
     except RightsizerError:
         return ""  # the approval is recorded, and `apply` asks again
-    lifted = "it begins once somebody lifts that at a terminal with rightsizer freeze --off, within 7 days"
+    command = own_command("freeze --off", ports.region)
+    lifted = f"it begins once somebody lifts that at a terminal with {command}, within 7 days"
     return f" Changes are frozen by {by}: {lifted}." if by else ""
 
 

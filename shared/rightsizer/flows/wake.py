@@ -18,6 +18,7 @@ from rightsizer.changes.hours.wake import (
 from rightsizer.domain.hours_record import HoursRecord, HoursState, LetGo, Wake, take_wake
 from rightsizer.domain.office_hours import HOURS_TAG, HoursLimits
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import decider_name
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -73,6 +74,8 @@ class WakeOrders:
     """Whether all changes are frozen."""
     may_stop: bool = True
     """Whether the stack has the function that carries the orders out (MayStop=tagged)."""
+    region: str = ""
+    """Region of the stack, for the command lines of a refusal."""
 
     def wake(self, name: str, stay: timedelta, by: str, now: datetime) -> WakeAnswer:
         """Record that the endpoint shall serve for so long, or say why not. InputError where it has no record."""
@@ -144,7 +147,8 @@ class WakeOrders:
         switch = self.switch()
         if switch.frozen and switch.hard:
             text = f"everything is frozen hard by {decider_name(switch.by)}, so nobody would carry the order out"
-            return Reason(Code.FROZEN, f"{text}; lift it by rightsizer freeze --off, or bring it back by hand")
+            lift = own_command("freeze --off", self.region)
+            return Reason(Code.FROZEN, f"{text}; lift it by {lift}, or bring it back by hand")
         return None
 
     def _refused(

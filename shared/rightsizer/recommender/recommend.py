@@ -22,6 +22,7 @@ from rightsizer.domain.environment import read_environment
 from rightsizer.domain.hardware import InstanceType
 from rightsizer.domain.history import History
 from rightsizer.domain.option import Option, OptionKind
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.policy import Policy
 from rightsizer.domain.price import HOURS_PER_MONTH, PriceTable
 from rightsizer.domain.reason import Code, Reason, time_text
@@ -47,7 +48,7 @@ from rightsizer.recommender.workload import analyse_workload
 PAID_FOR = "it runs on reserved capacity, which is paid for and tied to its type: nothing is saved by leaving it"
 POOLED = (
     "its instance pools may run several types at once, and its metrics and its bill mix them, so no type is judged;"
-    " deploy a configuration with one type (rightsizer rollback CHANGE, where a change of ours made the pools)"
+    " deploy a configuration with one type ({}, where a change of ours made the pools)"
 )
 PARTITIONED = (
     "its GPUs are partitioned (MIG), and the use of a partition is not published: sums over the GPUs do not tell what"
@@ -124,7 +125,7 @@ def _recommend_first_variant(
     if variant is None or not variant.instance_type:
         sentence = f"it is of the kind {endpoint.kind.value}, which has no instance type of its own to judge"
         if endpoint.kind is EndpointKind.INSTANCE_POOLS:
-            sentence = POOLED
+            sentence = POOLED.format(own_command("rollback CHANGE", endpoint.ref.region))
         return empty_recommendation(endpoint, inputs, Reason(Code.OTHER_KIND, sentence))
     hardware = inputs.catalogue.find(variant.instance_type)
     if hardware is None:

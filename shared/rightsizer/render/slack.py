@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rightsizer.domain.message import Digest, DigestLine
 from rightsizer.domain.option import Option, OptionKind
-from rightsizer.domain.plan import order_command
+from rightsizer.domain.plan import order_command, own_command
 from rightsizer.domain.proposal import UNDOABLE, DecisionSource, Proposal, ProposalState
 from rightsizer.domain.reason import one_line, shorten
 from rightsizer.domain.recommendation import Evidence
@@ -274,7 +274,9 @@ def report_blocks(report: Report, page: str = "") -> list[Block]:
     seen = sentences.count(totals.endpoints, "endpoint")
     return [
         *blocks,
-        context([f"{escape(f'{report.account} {report.region}', 100)} · {seen} · `rightsizer report`"]),
+        context(
+            [f"{escape(f'{report.account} {report.region}', 100)} · {seen} · `{own_command('report', report.region)}`"]
+        ),
     ]
 
 

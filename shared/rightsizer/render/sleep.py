@@ -1,6 +1,7 @@
 """The message of an endpoint that sleeps by its office hours, as text and as Slack blocks."""
 
 from rightsizer.domain.hours_record import HoursState
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.reason import count, time_text
 from rightsizer.domain.sleep import WAKE_MINUTES, SleepNote, wake_command
 from rightsizer.render.blocks import FIELD, SECTION, Block, context, escape, plain, section
@@ -30,7 +31,8 @@ def blocks(note: SleepNote) -> list[Block]:
     if note.can_wake:
         parts.append(f"Calls fail meanwhile. At a terminal: `{wake_command(note.endpoint, note.region, stay='2h')}`")
     if note.state is HoursState.HANDED_OVER:
-        parts.append("The commands that bring it back are in the topic's message, and in `rightsizer doctor`")
+        doctor = own_command("doctor", note.region)
+        parts.append(f"The commands that bring it back are in the topic's message, and in `{doctor}`")
     return [*made, context(parts)]
 
 

@@ -22,6 +22,7 @@ from rightsizer.domain.approvers import caller_name
 from rightsizer.domain.change import Change, JournalEvent
 from rightsizer.domain.hours_record import HoursRecord
 from rightsizer.domain.outcome import UnreadRow
+from rightsizer.domain.plan import own_command
 from rightsizer.domain.proposal import DecidedBy, DecisionSource, Proposal, ProposalState, change_id_of
 from rightsizer.domain.reason import one_line
 from rightsizer.errors import InputError
@@ -165,11 +166,12 @@ def history(
     automatically.
     """
     unread: list[UnreadRow] = []
-    events = list(events_of(options.desk(), endpoint, unread))
+    desk = options.desk()
+    events = list(events_of(desk, endpoint, unread))
     if not events and not unread:
         raise InputError(
             f"the history of {endpoint}: the stack's table knows nothing about an endpoint of this name; "
-            "rightsizer proposals lists those that it knows"
+            f"{own_command('proposals', desk.table.region)} lists those that it knows"
         )
     if options.as_json:
         rows = [event_document(event) for event in events]

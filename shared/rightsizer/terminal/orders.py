@@ -12,7 +12,7 @@ import typer
 
 from rightsizer import bootstrap
 from rightsizer.domain.option import ScaleIn
-from rightsizer.domain.plan import order_command
+from rightsizer.domain.plan import order_command, own_command
 from rightsizer.domain.policy import Switch
 from rightsizer.domain.proposal import SNOOZE_DAYS, USUAL_SNOOZE, Proposal, ProposalState, decider_name
 from rightsizer.domain.reason import one_line
@@ -151,7 +151,7 @@ def approve(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"approving {proposal}")
     proposal = naming.named_proposal(proposal, f"approving {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json, at.journal.switch)
+    _show_decision(at.decide(proposal, ProposalState.APPROVED), options.as_json, at.table.region, at.journal.switch)
 
 
 @app.command(epilog=examples("rightsizer test p-1f0c2a  # rightsizer proposals --json: what it costs, lasts and tells"))
@@ -166,7 +166,12 @@ def test(options: StackOptions, proposal: ProposalId) -> None:
     """
     at = options.desk_for_order(f"running the test of {proposal}")
     proposal = naming.named_proposal(proposal, f"running the test of {proposal}", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.APPROVED, test_first=True), options.as_json, at.journal.switch)
+    _show_decision(
+        at.decide(proposal, ProposalState.APPROVED, test_first=True),
+        options.as_json,
+        at.table.region,
+        at.journal.switch,
+    )
 
 
 @app.command(epilog=examples('rightsizer reject p-1f0c2a --reason "needed for the launch in May"'))
@@ -186,7 +191,7 @@ def reject(
     """
     at = options.desk_for_order(f"rejecting {proposal}")
     proposal = naming.named_proposal(proposal, f"rejecting {proposal}", at.proposals, naming.REJECTABLE)
-    _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.REJECTED, reason), options.as_json, at.table.region)
 
 
 @app.command(epilog=examples("rightsizer snooze p-1f0c2a", "rightsizer snooze chat-prod --days 90"))
@@ -198,7 +203,7 @@ def snooze(options: StackOptions, proposal: ProposalId, days: SnoozeDays = USUAL
     """
     at = options.desk_for_order(f"putting {proposal} aside")
     proposal = naming.named_proposal(proposal, f"putting {proposal} aside", at.proposals)
-    _show_decision(at.decide(proposal, ProposalState.SNOOZED, snooze_days=days), options.as_json)
+    _show_decision(at.decide(proposal, ProposalState.SNOOZED, snooze_days=days), options.as_json, at.table.region)
 
 
 @app.command("apply", epilog=examples("rightsizer apply p-1f0c2a  # the same again shows how far the change is"))
@@ -212,7 +217,9 @@ def apply_(options: StackOptions, proposal: ProposalId) -> None:
     proposal = naming.named_proposal(proposal, f"applying {proposal}", at.proposals)
     found = at.store.proposal(proposal)
     if found is None:
-        raise InputError(f"applying {proposal}: there is no such proposal; see rightsizer proposals")
+        raise InputError(
+            f"applying {proposal}: there is no such proposal; see {own_command('proposals', at.table.region)}"
+        )
     if found.state is ProposalState.PENDING:
         require_approver(at, f"applying {proposal}")
         at.decide(proposal, ProposalState.APPROVED)
@@ -287,7 +294,7 @@ def rollback(
     tables.say(f"Recorded: {asked.ref.name} goes back to {asked.before.config_name} within minutes.")
 
 
-def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Switch] = Switch) -> None:
+def _show_decision(found: dict[str, Any], as_json: bool, region: str, switch: Callable[[], Switch] = Switch) -> None:
     """Say what was recorded, and of an approval when it begins."""
     decision = found["decision"]
     if as_json:
@@ -310,7 +317,9 @@ def _show_decision(found: dict[str, Any], as_json: bool, switch: Callable[[], Sw
             return
         if frozen.frozen:
             by = decider_name(frozen.by)
-            tables.say(f"Changes are frozen by {by}: it begins once that is lifted, by: rightsizer freeze --off.")
+            tables.say(
+                f"Changes are frozen by {by}: it begins once that is lifted, by: {own_command('freeze --off', region)}"
+            )
             return
         what = "the test, or waits for the busiest hour" if decision.get("test_first") else "it now"
-        tables.say(f"The stack starts {what}; see rightsizer apply {found['id']}.")
+        tables.say(f"The stack starts {what}; see {order_command('apply', found['id'], region)}")
