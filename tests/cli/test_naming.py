@@ -142,3 +142,8 @@ def test_an_endpoint_that_the_stack_does_not_know_has_no_history(
 )
 def test_a_caller_is_named_by_what_a_person_recognises(by: str, shown: str) -> None:
     assert caller_name(by) == shown
+
+
+def test_a_beginning_that_every_id_has_is_called_too_short() -> None:
+    with pytest.raises(InputError, match=f"'p-' is too short; give at least {naming.SHORTEST} characters of the id"):
+        naming.named_proposal("p-", "approving", lambda: KNOWN)

@@ -44,6 +44,8 @@ def named_proposal(typed: str, doing: str, read: ReadProposals, preferred: Colle
     if not found:
         open_ones = [proposal for proposal in proposals if proposal.state in preferred]
         waiting = f"; these can be named: {_listed(open_ones)}" if open_ones else ""
+        if len(typed) < SHORTEST:
+            raise InputError(f"{doing}: {typed!r} is too short; give at least {SHORTEST} characters of the id{waiting}")
         raise InputError(
             f"{doing}: there is no such proposal: {typed!r} is no endpoint that has one, and no id begins so{waiting}"
         )
